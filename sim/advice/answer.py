@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sim.advice.candidates import excess
 from sim.advice.configuration import diff_flink_keys, patch
 from sim.advice.constraints import cautions, new_defects, refusals, unknown_sinks, unsafe_defects
-from sim.advice.judgement import room, rows_of
-from sim.advice.settings import PAUSE, TIMEOUT_NS
+from sim.advice.judgement import rows_of
+from sim.advice.settings import PAUSE, TIMEOUT_NS, writes_changes
 from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
     attempts_cautions,
     breaks_text,
     close_value,
-    closest,
     condition_of,
+    equal_intervals,
+    equal_text,
+    firing_cautions,
     name_of,
-    percentage,
-    phase_cautions,
     quantity_of,
     reason_against,
     value_text,
@@ -45,20 +45,22 @@ if TYPE_CHECKING:
 
 
 # ---- The overview: values and limits, costs, changed Flink keys, cautions, and what to watch. Together with the verdict above
-# it, it has at most 15 lines of 80 characters, so that it fits a terminal. Full tables and sentences follow below it.
+# it, it has at most 20 lines of 80 characters, so that it fits a terminal. `--why` prints full tables and sentences below it.
 #
 # Labels of lines:
 #
-# * with an advised setting: `keeps` (limits), `today` (problems of today's setting), `costs`, `change` (Flink keys), `ask`
-#   (questions and assumptions), `caution`, `watch` (expected values after the change), `back` (when to roll back);
-# * without one: `ask`, `closest` (the setting nearest to the limits), `time` (its longest phase), `fits` (sufficient changes),
-#   `caution`.
+# * with an advised setting: `KEEPS`, `NEAR` or `OVER` for each limit, `expect` (values without a limit), `state` (that changes),
+#   `today` (problems of today's setting), `costs`, `alike` (intervals that runs do not tell apart), `change` (Flink keys), `ask`
+#   (questions and assumptions), `caution`, `watch` (expected values after the change), `back` (when to roll back), or `again`
+#   (when to ask again) if nothing changes;
+# * without one: `ask`, `closest` (the setting nearest to the limits), its limits, `state`, `time` (its longest phase), `fits`
+#   (sufficient changes), `caution`.
 #
 # Ranks: 9 for limits, lost output, values that the user has to confirm, and the rollback (always shown); 8 for throughput, written
 # bytes, and recovery without a limit; 7 for commits, prices, values to watch, and checkpoints after a failure; 6 for the first
 # caution; 5 for assumptions of levers; 4 and less for problems of today's setting, questions, other failures, and other cautions.
 
-WIDTH, LINES = 80, 15
+WIDTH, LINES = 80, 20
 LABEL = 8
 """Width of the column of labels."""
 MAX_TEXT_CHARS = 400
@@ -67,6 +69,9 @@ CHANGE_LINES = 4
 """Minimum lines reserved for changed keys."""
 RANK_ALWAYS_SHOWN = 9
 """Rank of texts that are always shown."""
+KEEPS, NEAR, OVER = "✓ keeps", "~ near", "✗ over"
+"""Labels of limits: the range of the predicted value is within the limit, reaches beyond it, or the value itself is beyond it."""
+OUTPUT_IS_LOST = "its output is lost: transactions are open for longer than their timeout"
 QUESTIONS = 2
 CAUTIONS = 2
 """Maximum questions, and maximum cautions, in the overview."""
@@ -99,22 +104,21 @@ def overview(above: Sequence[Text], changes: Sequence[str], below: Sequence[Text
     if len(changes) > max(line_count - len(left), 1):
         # at least one changed key is shown; the last line says how many are not
         kept = max(line_count - len(left), 2) - 1
-        changes = [*changes[:kept], f"  ... {len(changes) - kept} more lines: see below, and advised.yaml"]
+        changes = [*changes[:kept], f"  ... {len(changes) - kept} more lines: see advised.yaml"]
     texts = [
         *(text for text in above if text in left),
         *(Text("change", line) for line in changes),
         *(text for text in below if text in left),
     ]
-    by_label: dict[str, list[str]] = {}
-    for text in texts:
-        by_label.setdefault(text.label, []).append(_shorten(one_line(text.text, MAX_TEXT_CHARS)))
-    return "\n".join(_labelled(by_label))
+    return "\n".join(_labelled([(text.label, _shorten(one_line(text.text, MAX_TEXT_CHARS))) for text in texts]))
 
 
-def _labelled(by_label: dict[str, list[str]]) -> list[str]:
-    """Return all lines, with each label in front of its first line only."""
+def _labelled(lines: Sequence[tuple[str, str]]) -> list[str]:
+    """Return all lines with their labels; of several lines with one label only the first has it, unless it is that of a limit."""
+    labels = ["", *(label for label, _ in lines)]
     return [
-        f"{label if not i else '':{LABEL}}{line}" for label, lines in by_label.items() for i, line in enumerate(lines)
+        f"{label if label != before or label in (KEEPS, NEAR, OVER) else '':{LABEL}}{line}"
+        for before, (label, line) in zip(labels, lines, strict=False)
     ]
 
 
@@ -127,34 +131,59 @@ def _shorten(line: str) -> str:
     return f"{beginning if space and len(beginning) > (WIDTH - LABEL) // 2 else kept.rstrip()}..."
 
 
-def _limit_lines(search: CandidateSearch, chosen: Setting, other: OtherFailure | None) -> Iterator[Text]:
-    """Yield a line for each limited value: today's value, that of the chosen setting, and the limit.
+def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | None = None) -> Iterator[Text]:
+    """Yield a line for each limited value: that of `before`, the predicted one with its range, and the limit.
 
-    For example ``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``.
+    For example ``longest of 306 checkpoints 21 s -> 540 ms (330 to 900 ms), limit 2 s``.  The label says whether the range is
+    within the limit, reaches beyond it, or the predicted value itself does.
     """
-    # `before` is None if today's setting is the chosen one: there is nothing to compare
-    before, recovery = search.replaced, JUDGED[search.bench.failure]
-    breaks = other is not None and other.breaks
     for column, bound in search.limits.bounds.items():
-        value = chosen.value(column)
+        value = setting.value(column)
         if math.isnan(value):
             continue
+        needed = {tight.column: tight.needed for tight in setting.tight}
+        off = needed[column] if column in needed else search.margins(setting.name, column)
+        label = OVER if not value <= bound else NEAR if value * (1 + off) > bound else KEEPS
+        quantity = JUDGED[search.bench.failure] if column == "recovery_ms" else quantity_of(column, setting)
         was = "" if before is None else f"{close_value(column, before.value(column), bound)} -> "
-        is_recovery = column == "recovery_ms"
-        has_room = 0 < value <= bound and not (breaks and is_recovery)
-        spare = f": {percentage(room(value, bound))} room" if has_room else ""
-        quantity = recovery if is_recovery else quantity_of(column, chosen).removeprefix("the ")
-        limit = value_text(column, bound)
-        yield Text("keeps", f"{quantity} {was}{close_value(column, value, bound)} (limit {limit}{spare})")
-        if other is not None and is_recovery:
-            yield Text("keeps", other.short, RANK_ALWAYS_SHOWN if breaks else 2)
-    if search.limits.recovery_ms is None and not math.isnan(chosen.recovery_ms):
+        rest = f"{close_value(column, value, bound)}{_range(column, value, off)}, limit {value_text(column, bound)}"
+        texts = [f"{quantity.removeprefix('the ')} {beginning}{rest}" for beginning in (was, "")]
+        yield Text(label, next((text for text in texts if len(text) <= WIDTH - LABEL), texts[-1]))
+
+
+def _range(column: str, value: float, off: float) -> str:
+    """Return the range of a predicted value that may be off by a share of it, e.g. `` (330 to 900 ms)``; "" if it has none."""
+    if not 0 < value < math.inf or not off:
+        return ""
+    least, most = value_text(column, value / (1 + off)), value_text(column, value * (1 + off))
+    number, _, unit = least.partition(" ")
+    return f" ({number if most.endswith(f' {unit}') else least} to {most})"
+
+
+def _recovery_lines(search: CandidateSearch, chosen: Setting, other: OtherFailure | None) -> Iterator[Text]:
+    """Yield the recovery that no limit is about, that from the other failure, and the longest checkpoint until it is caught up."""
+    has_limit, before = search.limits.recovery_ms is not None, search.replaced
+    if not has_limit and not math.isnan(chosen.recovery_ms):
         values = " -> ".join(ms_text(setting.recovery_ms) for setting in (before, chosen) if setting is not None)
         about = "about " * any(setting.is_extrapolated for setting in (before, chosen) if setting is not None)
-        yield Text("keeps", f"{recovery} {about}{values} (no limit given)", 8)
+        yield Text("expect", f"{JUDGED[search.bench.failure]} {about}{values} (no limit given)", 8)
+    if other is not None and has_limit:
+        yield Text(OVER if other.breaks else "expect", other.short, RANK_ALWAYS_SHOWN if other.breaks else 2)
     failing_ms = rows_of(search.rows, chosen.name, FAILURE)["end_to_end_max_ms"].max()
     if failing_ms > (search.limits.checkpoint_ms or math.inf):
-        yield Text("keeps", f"until it has caught up, checkpoints of up to {ms_text(failing_ms)}", 7)
+        yield Text("expect", f"until it has caught up, checkpoints of up to {ms_text(failing_ms)}", 7)
+
+
+def _state_lines(search: CandidateSearch) -> Iterator[Text]:
+    """Yield the state that changes until the horizon: all values are those of the job then."""
+    horizon = search.bench.horizon
+    ahead_s = horizon.ahead_ns / 1e9
+    sizes = [
+        f"{state.vertex} {bytes_text(state.now_bytes)} -> {bytes_text(state.after(ahead_s))}" for state in horizon.moved
+    ]
+    if sizes:
+        others = f" and {len(sizes) - 1} more" * (len(sizes) > 1)
+        yield Text("state", f"{sizes[0]}{others} in {ms_text(1e3 * ahead_s)}: all values, of today too, are of then", 8)
 
 
 def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> Iterator[Text]:
@@ -165,25 +194,38 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
     before, commits, prices = search.replaced, _commits(search, chosen), search.bench.prices
     by = "by checkpoints " if commits else ""  # the sinks write files as well, which are not counted
     written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written {by}per hour"
-    # a setting without completed checkpoints has no measured bytes
-    known = [setting for setting in (chosen, before) if setting is not None and setting.completed]
     than = f" (today {bytes_text(before.written_per_hour)})" if before is not None and before.completed else ""
     yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}{than}", 8)
-    fewest = min((search.checkpoint_count(setting.name) for setting in known), default=0)
-    if fewest < smallest_sample(0.9):
-        of_few = f"bytes are those of {count_text(fewest)} checkpoint{'s' * (fewest != 1)}"
-        yield Text("costs", f"{of_few}: rare large ones may be missing", 1)
+    of_few = [_bytes_of_few(search, chosen, ""), _bytes_of_few(search, before, "today's ")]
+    yield from (Text("costs", text, 1) for text in of_few if text)
     if commits:
         yield Text("costs", commits, 7)
     if math.isfinite(chosen.storage_cost):
         than = f" (today {cost_text(before.storage_cost)})" if before else ""
         uncounted = ", without the table's metadata" if table_sinks(search.scenario.job) else ""
         yield Text("costs", f"object store {prices.text(chosen.storage_cost)} a month{than}{uncounted}", 7)
-    if is_most:
-        yield Text("ask", "UNKNOWN: how often do records rewrite state (update)? Assumed: all do")
     for change in search.candidate_of(chosen.name).changes:
         if change.assumption is not None:
             yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 5)
+
+
+def _bytes_of_few(search: CandidateSearch, setting: Setting | None, whose: str) -> str:
+    """Return from how few checkpoints the bytes of a setting are known, or "" if they are many or all alike.
+
+    Checkpoints of changes alone, incremental or of a changelog, are larger now and then: files are merged, or state is
+    materialized.
+    """
+    if setting is None or not setting.completed:  # then it has no measured bytes
+        return ""
+    count = search.checkpoint_count(setting.name)
+    scenario = search.bench.with_setting(search.candidate_of(setting.name))
+    if count >= smallest_sample(0.9) or not any(
+        writes_changes(scenario, vertex.name) for vertex in scenario.job.vertices
+    ):
+        return ""
+    return (
+        f"{whose}bytes are those of {count_text(count)} checkpoint{'s' * (count != 1)}: rare large ones may be missing"
+    )
 
 
 def _commits(search: CandidateSearch, chosen: Setting) -> str:
@@ -216,7 +258,7 @@ TIMEOUT_PER_LONGEST_CHECKPOINT = 2
 class AdviceAnswer(NamedTuple):
     """The answer of ``advise``, in all of its forms."""
 
-    screen: str  # overview; with the verdict, at most 15 lines of 80 characters
+    screen: str  # overview; with the verdict, at most 20 lines of 80 characters
     parts: list[str | TextTable]  # full texts and tables
     data: dict[str, Any]  # for JSON
     files: dict[str, str]  # patches: file name -> text
@@ -232,27 +274,46 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
     `assumed`: sentence on values that were assumed, or "".
     """
     refused = refusals(search.scenario)
-    time = dominant(situation_of(search, search.nearest.name)) if search.settings else ""
-    texts = {
-        "closest": [line.removeprefix("Closest: ") for line in closest(search)] if search.settings else [],
-        "time": [time] if time else [],
-        "fits": enough,
-        "caution": [caution.short for caution in refused],
-    }
-    asked = {"ask": [_shorten(one_line(assumed, MAX_TEXT_CHARS))]} if assumed else {}
-    lines = _labelled(
-        asked
-        | {
-            label: [line for text in texts_of_label for line in wrap(text, WIDTH - LABEL)]
-            for label, texts_of_label in texts.items()
-        }
-    )
+    near = search.nearest if search.settings else None
+    time = "" if near is None else dominant(situation_of(search, near.name))
+    lines = [
+        *([Text("ask", _shorten(one_line(assumed, MAX_TEXT_CHARS)))] if assumed else []),
+        *(Text("closest", line) for line in wrap(_closest(search), WIDTH - LABEL)),
+        *(_limit_lines(search, near) if near is not None and near.completed else []),
+        *_state_lines(search),
+        *([Text("today", OUTPUT_IS_LOST)] if search.loses_today else []),
+        *(
+            Text(label, line)
+            for label, texts in (
+                ("time", [time]),
+                ("fits", enough),
+                ("caution", [caution.short for caution in refused]),
+            )
+            for text in texts
+            for line in wrap(text, WIDTH - LABEL)
+        ),
+    ]
     data = {"dominates": time, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]}
+    slow = near if near is not None and near.completed and "checkpoint_ms" in near.breaks else None
     parts: list[str | TextTable] = [
+        *(
+            [f"Closest by p90 of checkpoints, {ms_text(slow.checkpoint_p90_ms)}: few checkpoints show no p99."]
+            if slow is not None
+            else []
+        ),
         *levers_left(search, None),
         *(_with_source(caution.sentence, caution.source) for caution in refused),
     ]
-    return AdviceAnswer("\n".join(lines[:line_count]), parts, data, {})
+    screen = _labelled([(text.label, text.text) for text in lines])
+    return AdviceAnswer("\n".join(screen[:line_count]), parts, data, {})
+
+
+def _closest(search: CandidateSearch) -> str:
+    """Return the name of the setting that is nearest to the limits, and whether its checkpoints complete."""
+    if not any(setting.completed for setting in search.settings):
+        return "No checkpoint completes under any of them."
+    near = search.nearest
+    return name_of(near.name) if near.completed else f"{name_of(near.name)}: no checkpoint completes"
 
 
 def _none_completes(search: CandidateSearch, today: Setting) -> list[str]:
@@ -283,7 +344,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
     warnings = [
         *cautions(search.scenario, candidate.barriers, changes),
         *attempts_cautions(search, chosen),
-        *phase_cautions(search, chosen),
+        *firing_cautions(search, chosen),
         *new_defects(search.scenario, scenario),
         *unsafe_defects(scenario),
     ]
@@ -292,8 +353,6 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
         f"+ {what}: {value}" for what, value in others.items()
     ]
     time = dominant(situation_of(search, today.name)) if today is not None else ""
-    if time and search.bench.horizon.states:
-        time = f"(in {ms_text(search.bench.horizon.ahead_ns / 1e6)}) {time}"
     lacking = [] if today is None or today.completed else _none_completes(search, today)
     is_most, other = bool(search.unasked_updates([candidate])), other_failure(search, chosen)
     ranges = watch(
@@ -306,19 +365,20 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
         is_most=is_most,
     )
     above = [
-        *_limit_lines(search, chosen, other),
-        *(
-            [Text("today", "its output is lost: transactions are open for longer than their timeout")]
-            if search.loses_today
-            else []
-        ),
+        *_limit_lines(search, chosen, search.replaced),
+        *_recovery_lines(search, chosen, other),
+        *_state_lines(search),
+        *([Text("today", OUTPUT_IS_LOST)] if search.loses_today else []),
         *([Text("today", time, 4)] if time else []),
         *(Text("today", text, 4) for text in lacking),
         *_cost_lines(search, chosen, is_most=is_most),
+        *([Text("alike", equal_text(ties), 5)] if (ties := equal_intervals(search, chosen)) else []),
     ]
     questions = [caution.short for caution in warnings if caution.is_question]
     statements = [caution for caution in (*refused, *warnings) if not caution.is_question]
+    is_new = bool(key_changes or others)
     below = [
+        *([Text("ask", "UNKNOWN: how often do records rewrite state (update)? Assumed: all do")] if is_most else []),
         *([Text("ask", assumed)] if assumed else []),
         *(Text("ask", question, 4 - number) for number, question in enumerate(questions[:QUESTIONS])),
         *(
@@ -326,7 +386,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
             for number, caution in enumerate(statements[:CAUTIONS])
         ),
         Text("watch", ranges.watch_text(), 7),
-        Text("back", ranges.roll_back_text()),
+        Text("back" if is_new else "again", f"{'' if is_new else 'if '}{ranges.roll_back_text()}"),
     ]
     parts: list[str | TextTable] = [
         *([other.sentence] if other is not None else []),

@@ -29,6 +29,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from sim.advice.judgement import (
@@ -45,6 +46,7 @@ from sim.advice.judgement import (
     choose,
     judge,
     measure,
+    paired_noise,
     recoveries_ms,
     resample_choice,
     rows_of,
@@ -318,6 +320,11 @@ class CandidateSearch:
         """Return the setting to advise among these, or None."""
         return choose(self._eligible(settings), self.changes)
 
+    @property
+    def eligible(self) -> Sequence[Setting]:
+        """Return the settings from which the advised one is chosen."""
+        return self._eligible(self.permitted)
+
     def _eligible(self, settings: Sequence[Setting]) -> Sequence[Setting]:
         """Return the settings to choose from: those that need all of their changes, unless none of these keeps the limits."""
         by_name = {setting.name: setting for setting in settings}
@@ -335,7 +342,7 @@ class CandidateSearch:
     def _improves(self, setting: Setting, other: Setting) -> bool:
         """Return True if another setting has room, or if this one is notably better where that one has too little.
 
-        Only the replications that both have are compared.
+        Only the replications that both have are compared, and what these do not tell apart is as good.
         """
         if not (lacking := {*other.breaks, *(tight.column for tight in other.tight)}):
             return True
@@ -349,7 +356,18 @@ class CandidateSearch:
         compared = {COMPARED.get(column, column) for column in lacking}
         if setting.ran_long == other.ran_long:
             compared |= lacking
-        return any(others.value(column) > mine.value(column) * (1 + EQUAL_SHORTFALL) for column in compared)
+        return any(
+            others.value(column)
+            > mine.value(column) + max(mine.value(column) * EQUAL_SHORTFALL, self._noise(mine, others, column))
+            for column in compared
+        )
+
+    def _noise(self, setting: Setting, other: Setting, column: str) -> float:
+        """Return the difference of a value that the runs of two settings do not tell from 0, in the world where it is largest."""
+        at, before, after = MEASURED.index(column), self.trials[setting.name], self.trials[other.name]
+        runs = min(setting.runs, other.runs)
+        with np.errstate(invalid="ignore"):  # inf - inf
+            return max(paired_noise(after[world][:runs, at] - before[world][:runs, at]) for world in before)
 
     def simpler(self, complete: Candidate) -> Iterator[Candidate]:
         """Yield the candidate with today's barrier mode, with today's interval, and with one lever less."""
@@ -456,8 +474,7 @@ class CandidateSearch:
 
     def choice(self, mtbf_s: float | None = None) -> Choice:
         """Return the choice and its certainty, for a mean time between failures (default: the assumed one)."""
-        considered = self._eligible(self.permitted)
-        trials = {setting.name: self.trials[setting.name] for setting in considered}
+        trials = {setting.name: self.trials[setting.name] for setting in self.eligible}
         patience_ms = self.bench.patience_ns / 1e6
         return resample_choice(
             trials, self.limits, mtbf_s or self.mtbf_s, self.changes, patience_ms=patience_ms, margins=self.margins

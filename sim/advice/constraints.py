@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sim.advice.levers import HEARTBEATS, MORE_THREADS, RESTARTS, SOON_NS, TOLERABLE_FAILURES, WITHOUT_END
-from sim.advice.settings import Change, Lever, later_options, sinks_of
+from sim.advice.settings import TIMERS, Change, Lever, later_options, sinks_of
 from sim.advice.situation import PARTS
 from sim.advice.trials import TASK_MANAGER, Failure
 from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
 from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.job import SHIPPING
 from sim.model.schema.axes import key_of
-from sim.model.schema.option_values import OptionValue, option_values
+from sim.model.schema.option_values import OptionValue, key_in_release, option_values
 from sim.model.sinks import ALIGNED_INSIDE, SINKS, SinkKind
 from sim.model.text import capitalised
 from sim.model.units import MS, SECOND, format_duration
@@ -210,10 +210,9 @@ def exhausted_attempts(scenario: Scenario, mtbf_s: float, failure: Failure) -> l
         if failure == TASK_MANAGER
         else [1]
     )
-    attempts, more = (
-        f"restart-strategy.{restart.strategy}.",
-        f"{WITHOUT_END}, or restart-strategy.type: exponential-delay",
-    )
+    attempts, more = f"restart-strategy.{restart.strategy}.", str(WITHOUT_END)
+    if not later_options(scenario, {"restart.strategy": "exponential-delay"}):
+        more += f", or {key_in_release('restart-strategy.type', scenario)}: exponential-delay"
     if restart.strategy == "fixed-delay" and restart.attempts is not None:
         first, last = (restart.attempts // count + 1 for count in (max(counts), max(min(counts), 1)))
         if last * mtbf_s > FORGOTTEN_S:
@@ -250,10 +249,18 @@ def refusals(scenario: Scenario) -> list[Caution]:
     return cautions
 
 
+TIMERS_YIELD = Caution(
+    "windows of SQL let barriers pass, the DataStream WindowOperator never",
+    "Interruptible timers: operators of SQL let barriers pass between two timers, the DataStream WindowOperator does not.",
+    "FLIP-443",
+)
+
+
 def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) -> list[Caution]:
     """Return the cautions on sinks, edges and levers of a setting, questions first."""
     overtaking = [] if protocol.aligned else _of_overtaking(scenario)
-    all_cautions = [*overtaking, *_of_transactions(scenario), *_of_levers(changes), *_of_tables(scenario)]
+    yielding = [TIMERS_YIELD] if TIMERS in protocol.point else []
+    all_cautions = [*overtaking, *yielding, *_of_transactions(scenario), *_of_levers(changes), *_of_tables(scenario)]
     return sorted(all_cautions, key=lambda caution: not caution.is_question)
 
 
@@ -271,44 +278,33 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     return [Caution(f"may bring {count}", text, ", ".join(issue.issue.source for issue in issues[:3]))]
 
 
-_PHASES = 8
-"""Phases between windows and checkpoints that a caution proposes to run."""
+def unseen_firings(advised: Scenario, seen_ns: int) -> list[Caution]:
+    """Return a caution for each window of which trials do not show the firing that checkpoints wait for longest.
 
-
-def window_phases(advised: Scenario, seen_ns: int = 0) -> list[Caution]:
-    """Return a caution for each window of which trials have not shown all phases between its ends and checkpoints.
-
-    Ends and triggers meet again after their least common multiple.  `seen_ns`: simulated time of each trial.
+    In trials windows end right before a checkpoint (`sim.advice.trials`), unless Flink 1.x begins its checkpoints at a random
+    time.  A window that is longer than a trial holds less in it.  `seen_ns`: length of each trial.
     """
-    interval_ns = advised.checkpoint.interval_ns or 0
     cautions = []
     for vertex in advised.job.vertices:
-        step_ns = 0 if vertex.window is None else vertex.window.step_ns
-        if not interval_ns or not step_ns:
+        window = vertex.window
+        if window is None or window.hold_ns:
             continue
-        is_in_step, again_ns = not (step_ns % interval_ns and interval_ns % step_ns), math.lcm(step_ns, interval_ns)
-        if is_in_step or again_ns > seen_ns:
-            every, fires = format_duration(interval_ns), format_duration(step_ns)
-            meet = (
-                "always at the same moment"
-                if is_in_step
-                else f"at moments that recur after {format_duration(again_ns)}"
-            )
-            seen = "one such moment" if is_in_step else "some of them"
-            common_ns = math.gcd(step_ns, interval_ns)
-            phases = ", ".join(format_duration(common_ns * i // _PHASES) for i in range(_PHASES))
-            others = (
-                f"'job.{vertex.name}.window.phase=[{phases}]'"
-                if is_in_step
-                else f"run.duration='{format_duration(again_ns)}'"
-            )
+        size, every, seen = map(format_duration, (window.size_ns, window.step_ns, seen_ns))
+        if window.size_ns > seen_ns:
+            short = f"windows of '{vertex.name}' ({size}) are longer than trials: more fires"
             text = (
-                f"Windows of '{vertex.name}' end every {fires}, and a checkpoint every {every} meets them {meet}. "
-                f"Trials have seen {seen}; a restart shifts it, and then a checkpoint may wait for all that fires. "
-                f"`ckptsim run --set {others} --set checkpoint.interval='{every}'` shows other moments."
+                f"Windows of '{vertex.name}' hold the records of {size} when they fire, in trials those of {seen} at most: a "
+                "checkpoint that meets the firing waits for longer than simulated."
             )
-            short = f"trials show {'one phase' if is_in_step else 'some phases'} of windows ({fires}) and checkpoints"
-            cautions.append(Caution(short, text, "sim.model.job.Window"))
+        elif advised.cluster.profile != "2.x":
+            short = f"trials show some phases of windows ({every}) and checkpoints"
+            text = (
+                f"Flink 1.x takes its first checkpoint at a random time, so trials may have none right behind the end of a window of "
+                f"'{vertex.name}' (every {every}). It waits for all that fires, and may be longer than simulated."
+            )
+        else:
+            continue
+        cautions.append(Caution(short, text, "sim.model.job.Window"))
     return cautions
 
 
@@ -359,6 +355,8 @@ def _of_overtaking(scenario: Scenario) -> Iterator[Caution]:
 
 def _of_tables(scenario: Scenario) -> Iterator[Caution]:
     for vertex, kind in table_sinks(scenario.job).items():
+        if scenario.job.vertex(vertex).committer_of:
+            continue  # its writer is a sink of the same kind
         text = (
             f"Each commit of '{vertex}' adds files to the table: {kind.metadata}, at least, beside its data files. What many small "
             "files cost readers and compaction is not simulated, and the advice does not count it. Where it matters, the longest "

@@ -203,6 +203,11 @@ class Horizon:
     ahead_ns: int = AHEAD_NS
     states: tuple[GrowingState, ...] = ()
 
+    @property
+    def moved(self) -> list[GrowingState]:
+        """Return the states whose size at the horizon is not that of now."""
+        return [state for state in self.states if state.after(self.ahead_ns / SECOND) != state.now_bytes]
+
     def change(self, seconds: float | None = None) -> Point:
         """Return the change of a scenario that fixes growing state at its size in this many seconds; None: at the horizon."""
         ahead_s = self.ahead_ns / SECOND if seconds is None else seconds

@@ -1,14 +1,15 @@
 """The choice of a setting from the results of trials, and its certainty.
 
 A setting is judged by the share of time that it loses: checkpoints cost throughput, and each failure costs a recovery.  A
-limit is kept *with room* if it would still be kept after the value has grown by the prediction error, or by the spread of
-repeated runs if that is larger.
+value above its limit by less than `AT_LIMIT` breaks nothing, because runs do not tell it from one below.  A limit is kept
+*with room* if it would still be kept after the value has grown by the prediction error, or by the spread of repeated runs
+if that is larger.
 
 The choice among the settings that keep all limits.  A setting does not count if a simpler one, with today's barrier mode or
 interval or with one lever less, is about as good where it lacks room (`CandidateSearch.choose`).
 
 1. If some have room, those that lose about as little time as the best of them are good (`EQUAL_LOSS_RELATIVE`,
-   `EQUAL_LOSS_SHARE`).
+   `EQUAL_LOSS_SHARE`), and those whose runs do not tell them apart from it (`loss_noise`).
 2. If none has room, settings that lose notably more time than the best are excluded (`NOTABLE_LOSS_SHARE`).  Of the
    others, those whose shortfall of room is about the smallest are good (`EQUAL_SHORTFALL`).
 3. Of the good settings, the one that changes fewest keys is advised (the current setting changes none); then the one with
@@ -45,6 +46,8 @@ ASSUMED_SPREAD = {"loss": (0.0, 0.003)}
 ROUGH_ELSE = (0.1, 0.0)
 """Assumed (relative, absolute) standard deviation of all other columns, which vary far more than throughput."""
 
+AT_LIMIT = 0.01
+"""Values above a limit by at most this share are at the limit: they may be chosen, with a warning, as those just below it."""
 SPREAD_RUNS, SPREADS = 3, 2.0
 """Minimum runs to estimate the spread, and number of standard deviations for which a limit must have room."""
 
@@ -138,6 +141,7 @@ class Setting(Measured):
     protocol: str
     runs: int  # replications of each kind
     lost: float  # share of time lost to checkpoints and failures, mean over worlds
+    lost_by_run: tuple[float, ...]  # the same for each replication
     breaks: tuple[str, ...]  # fields of Measured whose limit is exceeded
     tight: tuple[Tight, ...] = ()  # limits kept with too little room
     checkpoints: int = 0  # number of checkpoints from which checkpoint_ms is computed, in the world with fewest
@@ -153,7 +157,7 @@ class Setting(Measured):
 
     @property
     def keeps_limits(self) -> bool:
-        return bool(self.completed) and not self.breaks
+        return bool(self.completed) and not self.breaks and all(tight.room >= 0 for tight in self.tight)
 
     @property
     def lack(self) -> float:
@@ -322,7 +326,7 @@ def judge(
     for (interval, protocol), worlds in means.items():
         worst, lost = _worst(worlds), _lost(worlds, mtbf_s, patience_ms)
         values_of = dict(zip(MEASURED, worst[0].tolist(), strict=True))
-        breaks = tuple(column for column, bound in bounds.items() if not values_of[column] <= bound)
+        breaks = tuple(column for column, bound in bounds.items() if not values_of[column] <= bound * (1 + AT_LIMIT))
         runs_by_world = trials[(interval, protocol)]
         kept = (
             _room_below(column, bound, values_of[column], runs_by_world, margins((interval, protocol), column))
@@ -336,6 +340,7 @@ def judge(
                 protocol=protocol,
                 runs=min(map(len, runs_by_world.values())),
                 lost=float(lost[0]),
+                lost_by_run=_lost_by_run(runs_by_world, mtbf_s, patience_ms),
                 breaks=breaks,
                 tight=tuple(limit for limit in kept if limit.room < limit.needed),
                 checkpoints=min(int(values[:, _AT["completed"]].sum()) for values in runs_by_world.values()),
@@ -365,7 +370,7 @@ def choose(settings: Sequence[Setting], changes: Mapping[SettingName, int]) -> S
     lost = np.array([[setting.lost for setting in settings]])
     kept = np.array([[not setting.breaks and bool(setting.completed) for setting in settings]])
     lack = np.array([[setting.lack for setting in settings]])
-    (picked,) = _pick(lost, kept, lack, [setting.name for setting in settings], changes)
+    (picked,) = _pick(lost, kept, lack, [setting.name for setting in settings], changes, loss_noise(settings))
     return None if picked < 0 else settings[picked]
 
 
@@ -384,7 +389,8 @@ def resample_choice(
     they ran with the same random numbers, so that common effects cancel.  For a single run a standard deviation is assumed
     (`ASSUMED_SPREAD`, `ROUGH_ELSE`).
     """
-    chosen = choose(judge(trials, limits, mtbf_s, patience_ms=patience_ms, margins=margins), changes)
+    settings = judge(trials, limits, mtbf_s, patience_ms=patience_ms, margins=margins)
+    chosen = choose(settings, changes)
     chosen_name = None if chosen is None else chosen.name
     drawn, names = _draw_means(trials), list(trials)
     bounds = _applicable_bounds(drawn, limits)
@@ -395,10 +401,11 @@ def resample_choice(
     for column, bound in bounds.items():
         values = np.stack([values[:, _AT[column]] for values in worst], axis=1)
         needed = np.array([1 + margins(name, column) for name in names])
-        kept &= values <= bound
+        kept &= values <= bound * (1 + AT_LIMIT)
         with np.errstate(divide="ignore", invalid="ignore"):
             lack = np.fmax(lack, np.where(values > 0, needed, 1.0) * values / bound)
-    counted = Counter(None if picked < 0 else names[picked] for picked in _pick(lost, kept, lack, names, changes))
+    picks = _pick(lost, kept, lack, names, changes, loss_noise(settings))
+    counted = Counter(None if picked < 0 else names[picked] for picked in picks)
     alike = sum(
         count
         for name, count in counted.items()
@@ -408,27 +415,69 @@ def resample_choice(
     return Choice(chosen_name, counted[chosen_name] / RESAMPLES, alike / RESAMPLES, others)
 
 
+def paired_noise(differences: _Array) -> float:
+    """Return the mean difference of paired runs that is not told from 0: `SPREADS` standard errors; 0 if too few runs show it."""
+    finite = differences[np.isfinite(differences)]
+    return SPREADS * float(finite.std(ddof=1)) / math.sqrt(len(finite)) if len(finite) >= SPREAD_RUNS else 0.0
+
+
+def loss_noise(settings: Sequence[Setting]) -> _Array:
+    """Return, for each setting, the difference in lost time to the best one with room that its runs do not tell from 0.
+
+    Replications that both have are compared, because they ran with the same random numbers.
+    """
+    roomy = [
+        setting
+        for setting in settings
+        if setting.completed and not (setting.breaks or setting.tight) and math.isfinite(setting.lost)
+    ]
+    best = min(roomy, key=lambda setting: setting.lost, default=None)
+    noise = np.zeros(len(settings))
+    for i, setting in enumerate(settings):
+        pairs = [] if best is None else zip(setting.lost_by_run, best.lost_by_run, strict=False)
+        noise[i] = paired_noise(np.array([mine - least for mine, least in pairs]))
+    return noise
+
+
+def near_ties(settings: Sequence[Setting]) -> list[Setting]:
+    """Return the settings with room that lose about as little time as the best one, or whose runs do not tell them from it."""
+    lost = np.array([[setting.lost for setting in settings]])
+    roomy = np.array([[bool(setting.completed) and not (setting.breaks or setting.tight) for setting in settings]])
+    if not roomy.any():
+        return []
+    good = _with_room(lost, roomy, loss_noise(settings))[0]
+    return [setting for setting, is_good in zip(settings, good, strict=True) if is_good]
+
+
 def _pick(
-    lost: _Values, kept: _Flags, lack: _Values, names: Sequence[SettingName], changes: Mapping[SettingName, int]
+    lost: _Values,
+    kept: _Flags,
+    lack: _Values,
+    names: Sequence[SettingName],
+    changes: Mapping[SettingName, int],
+    noise: _Array,
 ) -> list[int]:
     """Return the index in `names` of the setting to advise, for each draw; -1: none keeps the limits.
 
-    `lost`, `kept` and `lack` have the shape (draws, settings).  `lack`: see `Setting.lack`.
+    `lost`, `kept` and `lack` have the shape (draws, settings).  `lack`: see `Setting.lack`.  `noise`: see `loss_noise`.
     """
     order = {protocol.name: i for i, protocol in enumerate(protocols())}
     efforts = [(changes.get(name, 0), -parse_duration(name[0]), order.get(name[1], len(order))) for name in names]
     rank = np.array([sorted(efforts).index(effort) for effort in efforts])
     kept = kept & np.isfinite(lost)
     roomy = kept & (lack <= 1)
-    good: _Flags = np.where(roomy.any(axis=1, keepdims=True), _with_room(lost, roomy), _without_room(lost, kept, lack))
+    good: _Flags = np.where(
+        roomy.any(axis=1, keepdims=True), _with_room(lost, roomy, noise), _without_room(lost, kept, lack)
+    )
     ranks = np.where(good, rank, len(names))
     return [int(row.argmin()) if row.min() < len(names) else -1 for row in ranks]
 
 
-def _with_room(lost: _Values, roomy: _Flags) -> _Flags:
+def _with_room(lost: _Values, roomy: _Flags, noise: _Array) -> _Flags:
     """Return which settings are good if some have room (rule 1 of the module)."""
     lost = np.where(roomy, lost, np.inf)
-    good: _Flags = roomy & (lost <= lost.min(axis=1, keepdims=True) * (1 + EQUAL_LOSS_RELATIVE) + EQUAL_LOSS_SHARE)
+    least = lost.min(axis=1, keepdims=True)
+    good: _Flags = roomy & (lost <= least + np.maximum(least * EQUAL_LOSS_RELATIVE + EQUAL_LOSS_SHARE, noise))
     return good
 
 
@@ -501,6 +550,12 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
     usual_ms = down_ms + (waited_ms - down_ms) * FAILURE_PHASE[1] / FAILURE_PHASE[0] / 2
     lost: _Array = (np.maximum(loss, 0.0) + usual_ms / 1e3 / mtbf_s).mean(axis=0)
     return lost
+
+
+def _lost_by_run(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> tuple[float, ...]:
+    """Return the share of time lost in each replication that has run in all worlds."""
+    count = min(map(len, worlds.values()))
+    return tuple(_lost({world: values[:count] for world, values in worlds.items()}, mtbf_s, patience_ms).tolist())
 
 
 def _draw_means(trials: Trials) -> dict[SettingName, dict[str, _Values]]:

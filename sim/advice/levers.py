@@ -492,9 +492,9 @@ PARALLELISM = Lever(
     (QUEUE, ALIGNMENT, UPLOAD, REPLAY),
     _parallelism,
     costs="as many slots more, and a restart that rescales",
-    short_caution="by setParallelism, or pipeline.jobvertex-parallelism-overrides",
+    short_caution="by setParallelism; since 1.17 pipeline.jobvertex-parallelism-overrides",
     ask="is one key hot? More subtasks do not share it out",
-    caution="a chain of operators scales by setParallelism, or by pipeline.jobvertex-parallelism-overrides (reactive and autoscaled jobs)",
+    caution="a chain of operators scales by setParallelism, and since Flink 1.17 by pipeline.jobvertex-parallelism-overrides",
     source=f"{_DOCS}/deployment/elastic_scaling",
     is_configuration=False,
 )

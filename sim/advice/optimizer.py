@@ -307,12 +307,11 @@ def _tried(search: CandidateSearch, candidate: Candidate, seconds: float, so_far
 def horizon_sentence(horizon: Horizon) -> str:
     """Return ``State changes as the job runs ...: that of count from 85 MB to 8.7 GB.``, or "" if no size changes."""
     ahead_s = horizon.ahead_ns / 1e9
-    moved = [state for state in horizon.states if state.after(ahead_s) != state.now_bytes]
-    if not moved:
+    if not horizon.moved:
         return ""
     sizes = ", ".join(
         f"that of {state.vertex} from {bytes_text(state.now_bytes)} to {bytes_text(state.after(ahead_s))}"
-        for state in moved
+        for state in horizon.moved
     )
     judged = f"limits are judged with the state of {ms_text(1e3 * ahead_s)} from now, which every trial keeps"
     return f"State changes as the job runs, so {judged}: {sizes}."

@@ -15,7 +15,7 @@ from sim.advice.candidates import CandidateSearch
 from sim.advice.trials import Bench
 from sim.model.schema.axes import key_of, path_of
 from sim.model.schema.text import DocumentPath, Reading, compose, value_at
-from sim.results.formats import bytes_text
+from sim.results.formats import bytes_text, ms_text
 
 _MARK = re.compile(r"(?:^|\s)#\s*(?:.*; )?UNKNOWN:\s*(.*)$")
 _SETTINGS = ("interval", "timeout", "barriers", "min-pause", "max-concurrent")
@@ -95,15 +95,18 @@ def marked_unknowns(bench: Bench) -> list[Unknown]:
     return [unknown for unknown in unknowns(bench.file.read_text(encoding="utf-8")) if unknown.key not in bench.common]
 
 
-def assumed_text(marked: Sequence[Unknown]) -> str:
-    """Return e.g. ``UNKNOWN, assumed: sink: state size 0 B, ...``, with zeros first, or "" if nothing is marked."""
+def assumed_text(marked: Sequence[Unknown], mtbf_ms: float | None = None) -> str:
+    """Return e.g. ``UNKNOWN, assumed: sink: state size 0 B, ...``, with zeros first, or "" if nothing is assumed.
+
+    `mtbf_ms`: assumed mean time between failures.
+    """
     resting = sorted(
         (unknown for unknown in marked if not unknown.is_setting and unknown.assumed is not None),
         key=lambda unknown: not _ZERO.match(str(unknown.assumed)),
     )
-    return (
-        f"UNKNOWN, assumed: {', '.join(f'{unknown.name} {unknown.assumed}' for unknown in resting)}" if resting else ""
-    )
+    texts = [f"{unknown.name} {unknown.assumed}" for unknown in resting]
+    texts += [] if mtbf_ms is None else [f"a failure every {ms_text(mtbf_ms)}"]
+    return f"UNKNOWN, assumed: {', '.join(texts)}" if texts else ""
 
 
 def questions(search: CandidateSearch, marked: Sequence[Unknown], mtbf_ms: float | None) -> Iterator[str]:

@@ -53,6 +53,11 @@ class Report:
     def verdict(self) -> str:
         return str(self.parts[0])
 
+    @property
+    def screen(self) -> Sequence[str | TextTable]:
+        """Return the parts that fit a terminal: the verdict and the overview."""
+        return self.parts[:2]
+
     def plain(self) -> dict[str, Any]:
         """Return `data` as valid JSON data, with None in place of NaN and infinity."""
         found: dict[str, Any] = json_ready(self.data)
@@ -83,7 +88,8 @@ def report(
     unknowns, needed, limit_break = marked_unknowns(bench), _requirements(search), predict_limit_break(search)
     sentences = [requirement.sentence for requirement in needed]
     verdict, *others = texts.verdict(search, choice, sum(not unknown.is_setting for unknown in unknowns))
-    line_count, assumed = lines_below(verdict), assumed_text(unknowns)
+    is_assumed = chosen is not None and not (mtbf_ms or known_mtbf_ms)
+    line_count, assumed = lines_below(verdict), assumed_text(unknowns, ASSUMED_MTBF_MS if is_assumed else None)
     overview = (
         no_answer(search, line_count, sentences, assumed)
         if chosen is None
@@ -188,6 +194,17 @@ def _remarks_on_trials(search: CandidateSearch) -> Iterator[str]:
         math.isfinite(setting.visible_ms) for setting in search.settings
     ):
         yield "No sink is transactional: output is visible at once under any setting."
+    windows = [
+        vertex.name
+        for vertex in search.scenario.job.vertices
+        if vertex.window is not None and not vertex.window.hold_ns
+    ]
+    if windows and search.scenario.cluster.profile == "2.x":
+        yield (
+            f"In trials windows of {listed(windows)} end right before a checkpoint, which waits for all that fires, whatever its "
+            "barriers and the interval are. Windows of SQL let unaligned barriers pass with interruptible timers (FLIP-443); the "
+            "DataStream WindowOperator never does."
+        )
     left_out = ["faults"] * bool(search.scenario.faults)
     left_out += [key for key in ("actions", "rescale") if key in search.bench.common]
     if left_out:

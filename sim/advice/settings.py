@@ -10,7 +10,7 @@ interval or its barrier mode ineffective, the candidate changes that key, too (`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sim.model.checkpoint import BARRIERS, BarrierKind
@@ -37,7 +37,7 @@ TIMEOUT_NS = 600 * SECOND
 """Flink's default of execution.checkpointing.timeout.  Trials have no shorter timeout."""
 
 _BARRIERS, DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"
-PAUSE = "checkpoint.min-pause"
+PAUSE, TIMERS = "checkpoint.min-pause", "checkpoint.interruptible-timers"
 BINDING = (PAUSE, "checkpoint.max-concurrent", "checkpoint.interval-during-backlog")
 """Keys whose current values may make the interval or the barriers of a candidate ineffective, so that it changes them."""
 PAUSES_PER_INTERVAL = 2
@@ -109,7 +109,7 @@ def allowed_protocols(scenario: Scenario) -> tuple[Protocol, ...]:
 def later_protocols(scenario: Scenario) -> dict[str, str]:
     """Return {barrier mode, or debloating: the release that brought it} of those that the job's version of Flink lacks."""
     return {
-        ("debloating" if option == DEBLOAT else protocol.barriers): release
+        {DEBLOAT: "debloating", TIMERS: "interruptible timers"}.get(option, protocol.barriers): release
         for protocol in _allowed_by_sinks(scenario)
         for option, release in later_options(scenario, protocol.point).items()
     }
@@ -123,7 +123,15 @@ def later_options(scenario: Scenario, point: Point) -> dict[str, str]:
 
 def _allowed_by_sinks(scenario: Scenario) -> list[Protocol]:
     forbidden = any(kind is not None and kind.verdict for kind in sinks_of(scenario).values())
-    return [protocol for protocol in protocols() if protocol.aligned or not forbidden]
+    windows = [vertex.window for vertex in scenario.job.vertices if vertex.window is not None]
+    # unaligned barriers wait for all that windows fire, unless the timers of SQL let them pass (FLIP-443)
+    is_held = any(window.time == "event" and window.api == "sql" for window in windows)
+    passing = [
+        replace(protocol, name=f"{protocol.name}, interruptible timers", point={**protocol.point, TIMERS: True})
+        for protocol in protocols()
+        if protocol.name == "unaligned" and is_held and not scenario.checkpoint.interruptible_timers
+    ]
+    return [protocol for protocol in (*protocols(), *passing) if protocol.aligned or not forbidden]
 
 
 def _advised(kind: BarrierKind, debloat: str) -> Protocol:
@@ -172,7 +180,8 @@ class Situation:
     checkpoint_ms: float = 0.0
     uploaded_bytes: float = 0.0  # of the median checkpoint, all subtasks
     recovery: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] that it takes in the recovery
-    is_recovered: bool = True  # False: trials ended before the job had caught up
+    is_recovered: bool = True  # False: trials ended before the job had caught up, and its recovery is unknown
+    is_unlimited: bool = False  # a source always has more records, so that the job never catches up
     breaks: tuple[str, ...] = ()  # exceeded limits
     checkpoint_limit_ms: float | None = None  # the limit on checkpoints, if there is one
     full: str = ""  # vertex with a subtask that is fully busy; "": there is none

@@ -39,10 +39,12 @@ PARTS: dict[str, str] = {
     EXPIRY: "checkpoints expire",
     OUTAGE: "until a lost task manager's slots are replaced",
     RESTORE: "restart and restore",
-    REPLAY: "records processed again",
+    REPLAY: "catching up",
     LOSS: "throughput that checkpoints cost",
 }
 """Part of a checkpoint, recovery or throughput loss -> description."""
+REPLAYED = "records processed again"
+"""Description of REPLAY if a source always has more records, so that the job never catches up."""
 
 
 FOLDER = "<a folder of the checkpoint storage>"
@@ -81,7 +83,11 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
     steady, failed = (rows_of(search.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
     parts = _checkpoint_parts(steady, has_residuals=search.scenario.residuals.checkpoints > 0)
     outage_ms = _outage_ms(search, name, failed)
-    recovery = recovery_parts(search.period_ns(setting) / 1e6, failed, outage_ms)
+    down_ms, seen_ms = (
+        _finite(failed[column].mean()) if len(failed) else 0.0 for column in ("downtime_ms", "caught_up_ms")
+    )
+    is_recovered = math.isfinite(setting.recovery_ms)
+    recovery = recovery_parts(setting.recovery_ms if is_recovered else max(seen_ms, down_ms), down_ms, outage_ms)
     expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
     worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
     busy = 0.0 if worst is None else _finite(worst.get("busiest_subtask_share", 0.0))
@@ -90,10 +96,11 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         plain=_plain(search),
         protocol=candidate.barriers,
         interval_ns=candidate.interval_ns,
-        shares=_shares(setting, parts, recovery, expired=expired),
+        shares=_shares(setting, parts, recovery_causes(recovery, search.period_ns(setting) / 1e6), expired=expired),
         milliseconds=parts,
         recovery=recovery if math.isfinite(outage_ms) else {},
-        is_recovered=math.isfinite(setting.recovery_ms) and not setting.is_extrapolated,
+        is_recovered=is_recovered,
+        is_unlimited=search.unlimited,
         breaks=setting.breaks,
         checkpoint_limit_ms=search.limits.checkpoint_ms,
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
@@ -111,8 +118,9 @@ def dominant(situation: Situation) -> str:
     if situation.breaks == ("recovery_ms",) and (recovery_ms := sum(situation.recovery.values())):
         part, own_ms = max(situation.recovery.items(), key=lambda item: item[1])
         first = "" if situation.is_recovered else "the first "
-        why = f" ({situation.busiest})" if situation.busiest and not situation.is_recovered else ""
-        return f"{ms_text(own_ms)} of {first}{ms_text(recovery_ms)} of recovery: {PARTS[part]}{why}"
+        what = REPLAYED if part == REPLAY and situation.is_unlimited else PARTS[part]
+        why = f" ({situation.busiest})" if situation.busiest and (part == REPLAY or not situation.is_recovered) else ""
+        return f"{ms_text(own_ms)} of {first}{ms_text(recovery_ms)} of recovery: {what}{why}"
     total_ms = sum(situation.milliseconds.values())
     if not total_ms:
         return ""
@@ -178,20 +186,24 @@ def _of_limit(
     return {EXPIRY: 0.5} | {part: share / 2 for part, share in shares.items()} if expired else shares
 
 
-def recovery_parts(period_ms: float, failed: pd.DataFrame, outage_ms: float) -> dict[str, float]:
-    """Return {part: time [ms]} of a recovery.  `period_ms`: the effective interval.  `outage_ms`: time without slots.
-
-    After the restart the job catches up with the records that arrived during the downtime, and with the lost work.  The
-    share of this time that is due to the outage counts as OUTAGE, the rest as REPLAY.
-    """
+def recovery_parts(recovery_ms: float, down_ms: float, outage_ms: float) -> dict[str, float]:
+    """Return {part: time [ms]} of a recovery, one after the other.  `outage_ms`: time without slots."""
     if math.isinf(outage_ms):
         return {OUTAGE: 1.0}  # the job may fail permanently
-    down_ms = _finite(failed["downtime_ms"].mean()) if len(failed) else 0.0
-    replay_ms = max((_finite(failed["caught_up_ms"].mean()) if len(failed) else 0.0) - down_ms, 0.0) or down_ms
     slots_ms = min(outage_ms, down_ms)
-    behind_ms = down_ms + period_ms * FAILURE_PHASE[0] / FAILURE_PHASE[1]
-    caught_up_ms = replay_ms * slots_ms / behind_ms if behind_ms else 0.0
-    return {OUTAGE: slots_ms + caught_up_ms, RESTORE: down_ms - slots_ms, REPLAY: replay_ms - caught_up_ms}
+    return {OUTAGE: slots_ms, RESTORE: down_ms - slots_ms, REPLAY: max(recovery_ms - down_ms, 0.0)}
+
+
+def recovery_causes(parts: Mapping[str, float], period_ms: float) -> dict[str, float]:
+    """Return {part: time [ms] of the recovery that it causes}.  `period_ms`: the effective interval.
+
+    The job catches up with lost work and with the records that arrived during the downtime, so the outage causes its share
+    of that time.
+    """
+    outage_ms, replay_ms = parts[OUTAGE], parts.get(REPLAY, 0.0)
+    behind_ms = outage_ms + parts.get(RESTORE, 0.0) + period_ms * FAILURE_PHASE[0] / FAILURE_PHASE[1]
+    of_outage_ms = replay_ms * outage_ms / behind_ms if behind_ms else 0.0
+    return {**parts, OUTAGE: outage_ms + of_outage_ms, REPLAY: replay_ms - of_outage_ms}
 
 
 def _outage_ms(search: CandidateSearch, name: SettingName, failed: pd.DataFrame) -> float:

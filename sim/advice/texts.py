@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sim.advice.candidates import COMPARED, LONG_RUNS, CandidateSearch, chances
+from sim.advice.candidates import LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
-from sim.advice.constraints import Caution, condition, exhausted_attempts, window_phases
+from sim.advice.constraints import Caution, condition, exhausted_attempts, unseen_firings
 from sim.advice.judgement import (
     EQUAL_SHORTFALL,
     Choice,
@@ -17,12 +17,13 @@ from sim.advice.judgement import (
     Tight,
     falls_behind,
     falls_short,
+    near_ties,
     rows_of,
     rows_of_kind,
 )
 from sim.advice.settings import PAUSE, SettingName
 from sim.advice.situation import situation_of
-from sim.advice.trials import INTERVAL, PROTOCOL, UNDISTURBED
+from sim.advice.trials import INTERVAL, LONG, PROTOCOL, UNDISTURBED
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
 from sim.advice.warnings import other_failure
 from sim.model.job import Job
@@ -81,7 +82,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
     elif doubtful := [
         *attempts_cautions(search, chosen),
-        *(phase_cautions(search, chosen) if limits.checkpoint_ms is not None else []),
+        *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None else []),
     ]:
         advice = f"Try, and watch: {use} {name}. It {keeps}, but {doubtful[0].short}."
     elif chosen.name == today:
@@ -98,6 +99,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         *excluded(search),
         *interval_limits(search),
         *_alternatives(search, chosen),
+        *_near_ties(search, chosen),
         _certainty(search, choice),
         *_judged_by(search, chosen),
     ]
@@ -115,12 +117,15 @@ def _with_keys(search: CandidateSearch, chosen: Setting) -> str:
 def excluded(search: CandidateSearch) -> list[str]:
     """Return sentences on settings that cannot be advised: they lose output, or need what Flink has no option for."""
     sentences = []
-    if losing := [setting for setting in search.settings if setting.name in search.losing]:
-        names = listed([name_of(setting.name) for setting in losing[:MAX_NAMED_SETTINGS]])
-        more = f" and {len(losing) - MAX_NAMED_SETTINGS} others" if len(losing) > MAX_NAMED_SETTINGS else ""
-        begin = "Today output is lost" if search.loses_today else "Some settings lose output"
+    today = None if search.current_candidate is None else search.current_candidate.name
+    if search.losing:
+        tried = [setting for setting in search.settings if setting.name in search.losing and setting.name != today]
+        names = ["today's setting"] * search.loses_today
+        names += [name_of(setting.name) for setting in tried[:MAX_NAMED_SETTINGS]]
+        names += [f"{len(tried) - MAX_NAMED_SETTINGS} others"] * (len(tried) > MAX_NAMED_SETTINGS)
         sentences.append(
-            f"{begin}: transactions are open for longer than their timeout (commit.transaction-timeout) with {names}{more}."
+            "Output is lost, as transactions are open for longer than their timeout (commit.transaction-timeout), with "
+            f"{'; '.join(names)}."
         )
     with_changes = [
         setting
@@ -229,11 +234,11 @@ def grade(search: CandidateSearch) -> str:
     return "use" if search.confirmed and not attempts_cautions(search, search.chosen) else "try"
 
 
-def phase_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
-    """Return a caution for each window that fires, of whose phases relative to checkpoints the trials show only some."""
-    scenario = search.bench.with_setting(search.candidate_of(chosen.name))
-    runs = LONG_RUNS if chosen.ran_long else max(chosen.runs, 1)
-    return window_phases(scenario, (scenario.checkpoint.interval_ns or 0) * chosen.checkpoints // runs)
+def firing_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
+    """Return a caution for each window of which trials do not show the firing that checkpoints wait for longest."""
+    candidate = search.candidate_of(chosen.name)
+    kind = LONG if chosen.ran_long else UNDISTURBED
+    return unseen_firings(search.bench.with_setting(candidate), search.bench.duration_ns(candidate, kind))
 
 
 def attempts_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
@@ -243,7 +248,7 @@ def attempts_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]
 
 
 def room_text(search: CandidateSearch, setting: Setting) -> str:
-    """Return e.g. ``recovery 57 s for 60 s, 5.3 % room of the 20 % by which it may be off``, or "" if there is enough room."""
+    """Return e.g. ``recovery 57 s for 60 s, and may be 20 % more``, or "" if there is enough room."""
     texts = []
     for tight in setting.tight:
         column, bound = tight.column, search.limits.bounds[tight.column]
@@ -254,7 +259,7 @@ def room_text(search: CandidateSearch, setting: Setting) -> str:
 
 def _lacking(search: CandidateSearch, setting: Setting, tight: Tight) -> str:
     if tight.column != "checkpoint_ms" or (probabilities := chances(search, setting)) is None:
-        return f"{percentage(tight.room)} room of the {percentage(tight.needed)} by which it may be off"
+        return f"and may be {percentage(tight.needed)} more"
     return f"which {percentage(probabilities.kept)} of recorded changes like it would keep (four of five: {ms_text(probabilities.likely_ms)})"
 
 
@@ -278,6 +283,27 @@ def _alternatives(search: CandidateSearch, chosen: Setting) -> list[str]:
         for setting in sorted(best.values(), key=lambda setting: setting.lost)
     ]
     return [f"Also fits, and is not chosen: {'; '.join(lines)}."] if lines else []
+
+
+def equal_intervals(search: CandidateSearch, chosen: Setting) -> list[Setting]:
+    """Return the settings that are equal but for their interval, the chosen one among them, in ascending order; or []."""
+    ties = [setting for setting in near_ties(search.eligible) if setting.protocol == chosen.protocol]
+    is_one = len(ties) > 1 and chosen.name in [setting.name for setting in ties]
+    return sorted(ties, key=lambda setting: parse_duration(setting.interval)) if is_one else []
+
+
+def equal_text(ties: Sequence[Setting]) -> str:
+    """Return the intervals of equal settings, e.g. ``every 20 s, 30 s and 1 min lose about as much time (0.1 % to 0.34 %)``."""
+    least, most = (percentage(bound(setting.lost for setting in ties)) for bound in (min, max))
+    lost = least if least == most else f"{least} to {most}"
+    return f"every {listed([setting.interval for setting in ties])} lose about as much time ({lost})"
+
+
+def _near_ties(search: CandidateSearch, chosen: Setting) -> list[str]:
+    """Return a sentence on the intervals that are as good as the chosen one, or []."""
+    ties = equal_intervals(search, chosen)
+    rule = "the one that changes fewest keys is advised, and of several the longest"
+    return [f"Equal intervals: {equal_text(ties)}. Of these {rule}."] if ties else []
 
 
 def reason_against(setting: Setting, chosen: Setting) -> str:
@@ -340,26 +366,6 @@ def _certainty(search: CandidateSearch, choice: Choice) -> str:
     )
 
 
-def closest(search: CandidateSearch) -> list[str]:
-    """Return a sentence on the setting nearest to the limits, and by how much it exceeds them."""
-    if not any(setting.completed for setting in search.settings):
-        return ["No checkpoint completes under any of them."]
-    near = search.nearest
-    if not near.completed:
-        return [f"Closest: {name_of(near.name)}: no checkpoint completes."]
-    broken, within = [], []
-    for column, bound in search.limits.bounds.items():
-        quantity, value = quantity_of(column, near), near.value(column)
-        if column not in near.breaks:
-            within.append(f"{quantity} {value_text(column, value)}")
-            continue
-        compared = COMPARED.get(column)
-        p90 = f" (p90 {ms_text(near.value(compared))}: settings are compared by that)" if compared else ""
-        broken.append(f"{quantity} is {close_value(column, value, bound)} instead of {value_text(column, bound)}{p90}")
-    kept = f"; {', '.join(within)} within the limit" if within else ""
-    return [f"Closest: {name_of(near.name)}: {', '.join(broken)}{kept}."]
-
-
 def quantity_of(column: str, setting: Setting) -> str:
     """Return the name of a limited quantity, e.g. ``recovery``, ``p99 of checkpoints`` or ``the longest of 37 checkpoints``."""
     if column != "checkpoint_ms":
@@ -396,7 +402,12 @@ def comparison_with_today(search: CandidateSearch) -> TextTable | None:
     rows.append(["time lost", percentage(now.lost), percentage(chosen.lost), ""])
     are_repeated = any(math.isfinite(difference.change.half_width) for difference in differences)
     how = "run by run, with 95 % confidence" if are_repeated else "a single run of each"
-    return TextTable(f"Against today ({name_of(now.name)}), {how}", ["", "today", "advised", "difference"], rows)
+    then = (
+        f", both with the state of {ms_text(search.bench.horizon.ahead_ns / 1e6)} from now"
+        if search.bench.horizon.moved
+        else ""
+    )
+    return TextTable(f"Against today ({name_of(now.name)}{then}), {how}", ["", "today", "advised", "difference"], rows)
 
 
 def tables_of_settings(search: CandidateSearch) -> list[TextTable]:
@@ -457,7 +468,7 @@ def _remarks(setting: Setting, search: CandidateSearch) -> Iterator[str]:
     if setting.breaks:
         yield breaks_text(setting, search.limits)
     for tight in setting.tight:
-        yield f"{_REMARK_NAMES[tight.column]}: {percentage(tight.room)} room of {percentage(tight.needed)}"
+        yield f"{_REMARK_NAMES[tight.column]} may be {percentage(tight.needed)} more"
 
 
 def breaks_text(setting: Setting, limits: Limits) -> str:

@@ -32,8 +32,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 from sim.advice.horizon import Horizon, horizon
 from sim.advice.settings import checkpoint_period_ns
 from sim.model.quantities import S3_STANDARD
+from sim.model.schema.axes import key_of
 from sim.model.text import PrintableError
-from sim.model.units import SECOND, format_duration
+from sim.model.units import MS, SECOND, format_duration
 from sim.protocol.recovery import outages
 from sim.studies.plan import Cell, cells, with_baselines
 from sim.studies.progress import Clock, TimeLeft, Watch, no_watch
@@ -278,6 +279,8 @@ FAILURE_PHASE = (9, 10)
 PATIENCE_NS = 180 * SECOND
 """Minimum time after the outage for which a trial waits for the recovery."""
 
+WINDOW_LEAD_NS = 20 * MS
+"""Time from the firing of a window to the trigger of the checkpoint that waits for it."""
 LONG_PERIODS, LONGEST_NS = 100, 7200 * SECOND
 """Number of checkpoints in a long run, enough for a p99, and its maximum length."""
 
@@ -356,6 +359,13 @@ class Bench:
         """Return the time from the start of a trial after which a candidate's checkpoints are regular [ns]."""
         return max(SETTLED_NS, self.settled_ns.get(candidate.name, 0))
 
+    def duration_ns(self, candidate: Candidate, kind: str) -> int:
+        """Return the length of a trial without a failure [ns], UNDISTURBED or LONG."""
+        observed_ns = self.observed_ns(candidate)
+        if kind == LONG:
+            observed_ns = max(min(LONG_PERIODS * self.period_ns(candidate), LONGEST_NS), observed_ns)
+        return self.settling_ns(candidate) + observed_ns
+
     def trials(
         self,
         candidate: Candidate,
@@ -412,13 +422,12 @@ class Bench:
 
         A failure is late in an interval.  The first interval starts after the min-pause.
         """
-        period_ns, observed_ns = self.period_ns(candidate), self.observed_ns(candidate)
-        settled_ns = self.settling_ns(candidate)
+        period_ns, settled_ns = self.period_ns(candidate), self.settling_ns(candidate)
         if kind in (UNDISTURBED, LONG):
-            if kind == LONG:
-                observed_ns = max(min(LONG_PERIODS * period_ns, LONGEST_NS), observed_ns)
+            duration_ns = self.duration_ns(candidate, kind)
             return {
-                "run.duration": format_duration(settled_ns + observed_ns),
+                **self._window_ends(candidate, duration_ns),
+                "run.duration": format_duration(duration_ns),
                 "run.warmup": format_duration(settled_ns),
                 "run.until": "duration",
                 "faults": [],
@@ -432,6 +441,26 @@ class Bench:
             "run.warmup": "0 s",
             "run.until": "caught-up",
             "faults": [{"kill": killed, "at": format_duration(failure_ns)}],
+        }
+
+    def _window_ends(self, candidate: Candidate, duration_ns: int) -> Point:
+        """Return the changes that let windows end right before a checkpoint of a trial.
+
+        Such a checkpoint waits longest for all that fires.  Otherwise windows and checkpoints may have any other phase during
+        the whole trial, and in the job a restart shifts it.  A late checkpoint is chosen, because windows are full then.
+        Windows of event time fire when a watermark has passed their end.
+        """
+        scenario, period_ns = self.with_setting(candidate), self.period_ns(candidate)
+        first_ns = scenario.checkpoint.min_pause_ns + scenario.overheads.first_trigger_ns
+        trigger_ns = first_ns + max((duration_ns - first_ns) // period_ns - 1, 0) * period_ns
+        marks = [vertex.source.watermark for vertex in scenario.job.vertices if vertex.source is not None]
+        late_ns = max((mark.lateness_ns + mark.interval_ns for mark in marks), default=0)
+        return {
+            key_of(("job", vertex.name, "window", "phase")): format_duration(
+                (trigger_ns - WINDOW_LEAD_NS - (late_ns if window.time == "event" else 0)) % window.step_ns
+            )
+            for vertex in scenario.job.vertices
+            if (window := vertex.window) is not None and not window.hold_ns
         }
 
     @cached_property

@@ -162,7 +162,7 @@ class Watch:
     per_second: float
     roll_back_below_per_second: float
     roll_back_above_p50_ms: float
-    roll_back_above_longest_ms: float | None  # None: no limit on checkpoints
+    roll_back_above_longest_ms: float | None  # at least the limit on checkpoints; None: there is no such limit
     checkpoints: int
     roll_back_only_if_lag_grows: bool  # the job serves all arrivals, so that throughput may decrease with them
     is_most: bool  # bytes are an upper bound, because the rate at which records rewrite state is unknown
@@ -200,10 +200,13 @@ def watch(
     """
     factors = None if backtest is None else factors_of(backtest, kinds)
     usual = BACKEND_ERROR_FACTOR if "backend" in kinds else P50_ERROR_FACTOR
-    factor = factors.p50 if factors is not None and math.isfinite(factors.p50) else usual
+    factor, tail_factor = (
+        own if own is not None and math.isfinite(own) else usual
+        for own in ((None, None) if factors is None else (factors.p50, factors.p90))
+    )
     p50_ms, p90_ms = chosen.checkpoint_p50_ms, chosen.checkpoint_p90_ms
     spread = max(p90_ms / p50_ms, 1.0) if p50_ms > 0 and math.isfinite(p90_ms) else 1.0
-    longest_ms = limits.checkpoint_ms
+    limit_ms, longest_ms = limits.checkpoint_ms, max(chosen.checkpoint_ms, chosen.longest_ms)
     slower = MAX_RESCALED_SHORTFALL if "parallelism" in kinds else MAX_SHORTFALL
     return Watch(
         factor,
@@ -211,8 +214,8 @@ def watch(
         chosen.written_per_hour / 3600 * interval_s,
         chosen.per_second,
         _down(chosen.per_second * (1 - slower)),
-        min(_up(p50_ms * factor * spread**MEDIAN_STANDARD_ERRORS), longest_ms or math.inf),
-        longest_ms,
+        _up(p50_ms * factor * spread**MEDIAN_STANDARD_ERRORS),
+        None if limit_ms is None else max(limit_ms, _up(longest_ms * tail_factor)),
         WATCHED_CHECKPOINTS,
         keeps_up,
         is_most,

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from sim.advice.answer import _bytes_of_few
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import report
@@ -119,3 +120,25 @@ def test_a_setting_of_today_that_completes_nothing_is_described(tmp_path, option
     assert [sentence for sentence in told if sentence not in text] == []
     assert "(today 0 B)" not in text
     assert "bytes are those of 0" not in text
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ("", ""),
+        ("state: {size: 1 MB, update: 1 %}, ", ""),
+        (
+            "state: {size: 1 MB, update: 1 %, backend: rocksdb}, ",
+            "today's bytes are those of 6 checkpoints: rare large ones may be missing",
+        ),
+    ],
+)
+def test_few_checkpoints_are_named_where_their_bytes_differ(job, state, text):
+    """Full snapshots, and none at all, are as large in two checkpoints as in a hundred."""
+    own = JOB.replace("service: 1 ms,", f"service: 1 ms, {state}").replace("30 s}", "30 s, incremental: true}")
+    job.write_text(own)
+    found = searched(job, MadeUp({"aligned": 9000.0, "unaligned": 60.0}), checkpoint_ms=1000)
+
+    assert found.current.name != found.chosen.name
+    assert _bytes_of_few(found, found.current, "today's ") == text
+    assert _bytes_of_few(found, found.chosen, "") == ""  # it has run for long

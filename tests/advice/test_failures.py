@@ -9,7 +9,7 @@ from sim.advice.answer import answer
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.constraints import exhausted_attempts
 from sim.advice.judgement import MEASURED
-from sim.advice.levers import HEARTBEATS, RESTARTS, rank_levers
+from sim.advice.levers import HEARTBEATS, RESTARTS, WITHOUT_END, rank_levers
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.texts import grade, verdict
 from sim.advice.trials import FAILING_TASK, TASK, TASK_MANAGER, Bench, slots_ms
@@ -81,6 +81,21 @@ def test_attempts_that_run_out_are_said(strategy, mtbf_s, text):
     assert bool(text) == bool(found) == any(f"restart-strategy.{name}." in own.text for own in found)
 
 
+@pytest.mark.parametrize(
+    ("version", "other"),
+    [
+        ("1.10.3", ""),
+        ("1.16.1", ", or restart-strategy: exponential-delay"),
+        ("2.0", ", or restart-strategy.type: exponential-delay"),
+    ],
+)
+def test_a_strategy_is_named_as_the_release_has_it(version, other):
+    text = f"{JOB}restart: {{strategy: fixed-delay, attempts: 3}}\ncluster: {{version: {version}}}\n"
+    (found,) = exhausted_attempts(loads(text).scenarios[0], 3600.0, TASK_MANAGER)
+
+    assert found.text.endswith(f"restart-strategy.fixed-delay.attempts: {WITHOUT_END}{other} it goes on.")
+
+
 def test_a_setting_whose_attempts_run_out_is_not_advised_without_reserve(job):
     """What it loses and breaks is as good as with attempts without end."""
     limited = "restart: {strategy: fixed-delay, delay: 10 s, attempts: 30}"
@@ -100,7 +115,7 @@ def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
     found_answer = answer(found, found.chosen, 14, "")
     least, most = slots_ms(found.scenario)
 
-    assert "recovery, task manager lost 35 s (limit 2 min" in found_answer.screen
+    assert "recovery, task manager lost 35 s (29 to 42 s), limit 2 min" in found_answer.screen
     assert "14 s to 21 s until there are slots; a failing task: 35 s" in found_answer.screen
     assert "A failing task, whose slots stay, recovers in 35 s." in "\n".join(
         part for part in found_answer.parts if isinstance(part, str)

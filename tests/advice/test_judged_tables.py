@@ -17,6 +17,8 @@ from sim.advice.judgement import (
     _draw_means,
     choose,
     judge,
+    loss_noise,
+    near_ties,
     resample_choice,
 )
 from sim.model.quantities import S3_STANDARD, USE
@@ -220,14 +222,14 @@ def test_the_worst_of_several_worlds_counts_and_the_mean_of_what_they_lose():
     [
         (Limits(), ()),
         (Limits(recovery_ms=35_000.0, checkpoint_ms=400.0, loss=0.0, visible_ms=1.0), ()),
-        (Limits(recovery_ms=34_999.0), ("recovery_ms",)),
-        (Limits(checkpoint_ms=399.0), ("checkpoint_ms",)),
+        (Limits(recovery_ms=34_600.0), ("recovery_ms",)),
+        (Limits(checkpoint_ms=395.0), ("checkpoint_ms",)),
         (Limits(loss=-0.1), ("loss",)),
         (Limits(recovery_ms=1.0, checkpoint_ms=1.0), ("recovery_ms", "checkpoint_ms")),
     ],
 )
 def test_a_limit_is_kept_up_to_its_value(limits, breaks):
-    """Without a transactional sink output has none."""
+    """And one per cent above it (`AT_LIMIT`).  Without a transactional sink output has none."""
     assert breaks == judged_alone(limits=limits).breaks
     assert judged_alone({"visible_ms": 2.0}, limits=Limits(visible_ms=1.0)).breaks == ("visible_ms",)
 
@@ -389,3 +391,41 @@ def test_a_setting_is_compared_with_a_job_that_can_serve_as_much():
     )
 
     assert _bare(steady, "aligned").tolist() == [4000.0, 8000.0, 4000.0, 8000.0]
+
+
+def test_runs_that_do_not_tell_settings_apart_do_not_choose():
+    """B loses a per mille less than A, by half a per cent more or less from run to run: A, which changes less, is as good."""
+    close = {A: (0.001, 0.007, 0.004), B: (0.001, 0.001, 0.001)}
+    apart = {A: (0.004, 0.004, 0.004), B: (0.001, 0.001, 0.001)}
+
+    def judged(losses):
+        trials = {name: {"": values(*({"loss": loss} for loss in own))} for name, own in losses.items()}
+        return trials, judge(trials, Limits(), DAY_S)
+
+    for losses, expected, ties in ((close, A, [A, B]), (apart, B, [B])):
+        trials, settings = judged(losses)
+        choice = resample_choice(trials, Limits(), DAY_S, {A: 1, B: 2})
+        assert (expected, expected) == (choose(settings, {A: 1, B: 2}).name, choice.chosen)
+        assert ties == [own.name for own in near_ties(settings)]
+    assert [2 * 0.003 / math.sqrt(3), 0.0] == pytest.approx(list(loss_noise(judged(close)[1])))
+
+
+def test_a_single_run_tells_as_much_as_before():
+    """Its noise is not known: it is drawn, and the settings run again."""
+    settings = [setting(A, 0.02), setting(B, 0.01)]
+
+    assert list(loss_noise(settings)) == [0.0, 0.0]
+    assert near_ties([setting(A, lack=1.2), setting(B, breaks=("loss",))]) == []
+
+
+@pytest.mark.parametrize(("ms", "broken"), [(2001.0, False), (2019.0, False), (2021.0, True)])
+def test_a_value_at_its_limit_breaks_nothing_and_keeps_nothing(ms, broken):
+    """2.001 s for 2 s is no worse than 1.99 s: of both the one that changes less is advised, as one with too little room."""
+    limits = Limits(checkpoint_ms=2000.0)
+    trials = {A: {"": values({"checkpoint_ms": ms})}, B: {"": values({"checkpoint_ms": 1990.0})}}
+    at, below = judge(trials, limits, DAY_S, margins=lambda _name, _column: 0.2)
+
+    assert (bool(at.breaks), at.keeps_limits, below.keeps_limits) == (broken, False, True)
+    assert choose([at, below], {A: 0, B: 1}).name == (B if broken else A)
+    assert below.tight[0].room > 0
+    assert broken or at.tight[0].room == pytest.approx(2000 / ms - 1)

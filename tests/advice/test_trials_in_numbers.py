@@ -184,7 +184,14 @@ def test_a_failing_task_is_told_beside_the_slots_that_are_missing():
 
 def test_ranges_to_watch():
     """Half a second within a factor of 1.66; 120 MB an hour are 1 MB every 30 s; five per cent less than 400/s is no noise."""
-    chosen = SimpleNamespace(checkpoint_p50_ms=500.0, checkpoint_p90_ms=500.0, written_per_hour=120e6, per_second=400.0)
+    chosen = SimpleNamespace(
+        checkpoint_p50_ms=500.0,
+        checkpoint_p90_ms=500.0,
+        checkpoint_ms=500.0,
+        longest_ms=500.0,
+        written_per_hour=120e6,
+        per_second=400.0,
+    )
     own = watch(chosen, Limits(), None, 30.0)
 
     assert pytest.approx(

@@ -26,6 +26,7 @@ class ToldAdvice:
     today: str
     rows: dict = field(default_factory=dict)  # setting -> the last row of each trial and replication
     advised: str = ""
+    closest: str = ""
     written: str = ""  # by a subtask to storage without a limit
 
     def note(self, found):
@@ -99,8 +100,24 @@ def fits_too(told, match):
 
 
 def is_closest(told, match):
-    """It breaks the limit by so much, and no other setting breaks it less."""
-    return same_ms(match["value"], told.checkpoints_ms(match["name"])) and not told.keeps(match["name"])
+    """It breaks a limit."""
+    told.closest = match["name"]
+    return not told.keeps(match["name"])
+
+
+def is_over(told, match):
+    """The value is that of the closest setting, and its mark says whether it is beyond the limit."""
+    value_of = {"checkpoints": told.checkpoints_ms, "recovery": told.recovery_ms}
+    value = value_of[match["what"]](told.closest)
+    marks = "✗" if value > number(match["limit"]) else "✓~"
+    return same_ms(match["value"], value) and match["mark"] in marks
+
+
+def lose_as_much(told, match):
+    """All keep the limits, and the advised one is among them."""
+    barriers = told.advised.rpartition(", every ")[0]
+    names = [f"{barriers}, every {interval}" for interval in re.split(", | and ", match["intervals"])]
+    return told.advised in names and all(told.keeps(name) for name in names)
 
 
 def is_count(told, match):
@@ -186,8 +203,8 @@ TEMPLATES = tuple(
             (
                 r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. Too little room: "
                 r"(?P<what>recovery|checkpoints) "
-                r"(?P<value>MS) for (?P<limit>MS), (?:[\d.]+ % room of the [\d.]+ % by which it may be off|which .* keep \(four of five: MS\))"
-                r"(?:; (?:recovery|checkpoints) MS for MS, [\d.]+ % room of the [\d.]+ % by which it may be off)?"
+                r"(?P<value>MS) for (?P<limit>MS), (?:and may be [\d.]+ % more|which .* keep \(four of five: MS\))"
+                r"(?:; (?:recovery|checkpoints) MS for MS, and may be [\d.]+ % more)?"
             ),
             has_little_room,
             always,
@@ -205,12 +222,33 @@ TEMPLATES = tuple(
         ),
         (
             "closest",
-            (
-                r"closest +SETTING: the longest of \d+ checkpoints is (?P<value>MS) instead of MS(?: \(p90 MS: settings are compared by "
-                r"that\))?(?:[;,] [^.]* within the limit)?"
-            ),
+            (r"closest +SETTING"),
             is_closest,
             none_is_advised,
+        ),
+        (
+            "closest limit",
+            (
+                r"(?P<mark>[✓~✗]) \w+ (?:longest of \d+ |p99 of )?(?P<what>checkpoints|recovery)(?:, task manager lost)? "
+                r"(?P<value>MS)(?: \([\d.]+(?: \w+)? to MS\))?, limit (?P<limit>MS)"
+            ),
+            is_over,
+            none_is_advised,
+        ),
+        (
+            "closest by",
+            r"Closest by p90 of checkpoints, MS: few checkpoints show no p99",
+            always,
+            none_is_advised,
+        ),
+        (
+            "equal intervals",
+            (
+                r"Equal intervals: every (?P<intervals>[\w ,]+?) lose about as much time \([^)]*\)\. Of these "
+                r"the one that changes fewest keys is advised, and of several the longest"
+            ),
+            lose_as_much,
+            advises,
         ),
         ("enough", r"fits +(?:Not enough for )?SETTING: .*|fits +.*", always, none_is_advised),
         (
@@ -249,7 +287,7 @@ TEMPLATES = tuple(
         ),
     )
 )
-JUDGED = re.compile(r"(?:If|Use|Stay|Try|No setting|Also fits|closest|How sure|The limit on|Not run)")
+JUDGED = re.compile(r"(?:If|Use|Stay|Try|No setting|Also fits|[cC]losest|Equal|How sure|The limit on|Not run)")
 
 
 def made_up(seed, folder):

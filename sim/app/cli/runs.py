@@ -22,6 +22,7 @@ from sim.app.verbs.options import (
     RunOptions,
     SeedOption,
     SweepOptions,
+    WhyOption,
     lines_of,
     part_of,
 )
@@ -266,6 +267,7 @@ def advise_on(
     source: Annotated[Path, argument("SOURCE", _ADVISE_HELP)],
     *,
     as_json: JsonOption = False,
+    why: WhyOption = False,
     **options: Unpack[AdviseOptions],
 ) -> Code:
     """Simulate barrier modes and intervals on a job, with and without a failure, and recommend a setting that meets your limits.
@@ -275,18 +277,19 @@ def advise_on(
     """
     from sim.app.verbs.advise import advise
 
-    with Console(_show_advice, as_json=as_json, indent=1) as console:
+    with Console(partial(_show_advice, why=why), as_json=as_json, indent=1) as console:
         advised = advise(source, listener=console, **options)
     if advised.trouble:
         return Code.CELLS_FAILED
     return Code.FINE if advised.report.chosen else Code.EXPECTATION_FAILED
 
 
-def _show_advice(advised: Advised) -> None:
-    put_parts(advised.report.parts)
+def _show_advice(advised: Advised, *, why: bool) -> None:
+    """Print what fits a terminal; with `why`, all of the advice."""
+    put_parts(advised.report.parts if why else advised.report.screen)
     kept = "the job, the sweep (sweep.yaml) and every run (results.parquet)" if len(advised.table) else "the job"
-    place = f"{advised.folder}: {kept}"
-    put(f"\n{place}; {advised.work_s:.0f} s of work (--budget) in all")
+    place = f"{advised.folder}: {kept}; {advised.work_s:.0f} s of work (--budget) in all"
+    put(f"\n{place}{'' if why else '. --why prints reasons and all that was tried'}")
 
 
 ADVISE_VERB = Verb("advise", Purpose.JOB, 2, "Recommend a setting that meets your limits.", advise_on)

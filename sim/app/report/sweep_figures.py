@@ -158,6 +158,7 @@ def _label(index: object) -> str:
 # ---- Chart of an advice: checkpoint duration and recovery time of every setting that was tried, and the limits.
 
 X, Y = "recovery_ms", "checkpoint_ms"
+MINUTE_MS = 60_000.0
 
 
 def advice_block(data: Mapping[str, Any]) -> Block | None:
@@ -184,7 +185,8 @@ def advice_block(data: Mapping[str, Any]) -> Block | None:
     return Block(
         "Checkpoints against recovery",
         chart=drawn,
-        caption=f"A point per setting that was tried: 99th percentile of checkpoints over the time of a recovery.{shaded}{not_drawn}",
+        caption="A point per setting that was tried: the checkpoint duration by which it is judged (p99, or the longest of long "
+        f"runs and of fewer than 100) over the time of a recovery.{shaded}{not_drawn}",
     )
 
 
@@ -198,21 +200,26 @@ def trade_off_chart(data: Mapping[str, Any]) -> Chart | None:
         return None
     x, y = (
         _axis(title, [row[key] for row in points], _limit(data, key))
-        for title, key in (("recovery", X), ("checkpoints, p99", Y))
+        for title, key in (("recovery", X), ("checkpoints", Y))
     )
     marks: list[dict[str, Any]] = []
     for (_, size, near), side in ((x, "x"), (y, "y")):
         if near is not None:
             marks.append({"series": "beyond a limit", "shape": "band", side: near / size})
-    marks += [{"series": row["protocol"], "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row)} for row in points]
+    marks += [{"series": _mode(row), "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row)} for row in points]
     for key in ("today", "advised"):
         row = data.get(key)
         if row and _has_durations(row):
             name = f"{key}: {row['protocol']}, every {row['interval']}"
             marks.append({"series": name, "shape": "ring", "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row)})
-    protocols = {name: number for number, name in enumerate(dict.fromkeys(row["protocol"] for row in points))}
+    modes = {name: number for number, name in enumerate(dict.fromkeys(map(_mode, points)))}
     inks = {str(mark["series"]): INK for mark in marks if mark.get("shape") in {"ring", "band"}}
-    return chart(marks, [Panel("", x[0], y[0], height=260.0)], colours=protocols | inks)
+    return chart(marks, [Panel("", x[0], y[0], height=260.0)], colours=modes | inks)
+
+
+def _mode(row: Mapping[str, Any]) -> str:
+    """Return the barrier mode of a setting, without debloating and levers: there are more of these than colours."""
+    return str(row["protocol"]).partition(", ")[0]
 
 
 def _text(row: Mapping[str, Any]) -> str:
@@ -238,7 +245,8 @@ def _axis(title: str, values: Sequence[float], limit: float | None) -> tuple[Cha
     low, high = min(values), max(values)
     near = limit if limit is not None and limit < 3 * high else None
     low, high = min(low, near or low), max(high, near or high)
-    ending, size = unit_of_ticks("_ms", high)
     is_log = high > LOG_SCALE_RATIO * low > 0  # 0 ms cannot be shown on a logarithmic axis
+    # no fractions of minutes and hours
+    ending, size = unit_of_ticks("_ms", high if low >= MINUTE_MS else min(high, MINUTE_MS))
     ends = (low / 1.5, high * 1.5) if is_log else (0.0, high * 1.1 or 1.0)
     return ChartAxis(title, ending, ends[0] / size, ends[1] / size, is_log=is_log), size, near

@@ -252,6 +252,9 @@ HeadersOption = Annotated[
 ]
 JobsOption = Annotated[int | None, Option("Parallel processes. (Default: one per core.)", min=1, is_stored=False)]
 JsonOption = Annotated[bool, Option("Print results as JSON.", flag="--json")]
+WhyOption = Annotated[
+    bool, Option("Print reasons, all settings that were tried, and what is assumed.", is_stored=False)
+]
 ProgressOption = Annotated[
     bool, Option("Show progress below a notebook's cell.", True, is_stored=False, is_for_python=True)
 ]

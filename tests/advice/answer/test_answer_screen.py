@@ -1,4 +1,4 @@
-"""The answer on one screen: fifteen lines of eighty characters with the verdict above it."""
+"""The answer on one screen: twenty lines of eighty characters with the verdict above it."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def test_what_fits_is_shown(count, labels):
         labels.split()
     )
     assert max(map(len, lines)) <= WIDTH
-    assert any(f"  ... {len(KEYS) - changes + 1} more lines: see below, and advised.yaml" in line for line in lines)
+    assert any(f"  ... {len(KEYS) - changes + 1} more lines: see advised.yaml" in line for line in lines)
     assert overview([], KEYS, [], 9).count("\n") == 8
 
 
@@ -74,8 +74,8 @@ def test_a_line_is_cut_between_words(text, line):
 
 
 def test_a_longer_verdict_leaves_fewer_lines():
-    """Fifteen with the verdict and an empty one."""
-    assert [lines_below(text) for text in ("x" * 80, "x " * 41)] == [13, 12]
+    """Twenty with the verdict and an empty one."""
+    assert [lines_below(text) for text in ("x" * 80, "x " * 41)] == [18, 17]
 
 
 def test_what_nothing_keeps(job):
@@ -86,7 +86,7 @@ def test_what_nothing_keeps(job):
         found, 14, [f"With storage 2 times as fast {LONG} would keep the limits."], ""
     ).screen.splitlines()
 
-    assert [line[:8].strip() for line in lines if line[:8].strip()] == ["closest", "fits", "caution"]
+    assert [line[:8].strip() for line in lines if line[:8].strip()] == ["closest", "✗ over", "fits", "caution"]
     assert max(map(len, lines)) <= WIDTH
     assert len(no_answer(found, 2, [LONG], "").screen.splitlines()) == 2
 

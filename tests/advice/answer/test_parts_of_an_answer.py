@@ -15,12 +15,15 @@ from sim.advice.answer import (
     levers_left,
 )
 from sim.advice.configuration import differences
+from sim.advice.constraints import cautions
 from sim.advice.judgement import Limits, Tight
-from sim.advice.settings import Assumption, Candidate, Change, Lever, Protocol
+from sim.advice.settings import Assumption, Candidate, Change, Lever, Protocol, protocols
 from sim.advice.texts import (
     _alternatives,
+    _near_ties,
     breaks_text,
     checkpoint_text,
+    excluded,
     passes_text,
     quantity_of,
     reason_against,
@@ -173,7 +176,7 @@ def test_tables_of_settings_by_how_often_they_ran():
     search = search_of(today, once, chosen, chosen=chosen, current_candidate=SimpleNamespace(name=ALIGNED))
     often, short = tables_of_settings(search)
 
-    remarks = ["advised; recovery: 8.3 % room of 20 %", "today; loss 2 % > 1 %"]
+    remarks = ["advised; recovery may be 20 % more", "today; loss 2 % > 1 %"]
     assert [
         ["unaligned, every 10 s", "1", "400 ms, longest of 300", "100 ms", "1 MB", "±0 %", "35 s", "1 %", remarks[0]],
         ["aligned, every 30 s", "3", "400 ms, longest of 4", "100 ms", "1 MB", "-2.0 %", "35 s", "2 %", remarks[1]],
@@ -294,3 +297,52 @@ def test_differences_are_over_the_worlds_that_both_met():
         "half_width": 0.0,
     }
     assert differences({ALIGNED: trials[ALIGNED], UNALIGNED: {}}, ALIGNED, UNALIGNED) == []
+
+
+def test_settings_that_lose_output_are_told_from_todays():
+    """What was tried is not what the job does today."""
+    today, tried = setting(ALIGNED), [setting((f"{i} min", "aligned")) for i in range(1, 7)]
+    losing = {own.name for own in (today, *tried)}
+    others = {
+        "losing": losing,
+        "loses_today": True,
+        "current_candidate": SimpleNamespace(name=ALIGNED),
+        "chosen": today,
+    }
+    search = search_of(today, *tried, **others)
+
+    assert excluded(search) == [
+        (
+            "Output is lost, as transactions are open for longer than their timeout (commit.transaction-timeout), with today's "
+            "setting; aligned, every 1 min; aligned, every 2 min; aligned, every 3 min; aligned, every 4 min; 2 others."
+        )
+    ]
+    assert excluded(search_of(today, losing=set(), chosen=today)) == []
+
+
+def test_intervals_that_runs_do_not_tell_apart_are_named():
+    """Those of the advised barriers and levers, ascending."""
+    chosen = setting(ALIGNED, 0.0034)
+    others = [setting(("1 min", "aligned"), 0.003), setting(("20 s", "aligned"), 0.0029), setting(UNALIGNED, 0.003)]
+    search = search_of(chosen, *others, eligible=[chosen, *others])
+
+    assert _near_ties(search, chosen) == [
+        (
+            "Equal intervals: every 20 s, 30 s and 1 min lose about as much time (0.29 % to 0.34 %). Of these "
+            "the one that changes fewest keys is advised, and of several the longest."
+        )
+    ]
+    assert _near_ties(search_of(chosen, others[2], eligible=[chosen, others[2]]), chosen) == []
+
+
+def test_a_table_with_a_committer_is_one_table():
+    text = (
+        "version: 1\njob: {a: {source: {rate: 1/s, record: 1 B}}, b: {input: {a: hash}, connector: hudi, commit: as-connector}}\n"
+        "checkpoint: {interval: 1 s}\nrun: {duration: 1 s}\n"
+    )
+    (scenario,) = loads(text).scenarios
+
+    assert len(scenario.job.committers) == 1
+    assert [own.short for own in cautions(scenario, protocols()[0], ()) if "table" in own.short] == [
+        "many small files of the table are not judged"
+    ]

@@ -1,21 +1,21 @@
 """Each option of Flink that can keep a setting from its limits is changed, or named, and no machine is asked for."""
 
 import math
-import re
 
 import pandas as pd
 import pytest
 
 from sim.advice import settings
-from sim.advice.constraints import CONSTRAINTS, DEFAULT, window_phases
+from sim.advice.constraints import CONSTRAINTS, DEFAULT, cautions, unseen_firings
 from sim.advice.settings import BINDING
-from sim.advice.trials import TASK, Bench
+from sim.advice.trials import TASK, UNDISTURBED, Bench
 from sim.model.schema.flink_keys import modelled_keys
 from sim.model.schema.option_values import option_values
 from sim.model.schema.study import loads
 from sim.model.units import parse_duration
 from sim.studies.cells import outcome
 from sim.studies.plan import Cell
+from sim.studies.sweeps.design import override
 from tests.advice.made_up import MadeUp, row, searched
 
 JOB = """\
@@ -219,20 +219,71 @@ def test_one_checkpoint_at_a_time_recovers_sooner_than_several():
     assert alone["caught_up_ms"] < together["caught_up_ms"]
 
 
-@pytest.mark.parametrize(("interval", "in_step"), [("10 s", True), ("60 s", True), ("2 min", True), ("7 s", False)])
-def test_checkpoints_in_step_with_windows_are_a_caution(interval, in_step):
-    """A run has one phase: an interval that divides a window's size may never meet its end in it."""
-    text = (
-        "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, window: {tumbling: 60 s, time: event}}}\n"
-        f"checkpoint: {{interval: {interval}}}\nrun: {{duration: 1 min}}\n"
-    )
-    scenario = loads(text).scenarios[0]
-    found, short = (window_phases(scenario, seen_s * 10**9) for seen_s in (420, 419))
-    one, some = (f"trials show {shown} of windows (1 min) and checkpoints" for shown in ("one phase", "some phases"))
+WINDOWED = """\
+# Each 10 s a window fires for a second.
+version: 1
+job:
+  source: {source: {rate: 100/s, record: 100 B}}
+  count: {input: {source: hash}, service: 100 us, fan-out: 1/10, window: {tumbling: 10 s, time: event, fire: 10 ms}}
+checkpoint: {interval: 5 s}
+run: {duration: 3 s}
+"""
 
-    assert [caution.short for caution in found] == [one] * in_step
-    assert [caution.short for caution in short] == [one if in_step else some]
-    command = re.search(r"ckptsim run --set '?(.*?)'? --set", short[0].text)[1]
-    begin = {"10 s": "0 s, 1.25 s, 2.5 s", "60 s": "0 s, 7.5 s", "2 min": "0 s, 7.5 s"}
-    expected = f"job.b.window.phase=[{begin[interval]}" if in_step else "run.duration='7 min"
-    assert command.startswith(expected), "a seed moves neither windows nor triggers"
+
+def windowed(folder, text=WINDOWED):
+    """The bench of the job, and today's setting."""
+    (folder / "job.yaml").write_text(text)
+    bench = Bench(folder / "job.yaml", {})
+    scenario = bench.load({})
+    return bench, settings.make_candidate(scenario, scenario.checkpoint.interval_ns, settings.protocols()[0])
+
+
+@pytest.mark.parametrize("interval", ["700 ms", "5 s", "10 s", "25 s"])
+def test_a_checkpoint_of_each_trial_waits_for_windows_that_fire(tmp_path, interval):
+    """Windows and triggers may miss each other for a whole trial, and a restart shifts them: trials have the longest wait."""
+    bench, today = windowed(tmp_path, WINDOWED.replace("interval: 5 s", f"interval: {interval}"))
+    (trial,) = bench.trials(today, (UNDISTURBED,))
+    found = outcome(Cell(bench.scenario(trial), "window"), check=False)
+
+    assert 700 < found["end_to_end_max_ms"] < 1300
+
+
+@pytest.mark.parametrize(
+    ("changes", "seen_s", "text"),
+    [
+        ({}, 10, ""),
+        ({}, 9, "windows of 'count' (10 s) are longer than trials: more fires"),
+        ({"cluster.profile": "1.20"}, 10, "trials show some phases of windows (10 s) and checkpoints"),
+        ({"job.count.window": {"session": "10 s", "time": "event"}}, 1, ""),
+    ],
+)
+def test_firings_that_trials_do_not_show(changes, seen_s, text):
+    (scenario,) = loads(WINDOWED, overrides=[override(key, value) for key, value in changes.items()]).scenarios
+
+    assert [caution.short for caution in unseen_firings(scenario, seen_s * 10**9)] == [text] * bool(text)
+
+
+SAFE_SINK = WINDOWED.replace("fire: 10 ms}}", "fire: 10 ms}, connector: at-least-once}")
+
+
+def test_windows_of_sql_let_barriers_pass(tmp_path):
+    """No barriers and no interval help a checkpoint that meets a firing; interruptible timers do, where Flink has them."""
+    job = tmp_path / "job.yaml"
+    job.write_text(SAFE_SINK)
+    run = MadeUp({"aligned": 1000.0, "unaligned": 1000.0, "unaligned, interruptible timers": 50.0})
+    found = searched(job, run, checkpoint_ms=500)
+    barriers = found.candidate_of(found.chosen.name).barriers
+
+    assert found.chosen.protocol == "unaligned, interruptible timers"
+    assert barriers.point["checkpoint.interruptible-timers"] is True
+    (caution,) = (own for own in cautions(found.scenario, barriers, ()) if own.source == "FLIP-443")
+    assert "WindowOperator never" in caution.short
+
+
+@pytest.mark.parametrize(
+    "change", ["job.count.window.api=datastream", "job.count.window.time=processing", "cluster.version=1.19.1"]
+)
+def test_other_windows_let_nothing_pass(change):
+    (scenario,) = loads(SAFE_SINK, overrides=[change]).scenarios
+
+    assert not [own for own in settings.allowed_protocols(scenario) if settings.TIMERS in own.point]

@@ -85,6 +85,7 @@ version: 1
 job:
   source: {source: {rate: 1k/s, record: 100 B}, parallelism: 60}
   count: {input: {source: hash}, service: 500 us, parallelism: 60, state: {size: 1 GB}}
+  top: {input: {count: hash}, window: {tumbling: 10 s, time: event}}
 checkpoint: {interval: 10 s}
 restart: {strategy: none, heartbeat-failures: 0, replacement: 30 s}
 run: {duration: 1 min}
@@ -98,6 +99,7 @@ RELEASES = {
     "failing heartbeats count": "1.14",
     "changelog": "1.15",
     "merged files": "1.20",
+    "interruptible timers": "1.20",
 }
 
 

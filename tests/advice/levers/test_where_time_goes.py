@@ -42,6 +42,7 @@ from sim.advice.situation import (
     _checkpoint_parts,
     _shares,
     dominant,
+    recovery_causes,
     recovery_parts,
 )
 from sim.advice.trials import work_s
@@ -51,7 +52,6 @@ from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.made_up import JOB as SMALL
 
 S = 10**9
-NO_ROWS = pd.DataFrame({"downtime_ms": [], "caught_up_ms": []})
 
 
 def parts_of(rows, *, has_residuals=False):
@@ -113,18 +113,20 @@ def test_each_broken_limit_counts_alike():
     assert shares("loss", completed=0.0) == {LOSS: 1.0}
 
 
-def test_a_recovery_is_divided_by_what_was_left_to_do():
-    """20 s down, 15 s of them without slots, and 10 s to catch up with 29 s of records: the outage brought 15 of these."""
-    rows = pd.DataFrame({"downtime_ms": [20_000.0], "caught_up_ms": [30_000.0]})
-    parts = recovery_parts(10_000.0, rows, 15_000.0)
+def test_parts_of_a_recovery_follow_one_another():
+    """15 s without slots, 5 s to restart, 10 s to catch up.  Of these the outage causes 15 of 29 parts: so much of the work is its."""
+    parts = recovery_parts(30_000.0, 20_000.0, 15_000.0)
 
-    assert pytest.approx(parts) == {OUTAGE: 15_000 + 10_000 * 15 / 29, RESTORE: 5000.0, REPLAY: 10_000 * 14 / 29}
-    assert recovery_parts(10_000.0, rows, math.inf) == {OUTAGE: 1.0}
-    never = recovery_parts(10_000.0, rows.assign(caught_up_ms=math.nan), 0.0)
-    assert never == {OUTAGE: 0.0, RESTORE: 20_000.0, REPLAY: 20_000.0}  # as long as it is down, at least
-    assert recovery_parts(10_000.0, NO_ROWS, 9.0) == {OUTAGE: 0.0, RESTORE: 0.0, REPLAY: 0.0}
-    short = recovery_parts(10_000.0, rows, 99_000.0)
-    assert (pytest.approx(short[OUTAGE]), short[RESTORE]) == (20_000 + 10_000 * 20 / 29, 0.0)
+    assert parts == {OUTAGE: 15_000.0, RESTORE: 5000.0, REPLAY: 10_000.0}
+    assert pytest.approx(recovery_causes(parts, 10_000.0)) == {
+        OUTAGE: 15_000 + 10_000 * 15 / 29,
+        RESTORE: 5000.0,
+        REPLAY: 10_000 * 14 / 29,
+    }
+    assert recovery_parts(30_000.0, 20_000.0, math.inf) == {OUTAGE: 1.0}
+    assert recovery_causes({OUTAGE: 1.0}, 10_000.0) == {OUTAGE: 1.0, REPLAY: 0.0}
+    assert recovery_parts(0.0, 0.0, 9.0) == {OUTAGE: 0.0, RESTORE: 0.0, REPLAY: 0.0}
+    assert recovery_parts(30_000.0, 20_000.0, 99_000.0) == {OUTAGE: 20_000.0, RESTORE: 0.0, REPLAY: 10_000.0}
 
 
 @pytest.mark.parametrize(
@@ -148,6 +150,18 @@ def test_a_recovery_is_divided_by_what_was_left_to_do():
         (
             {"breaks": ("recovery_ms",), "recovery": {OUTAGE: 9000.0, REPLAY: 1000.0}, "milliseconds": {SYNC: 1.0}},
             "9 s of 10 s of recovery: until a lost task manager's slots are replaced",
+        ),
+        (
+            {
+                "breaks": ("recovery_ms",),
+                "recovery": {OUTAGE: 4000.0, REPLAY: 63_000.0},
+                "busiest": "'sink' is 90 % busy",
+            },
+            "63 s of 67 s of recovery: catching up ('sink' is 90 % busy)",
+        ),
+        (
+            {"breaks": ("recovery_ms",), "recovery": {OUTAGE: 4000.0, REPLAY: 63_000.0}, "is_unlimited": True},
+            "63 s of 67 s of recovery: records processed again",
         ),
         (
             {"breaks": ("recovery_ms", "loss"), "recovery": {OUTAGE: 9000.0}, "milliseconds": {SYNC: 1.0}},

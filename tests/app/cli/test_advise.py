@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from textwrap import wrap
 
 import pytest
 from typer.testing import CliRunner
@@ -28,9 +29,8 @@ def advise(tmp_path_factory, short_trials):
     """`advise(*options)` -> the finished command for a tiny job.  All calls share a folder and its rows."""
     folder = tmp_path_factory.mktemp("advised")
     (folder / "tiny.yaml").write_text(JOB)
-    return lambda *options: CliRunner().invoke(
-        app, ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--replications", "4", "--out", f"{folder}/out", *options]
-    )
+    words = ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--replications", "4", "--out", f"{folder}/out"]
+    return lambda *options, why=True: CliRunner().invoke(app, [*words, *["--why"] * why, *options])
 
 
 def test_a_setting_and_what_to_paste(advise):
@@ -43,8 +43,23 @@ def test_a_setting_and_what_to_paste(advise):
     assert "execution.checkpointing.unaligned.enabled: false" in done.stdout
     assert "UNKNOWN: how often does the job fail?" in done.stdout
     assert "Not run: intervals under" not in done.stdout  # one second is the shortest there is
-    assert "ask     UNKNOWN, assumed: storage bandwidth 1 MB/s" in done.stdout.splitlines()
+    assert "ask     UNKNOWN, assumed: storage bandwidth 1 MB/s, a failure every 24 h" in done.stdout.splitlines()
     assert "The answer rests on storage.bandwidth = 1 MB/s." in " ".join(done.stdout.split())
+
+
+def test_the_answer_fits_a_terminal(advise):
+    """24 lines of 80 columns: a line for each limit, with its mark, the predicted value with its range, and the limit."""
+    limits = ("--p99", "10 s", "--recovery", "1 min", "--loss", "5 %")
+    whole, screen = (advise(*limits, why=why).stdout.splitlines() for why in (True, False))
+    wrapped = [part for line in screen for part in (wrap(line, 80) or [""])]
+
+    assert len(wrapped) <= 24
+    assert screen[:-1] == whole[: len(screen) - 1]
+    assert screen[-1].endswith("--why prints reasons and all that was tried")
+    number = r"[\d.]+ (?:ms|s|min|%)"
+    values = rf"{number}(?: \([\d.]+(?: \w+)? to {number}\))?, limit {number}"
+    marks = [line for line in screen if re.fullmatch(f"✓ keeps .* {values}", line)]
+    assert [line.rpartition("limit ")[2] for line in marks] == ["60 s", "10 s", "5 %"]
 
 
 def test_a_second_call_runs_nothing(advise):
@@ -102,6 +117,7 @@ def test_a_history_that_breaks_the_limit_is_not_advised(advise, tmp_path):
         "4",
         "--out",
         f"{tmp_path}/o",
+        "--why",
     ]
     done = CliRunner().invoke(app, [*words, "--p99", "1 s"])
 
@@ -122,10 +138,13 @@ def test_no_setting_will_do(advise):
     assert "No setting that was tried keeps the limits (checkpoints at most 0 ms)" in done.stdout
     screen = " ".join(done.stdout.split())
     assert (
-        len(re.findall(r"closest .*?, every \d s: the longest of \d+ checkpoints is [\d.]+ ms instead of 0 ms", screen))
+        len(
+            re.findall(
+                r"closest .*?, every \d s ✗ over longest of \d+ checkpoints [\d.]+ ms \([^)]*\), limit 0 ms", screen
+            )
+        )
         == 1
     )
-    assert "Closest" not in done.stdout
     assert re.search(r"checkpoints [\d.]+ ms > 0 ms", done.stdout)
     assert re.search(r"Not enough for .*, every \d s: .*checkpoint storage 64 times as fast", screen)
     assert "how often does the job fail?" not in done.stdout
@@ -177,7 +196,7 @@ def test_the_history_tells_how_often_the_job_fails(advise, tmp_path):
     """Three times in an hour; an option says otherwise."""
     failures = "{completed: 9, failed: 1, predicted-completed: 10, predicted-failed: 0, job-failures: 3, ran: 1 h}"
     (tmp_path / "tiny.yaml").write_text(f"{JOB}backtest: {{runs: 1, simulated: 3 s, failures: {failures}}}\n")
-    run = [f"{tmp_path}/tiny.yaml", "--jobs", "1", "--budget", "2 s", "--out", f"{tmp_path}/out"]
+    run = [f"{tmp_path}/tiny.yaml", "--jobs", "1", "--budget", "2 s", "--out", f"{tmp_path}/out", "--why"]
     seen, given = (CliRunner().invoke(app, ["advise", *run, *more]).stdout for more in ((), ("--mtbf", "5 h")))
 
     assert "The job failed 3 times in the 60 min of its history: a failure every 20 min." in " ".join(seen.split())

@@ -57,3 +57,13 @@ def test_a_limit_that_is_far_is_not_drawn(data):
 def test_one_point_is_no_picture(data):
     assert advice_block(data | {"settings": data["settings"][:1]}) is None
     assert advice_block({}) is None
+
+
+def test_levers_have_the_colour_of_their_barriers_and_no_axis_has_fractions_of_minutes(data):
+    """There are more levers than colours."""
+    wider = setting("unaligned, 2 x parallelism of sink", 2e2, 2e5)
+    drawn = trade_off_chart(data | {"settings": [*data["settings"], wider]})
+
+    assert list(drawn.of(0, "point")["series"]) == ["aligned", "unaligned", "unaligned"]
+    assert drawn.panels[0].x.ending == " s"
+    assert "99th percentile" not in advice_block(data).caption
