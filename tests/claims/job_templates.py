@@ -165,7 +165,7 @@ def subject(told, match):
     ]
     written = told.point.checkpointed_size
     size = match["size"] is None or (match["size"], match["written"]) == (
-        bytes_text(told.point.state_size),
+        bytes_text(told.point.state_size - max(told.point.persisted_data, 0)),
         f"{bytes_text(written)} written" if written >= 0 else "bytes written unknown",
     )
     return (
@@ -541,6 +541,33 @@ def went_back(told, match):
     )
 
 
+def longer_between(told, match):
+    """The medians of the checkpoints in a run of the job, from one restart to the next, and of all others."""
+
+    def second(clock):
+        hours, minutes, seconds = map(int, clock.split(":"))
+        return 3600 * hours + 60 * minutes + seconds
+
+    restarts = [at for at, kind, _ in told.written if kind == "restarted"]
+    begin = second(match["begin"] or match["after"] or "0:0:0")
+    end = second(match["end"] or match["before"] or "24:0:0")
+    took = {True: [], False: []}
+    for point in told.usual:
+        took[begin <= point.trigger_timestamp // 1000 % 86_400 < end].append(point.end_to_end_duration)
+    return (
+        {begin, end} <= {0, 86_400, *restarts}
+        and not any(begin < at < end for at in restarts)
+        and (int(match["n"]), int(match["others"])) == (len(took[True]), len(took[False]))
+        and same_ms(match["inside"], median(took[True]))
+        and same_ms(match["outside"], median(took[False]))
+        and median(took[True]) > median(took[False])
+    )
+
+
+def was_terminated(told, match):
+    return (match["name"], match["at"]) in {(name, clock_of(at)) for at, kind, name in told.written if kind == "lost"}
+
+
 def one_cause(told, match):
     """So many checkpoints failed, and the history gives this reason for each of them."""
     points = [point for point in told.history.checkpoints if point.status == "FAILED" and not point.is_savepoint]
@@ -902,6 +929,13 @@ TEMPLATES = (
         r"Associated with longer checkpoints \((?P<n>\d+) checkpoints; p-value, then p-value corrected for all tests\)",
         lambda told, match: int(match["n"]) == len(told.usual),
     ),
+    template(
+        "longer between restarts",
+        r"- they are longer (?:before the restart at (?P<before>[\d:]+)|after the restart at (?P<after>[\d:]+)|between the restarts at "
+        r"(?P<begin>[\d:]+) and (?P<end>[\d:]+)) UTC: (?P<inside>MS) in (?P<n>\d+), (?P<outside>MS) in (?P<others>\d+) others "
+        r"\(medians\)" + P,
+        longer_between,
+    ),
     template("the longer", r"- the longer a checkpoint, the (?:more|larger) .*? \([^()]*checkpoints\)" + P),
     template(
         "slow subtasks",
@@ -970,6 +1004,11 @@ TEMPLATES = (
         r"(?P<n>\d+) TaskManagers? did not answer heartbeats: (?P<names>[^.]+)\. Look at the log of each, and at what ended "
         r"or paused it \(memory limit, eviction, network\)",
         lost_managers,
+    ),
+    template(
+        "terminated",
+        r"TaskManager (?P<name>tm-\d+) was terminated at (?P<at>[\d :-]+): exitCode=137, reason=OOMKilled",
+        was_terminated,
     ),
     template(
         "failed for good",

@@ -121,6 +121,9 @@ def random_log(seed):
             write(
                 f"INFO  JobMaster [] - Heartbeat of TaskManager with id tm-{number} timed out.", "lost", f"tm-{number}"
             )
+            write(
+                f"INFO  ActiveResourceManager [] - Worker tm-{number} is terminated. Diagnostics: exitCode=137, reason=OOMKilled"
+            )
             kind = "" if "Save" in savepoint else "stopped"
             write(
                 f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RUNNING to RESTARTING.",
@@ -185,6 +188,7 @@ def test_sentences_about_random_logs_are_true(tmp_path):
         "slow",
         "not compared",
         "lost managers",
+        "terminated",
         "failed for good",
         "finished task",
         "finished tasks",

@@ -205,6 +205,7 @@ class History:
     partial: tuple[str, ...] = ()  # sentences on a single REST answer: what it contains, and what it lacks
     remarks: tuple[str, ...] = ()  # other findings, as sentences
     contention: str = ""  # a sentence about threads that wait for cores; "" if they do not
+    restarts_ms: tuple[int, ...] = ()  # times at which the job stopped to restart, in ascending order; empty if unknown
 
     @property
     def overtakes(self) -> bool:

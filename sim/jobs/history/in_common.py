@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from math import comb, factorial, prod
 from statistics import fmean, median
@@ -20,6 +21,7 @@ from scipy.stats import fisher_exact, mannwhitneyu, spearmanr
 from sim.jobs.history.causes import name_of, p_value_of, periodic_events
 from sim.jobs.history.history import History, is_acknowledged, slow_subtasks, subtasks_of
 from sim.jobs.history.path import PathStep, steps
+from sim.jobs.source.job_log import LAST_MS
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_answers import first_names
 from sim.model.text import one_line
@@ -250,13 +252,13 @@ class InCommon:
 def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> InCommon:
     """Test which features distinguish slow checkpoints.  Checkpoints without statistics of subtasks are left out.
 
-    If there are then no slow checkpoints, or no others, test whether durations grow with sizes instead.
+    If there are then no slow checkpoints, or no others, test whether durations grow with sizes, or differ between restarts, instead.
     """
     points = [*slow, *others]
     slow, others = [point for point in slow if point.tasks], [point for point in others if point.tasks]
     if not slow or not others:
-        sizes = tuple(_significant([*_with_size(points)]))
-        return InCommon(0, len(points), len(sizes), sizes)
+        tested = tuple(_significant([*_with_size(points), *_between_restarts(history, points)]))
+        return InCommon(0, len(points), len(tested), tested)
     explored = [*_presences(history, slow, others), *_amounts(history, slow, others), *_with_size([*slow, *others])]
     # The job's plan names these events, so they are a separate family of tests.
     expected = list(_in_rhythm(history, [*slow, *others]))
@@ -340,7 +342,7 @@ def _in_rhythm(history: History, points: Sequence[RecordedCheckpoint]) -> Iterat
 
 _AMOUNTS: dict[str, Callable[[RecordedCheckpoint], float]] = {
     "bytes written": lambda point: point.checkpointed_size,
-    "size of all state": lambda point: point.state_size,
+    "size of all state": lambda point: point.state_bytes,
     "in-flight data stored": lambda point: point.persisted_data,
 }
 _WARM_UP_CHECKPOINTS = 3
@@ -378,7 +380,9 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
     """Yield findings that longer checkpoints write more, or have more state (Spearman's rank correlation)."""
     durations = [point.end_to_end_duration for point in points]
     written, state = ([_AMOUNTS[name](point) for point in points] for name in ("bytes written", "size of all state"))
-    for text, amounts in (("the more it writes", written), ("the larger the state", state if state != written else [])):
+    larger = f"the larger the state{_in_flight_clause(points)}"
+    is_full = state == [point.checkpointed_size - max(point.persisted_data, 0) for point in points]
+    for text, amounts in (("the more it writes", written), (larger, [] if is_full else state)):
         is_known = len(amounts) >= _MIN_RANKS and min(amounts) >= 0
         if not is_known or max(amounts) <= _MIN_FACTOR * min(amounts) or len({*durations}) == 1:
             continue
@@ -388,6 +392,37 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
             sample = f"rank correlation {trend.statistic:.2g}, {len(points)} checkpoints"
             p = max(float(trend.pvalue), _least_p_value(amounts, durations))
             yield Finding(f"the longer a checkpoint, {text}: {spread} ({sample})", p, 1.0)
+
+
+def _between_restarts(history: History, points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
+    """Yield a finding per run of the job, between two restarts: whether checkpoints are longer in it (Mann-Whitney test)."""
+    starts = [0, *history.restarts_ms]
+    for number, (begin_ms, end_ms) in enumerate(pairwise([*starts, LAST_MS])):
+        inside, outside = (
+            [
+                point.end_to_end_duration
+                for point in points
+                if (begin_ms <= point.trigger_timestamp < end_ms) == is_inside
+            ]
+            for is_inside in (True, False)
+        )
+        if not inside or not outside or median(inside) <= _MIN_FACTOR * median(outside):
+            continue
+        p = float(mannwhitneyu(inside, outside, alternative="greater").pvalue)
+        begin, end = (f"{datetime.fromtimestamp(ms / 1000, UTC):%H:%M:%S}" for ms in (begin_ms, end_ms))
+        is_first, is_last = number == 0, number == len(starts) - 1
+        when = f"before the restart at {end}" if is_first else f"after the restart at {begin}" if is_last else ""
+        when = when or f"between the restarts at {begin} and {end}"
+        text = (
+            f"{ms_text(median(inside))} in {len(inside)}, {ms_text(median(outside))} in {len(outside)} others (medians)"
+        )
+        yield Finding(f"they are longer {when} UTC: {text}", p, 1.0)
+
+
+def _in_flight_clause(points: Sequence[RecordedCheckpoint]) -> str:
+    """Return a clause if it is unknown how much of the size of a checkpoint is in-flight data, as in a log, or ""."""
+    is_known = all(point.persisted_data >= 0 for point in points)
+    return "" if is_known else " (with in-flight data, if barriers are unaligned)"
 
 
 def _least_p_value(*columns: Sequence[float]) -> float:
@@ -441,11 +476,15 @@ def trend(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence
     )
     if correlation is not None and rises and after > _MIN_FACTOR * before:
         p = max(float(correlation.pvalue), _least_p_value(durations))
-        sizes = [point.state_size for point in points]
+        sizes = [point.state_bytes for point in points]
         first_size, last_size = median(sizes[:third]), median(sizes[-third:])
         size = f"from {bytes_text(first_size)} to {bytes_text(last_size)}"
         grows = last_size > _MIN_FACTOR * first_size
-        state = f", and the size of state {size}" if grows else f", and not because of the size of state ({size})"
+        state = (
+            f", and the size of state{_in_flight_clause(points)} {size}"
+            if grows
+            else f", and not because of the size of state ({size})"
+        )
         yield (
             f"Durations rise, from {ms_text(before)} in the first {third} to {ms_text(after)} in the last {third} (medians; p = {p:.2g})"
             f"{state if min(sizes) > 0 else ''}."

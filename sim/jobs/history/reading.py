@@ -208,15 +208,18 @@ def _thread_shares(totals: Totals) -> ThreadShares | None:
 
 def _history_of_log(log: JobLog) -> History:
     """Return the history of a JobManager log.  It has no vertices and no statistics of subtasks."""
+    offset_ms = log.clock_offset_ms
+    points = _until(log.recorded, -1 if offset_ms is None else log.ended_ms - offset_ms)
     return History(
         log.name or log.job,
         log.version,
         (),
-        _until(log.recorded, -1 if log.clock_offset_ms is None else log.ended_ms - log.clock_offset_ms),
+        points,
+        restarts_ms=() if offset_ms is None else tuple(at_ms - offset_ms for at_ms in log.failures_ms if at_ms >= 0),
         restored=len(log.restores),
-        counted=len(log.recorded),
+        counted=len(points),
         silence=silence_of_log(log),
-        remarks=tuple(log_remarks(log)),
+        remarks=(*log_remarks(log), *filter(None, [in_flight_text(points)])),
     )
 
 

@@ -113,10 +113,10 @@ def infer_state_size(done: Sequence[LogCheckpoint]) -> StateSize:
     """
     if not done:
         return StateSize(0, "")
-    *_, before, last = (point.size_bytes for point in (done[0], *done))
+    *_, before, last = (point.state_bytes for point in (done[0], *done))
     if max(before, last) <= MAX_STEADY_FACTOR * min(before, last):
         return StateSize(last, f" of checkpoint {done[-1].id}")
-    latest = sorted(point.size_bytes for point in done[-max(len(done) // 3, MIN_LATEST_CHECKPOINTS) :])
+    latest = sorted(point.state_bytes for point in done[-max(len(done) // 3, MIN_LATEST_CHECKPOINTS) :])
     spread = f"{bytes_text(latest[0])} to {bytes_text(latest[-1])}"
     return StateSize(latest[(len(latest) - 1) // 2], f", the median of the last {len(latest)} checkpoints ({spread})")
 
@@ -220,7 +220,7 @@ def _job(
     question = "Which vertices keep how much of the state?"
     if line is None or line.is_significant:  # otherwise checkpoints do not write what the state grows by
         completed = [point for point in log.recorded if point.status == "COMPLETED" and not point.is_savepoint]
-        sizes = [(point, point.state_size) for point in completed[:: len(completed) // MAX_PHASES_FOR_LINE + 1]]
+        sizes = [(point, point.state_bytes) for point in completed[:: len(completed) // MAX_PHASES_FOR_LINE + 1]]
         infer_growth(last, log.options, sizes, per_second)
     if grows := "state" in last.values:
         last.add_question("state.size", question, "this vertex has all of it.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -12,7 +13,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, open_uncompressed
 from sim.jobs.source.rest_answers import first_names, parsed
@@ -58,6 +59,8 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         rf"Received late message for now expired checkpoint attempt (?P<id>\d+) from task (?P<task>\S+) of job {_JOB}"
         r"(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
     ),
+    # at level DEBUG, since Flink 1.19 (FLINK-33071)
+    "dumped": re.compile(rf"CheckpointStatistics \(for jobID={_JOB}, jobName=.*\) dump = (?P<dump>\{{.*\}})"),
     "restored": re.compile(rf"Restoring job {_JOB} from (?:(?:[A-Z]\w* )+(?P<id>\d+)(?: @ (?P<at>\d+))?)?"),
     "strategy": re.compile(rf"Using restart back off time strategy (?P<strategy>\w+(?:\(.*\))?) for .* \({_JOB}\)"),
 }
@@ -69,6 +72,8 @@ _OPERATOR = re.compile(
     r"Could not (?:materialize checkpoint|complete snapshot|perform checkpoint) \d+ for operator (?P<task>.+? \(\d+/\d+\))"
 )
 """An exception of a task that declines a checkpoint, e.g. ``... for operator agg -> map (2/12)#0.``."""
+_NOT_READY = re.compile(r"Task Name ?(?P<task>.+ \(\d+/\d+\)) Failure reason: (?P<reason>.+\(tasks not ready\))")
+"""An exception of a task that has finished, or does not run yet."""
 _END_OF_TEXT = re.compile(r"""\\n|"\s*[,}]""")
 """The end of a message in a JSON log."""
 NOT_RUNNING = "Not all required tasks are currently running"
@@ -87,6 +92,12 @@ _NO_CHECKPOINT = "No checkpoint found to restore"
 _STATE = re.compile(rf"Job (?P<name>.+) \({_JOB}\) switched from state (?P<before>\w+) to (?P<state>\w+)")
 ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
 _LOST = re.compile(r"TaskManager with id (?P<id>\S+) (?:timed out|is no longer reachable)")
+_TERMINATED = re.compile(r"Worker (?P<id>\S+) is terminated\. Diagnostics: (?P<why>.+)")
+_STATISTICS = (
+    *("checkpointed_size", "state_size", "processed_data", "persisted_data"),
+    *("num_subtasks", "num_acknowledged_subtasks"),
+)
+"""Numbers of a dump that are used."""
 _TASK = re.compile(
     r" - (?P<name>.+) (?P<place>\(\d+/(?P<of>\d+)\)) \((?P<attempt>[0-9a-f_]+)\) switched from CREATED to SCHEDULED"
 )
@@ -119,6 +130,8 @@ class LogCheckpoint:
     where: str = ""  # TaskManager of the task that declined it
     task: str = ""  # that task, e.g. ``agg -> map (2/12)``; "" if unknown
     cause: str = ""  # root cause of the exception
+    in_flight_bytes: int = -1  # data that barriers overtook, which is part of its size; only a dump has it
+    statistics: dict[str, Any] = field(default_factory=dict)  # fields of the REST API from a dump; empty without one
     # acknowledgements after it expired: (time after the trigger [ms], execution attempt, TaskManager)
     late: list[tuple[int, str, str]] = field(default_factory=list)
 
@@ -131,6 +144,11 @@ class LogCheckpoint:
     @property
     def is_expired(self) -> bool:
         return "expired" in self.reason
+
+    @property
+    def state_bytes(self) -> int:
+        """The size of its state, without in-flight data if a dump has their size."""
+        return max(self.size_bytes - max(self.in_flight_bytes, 0), 0)
 
 
 @dataclass(slots=True)
@@ -186,6 +204,7 @@ class JobLog:
     exceeding: list[int | None] = field(default_factory=list)
     failed: list[LogCheckpoint] | None = None  # failed since the last completed one; None if the log begins later
     lost: dict[str, int] = field(default_factory=dict)  # lost TaskManager -> time
+    terminated: dict[str, tuple[int, str]] = field(default_factory=dict)  # TaskManager -> (time, exit code and reason)
     finished: dict[str, None] = field(default_factory=dict)  # finished tasks of all jobs
     attempts: dict[str, str] = field(default_factory=dict)  # execution attempt id -> task, of all jobs
     failing: LogTaskFailure | None = None  # failed task of any job, until a line tells which job failed
@@ -212,7 +231,9 @@ class JobLog:
                 "end_to_end_duration": point.duration_ms,
                 "state_size": point.size_bytes,
                 "failure_message": point.failure_message,
+                "persisted_data": point.in_flight_bytes,
             }
+            | point.statistics
             for _, point in sorted(self.checkpoints.items())
             if point.triggered_ms >= 0
         ]
@@ -331,6 +352,9 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
         for refusal in log.refusals if len(jobs) == 1 else ():
             if refusal.reason == FINISHED:
                 refusal.task = refusal.task or next(iter(cluster.finished), "")
+        for point in log.checkpoints.values():
+            if (match := _NOT_READY.search(point.cause)) and match["task"] in cluster.finished:
+                point.reason, point.cause = FINISHED, f"{match['reason']} by {match['task']}"
         # CheckpointCoordinatorDeActivator aborts pending checkpoints when the job leaves RUNNING.
         for point in log.checkpoints.values():
             later = [switch for switch in log.switches if switch[0] >= point.line_ms >= 0 and switch[2] != "RUNNING"]
@@ -427,6 +451,8 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
         "askManager with id" in line and (match := _LOST.search(line)) and at_ms >= 0 and len(cluster.lost) < MAX_NAMES
     ):
         cluster.lost.setdefault(_masked(match["id"]), at_ms)
+    elif " is terminated. " in line and (match := _TERMINATED.search(line)) and len(cluster.terminated) < MAX_NAMES:
+        cluster.terminated.setdefault(_masked(match["id"]), (at_ms, _masked_line(match["why"])))
     elif match := _OPTION.search(line):
         cluster.options[match["key"]] = match["value"].strip().strip("'\"")
     elif match := _VERSION.search(line) or (None if cluster.version else _JAR.search(line)):
@@ -436,7 +462,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
 
 def _log_of(job: str, jobs: dict[str, JobLog], cluster: JobLog) -> JobLog:
     """Return the log of a job, which is created at its first line.  It shares what the lines tell of the cluster."""
-    tables = {name: getattr(cluster, name) for name in ("options", "lost", "attempts", "vertices")}
+    tables = {name: getattr(cluster, name) for name in ("options", "lost", "terminated", "attempts", "vertices")}
     return jobs.setdefault(job, JobLog(cluster.source, job, **tables))
 
 
@@ -473,6 +499,9 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
     if kind == "strategy":
         log.strategy = (fields["strategy"] or "")[:1000]
         return None
+    if kind == "dumped":
+        _store_dump(fields["dump"] or "", log)
+        return None
     numbers = {name: int(fields.get(name) or 0) for name in ("id", "size", "ms", "old", "final", "at")}
     if max(numbers.values()) > LARGEST:
         return None  # invalid: the coordinator does not write such numbers
@@ -507,6 +536,21 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
         case _ if point.status == "FAILED" and not point.cause:
             return point  # a later line about it, which may have the exception
     return None
+
+
+def _store_dump(text: str, log: JobLog) -> None:
+    """Store the statistics of a checkpoint that CheckpointStatsTracker writes as JSON.  Ignore one that is cut off, or invalid."""
+    try:
+        dump = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    point = log.checkpoints.get(dump["id"]) if isinstance(dump.get("id"), int) else None
+    if point is not None:
+        numbers = {name: dump.get(name) for name in _STATISTICS}
+        is_unaligned = dump.get("checkpoint_type") == "UNALIGNED_CHECKPOINT"
+        point.statistics = {name: n for name, n in numbers.items() if isinstance(n, int) and 0 <= n <= LARGEST}
+        point.in_flight_bytes = point.statistics.get("persisted_data", -1)
+        point.statistics |= {"checkpoint_type": "UNALIGNED_CHECKPOINT"} if is_unaligned else {}
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -632,13 +676,18 @@ def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
 
 def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
     """Yield up to two sentences on what to check after checkpoints failed for these reasons."""
-    reasons = [
-        "checkpoint expired" if reason == "expired" else reason for reason in reasons
-    ]  # not, for example, an expired token
-    advice = [
-        *{hint: 0 for pattern, hint in _WHAT_TO_DO if any(pattern.lower() in reason.lower() for reason in reasons)}
-    ]
+    kinds = [_kind_of_reason(reason).lower() for reason in reasons]
+    advice = [*{hint: 0 for pattern, hint in _WHAT_TO_DO if any(pattern.lower() in kind for kind in kinds)}]
     yield from (f"{hint}." for hint in advice[:2])
+
+
+def _kind_of_reason(reason: str) -> str:
+    """Return the part of a failure reason that `_WHAT_TO_DO` is about."""
+    if reason == "expired":  # not, for example, an expired token
+        return "checkpoint expired"
+    if reason.startswith(FINISHED):  # it is declined, but without an exception
+        return FINISHED
+    return NOT_RUNNING if "(tasks not ready)" in reason else reason
 
 
 def silence_of_log(log: JobLog) -> Silence | None:
@@ -690,6 +739,9 @@ def log_remarks(log: JobLog) -> Iterator[str]:
             f"{len(lost)} TaskManager{'s' if len(lost) > 1 else ''} did not answer heartbeats: {first_names(lost, 4)}. Look at the log of "
             "each, and at what ended or paused it (memory limit, eviction, network)."
         )
+    for name, (at_ms, why) in [*log.terminated.items()][:_MAX_TERMINATED]:
+        at = f" at {_clock(at_ms)}" if at_ms >= 0 else ""
+        yield f"TaskManager {one_line(name, 100)} was terminated{at}: {one_line(why, 160)}."
     silence = silence_of_log(log)
     reported = {id(refusal) for refusal in (silence.refusals if silence else ())}
     if refusals := [refusal for refusal in log.refusals if id(refusal) not in reported]:
@@ -707,6 +759,10 @@ def log_remarks(log: JobLog) -> Iterator[str]:
             "its sources where they begin without a position. Each time the records before are read again, and sinks that neither replace "
             "rows by key nor commit with checkpoints get them once more."
         )
+
+
+_MAX_TERMINATED = 3
+"""Maximum number of terminated TaskManagers that are named."""
 
 
 def _failed_for_good(log: JobLog, at_ms: int) -> str:

@@ -326,6 +326,11 @@ class RecordedCheckpoint(_RestObject):
     # vertex -> task, with statistics of its subtasks
     tasks: Annotated[dict[str, RecordedTask], BeforeValidator(_with_subtasks)] = Field(default_factory=dict)
 
+    @property
+    def state_bytes(self) -> int:
+        """The size of all state without in-flight data, if their size is known (a log has it in dumps only); -1 if unknown."""
+        return self.state_size - max(self.persisted_data, 0) if self.state_size >= 0 else -1
+
 
 class Checkpoints(_RestObject):
     """The checkpoints of a job.  `counts` includes triggers that were declined before they got an id; `list` does not."""

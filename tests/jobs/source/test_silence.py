@@ -1,5 +1,6 @@
 """Logs in which no checkpoint completes any more: what is said first, in the words of Flink 1.9 to 2.3."""
 
+import json
 import re
 
 import pytest
@@ -206,7 +207,10 @@ def test_durations_that_grow_with_the_size(tmp_path):
 
     assert "The last took 58 s of the 60 s that usually pass between triggers: a longer one delays the next." in text
     assert "Associated with longer checkpoints (28 checkpoints; p-value" in text
-    assert "the longer a checkpoint, the larger the state: 2 GB to 29 GB (rank correlation 1, 28 checkpoints)" in text
+    assert (
+        "the longer a checkpoint, the larger the state (with in-flight data, if barriers are unaligned): 2 GB to 29 GB (rank "
+        "correlation 1, 28 checkpoints)"
+    ) in text
 
 
 def test_checkpoints_that_follow_one_another_at_once_do_not_show_the_interval(tmp_path):
@@ -655,3 +659,85 @@ def test_the_task_of_the_attempt_that_declined(tmp_path):
     )
 
     assert "declined by agg -> map (2/12) on tm-1" in text
+
+
+def test_a_task_that_has_finished_declines_without_an_exception(tmp_path):
+    """Flink before 1.14; one that does not run yet declines with the same words."""
+
+    def declining(*lines):
+        declined = [
+            line
+            for number, at in ((1, "06:10:00"), (2, "06:11:00"))
+            for line in (
+                checkpoint(number, at)[0],
+                (at, f"Decline checkpoint {number} by task f8ac of job {JOB}."),
+                (at, f"Discarding checkpoint {number} of job {JOB}."),
+                (
+                    "",
+                    f"x.CheckpointException: Task Name{TASK} Failure reason: Checkpoint was declined (tasks not ready)",
+                ),
+            )
+        ]
+        return told(tmp_path, ("06:09:00", STATE), *lines, *declined)
+
+    finished = declining(("06:09:10", f"{TASK} (f8ac) switched from RUNNING to FINISHED."))
+
+    assert f"2 checkpoints failed: {FINISHED}: Checkpoint was declined (tasks not ready) by {TASK}." in finished
+    assert "Once tasks finish, checkpoints need execution.checkpointing.checkpoints-after" in finished
+    assert "A task declined" not in finished
+    assert "does not compare with execution.checkpointing.tolerable-failed-checkpoints" in finished
+    starting = declining()
+    assert "Look at why tasks do not run" in starting
+    assert "Once tasks finish" not in starting
+
+
+def test_the_end_of_a_task_manager_is_told_with_its_reason(tmp_path):
+    line = (
+        "Worker out-taskmanager-1-2 is terminated. Diagnostics: Pod terminated: [main(exitCode=137, reason=OOMKilled)]"
+    )
+
+    text = told(tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:30"), ("06:09:40", line))
+
+    assert (
+        "TaskManager out-taskmanager-1-2 was terminated at 2025-12-29 06:09:40: Pod terminated: [main(exitCode=137, "
+        "reason=OOMKilled)]." in text
+    )
+
+
+def test_checkpoints_that_are_longer_between_two_restarts(tmp_path):
+    """A job that runs on fewer slots, until others are there."""
+    run = [checkpoint(n, f"07:{n:02}:00", ms=9000 if n < 10 or n > 20 else 19_000 + n) for n in range(1, 30)]
+    for number, at in ((10, "07:09:30"), (21, "07:20:30")):
+        run.insert(number, (switched(at, "RUNNING", "RESTARTING"), switched(at, "RESTARTING", "RUNNING")))
+
+    text = told(tmp_path, ("07:00:00", STATE), *(line for part in run for line in part))
+
+    assert (
+        "they are longer between the restarts at 07:09:30 and 07:20:30 UTC: 19 s in 11, 9 s in 17 others (medians)"
+        in text
+    )
+
+
+def test_dumps_of_statistics_tell_in_flight_data_from_state(tmp_path):
+    """CheckpointStatsTracker at level DEBUG; one dump is cut off, and one is not of Flink."""
+
+    def dumped(number, at, in_flight):
+        trigger, completed = checkpoint(number, at, ms=1000 + in_flight // 10**6)
+        size = 50_000_000 + in_flight
+        statistics = {"id": number, "checkpointed_size": size, "state_size": size, "persisted_data": in_flight}
+        dump = json.dumps(statistics | {"checkpoint_type": "UNALIGNED_CHECKPOINT", "num_subtasks": 16})
+        text = f"CheckpointStatistics (for jobID={JOB}, jobName=a) dump = {dump}"
+        return trigger, (completed[0], completed[1].replace("9038 bytes", f"{size} bytes")), (at, text)
+
+    lines = [line for n in range(1, 25) for line in dumped(n, f"07:{n:02}:00", 80_000_000 * n)]
+    cut = [
+        ("07:30:00", f"CheckpointStatistics (for jobID={JOB}, jobName=a) dump = {dump}")
+        for dump in ('{"id": 2,', "[]", '{"id": [2]}')
+    ]
+
+    text = told(tmp_path, *lines, *cut)
+
+    assert "Durations rise, from 1.4 s in the first 7 to 2.7 s in the last 7" in text
+    assert "and not because of the size of state (from 50 MB to 50 MB)" in text
+    assert "In-flight data that barriers overtook (persisted_data) is 97 % of what checkpoint 24 wrote" in text
+    assert "(unaligned) took 2.9 s, with 50 MB of state (2 GB written)" in text
