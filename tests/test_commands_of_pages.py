@@ -68,7 +68,7 @@ def test_verbs_and_options_are_known(path):
     assert unknown == []
 
 
-EXCERPTS = ("tutorial", "your-day")
+EXCERPTS = ("tutorial", "why", "your-day")
 """Pages whose printed excerpts are compared with what their commands print."""
 
 

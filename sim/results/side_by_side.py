@@ -13,7 +13,7 @@ import pandas as pd
 
 from sim.model.text import one_line
 from sim.results.checkpoint_kinds import first_uploads, is_periodic
-from sim.results.columns import Population, ResultColumn, units_of
+from sim.results.columns import Population, ResultColumn, numbers_of, units_of
 from sim.results.end_of_job import Finish
 from sim.results.estimates import is_noise
 from sim.results.formats import MISSING
@@ -288,7 +288,7 @@ class StrategyRow:
 def table(strategies: Sequence[StrategyRow]) -> pd.DataFrame:
     """Return all numbers as a table with a row per strategy, and units in column names.
 
-    Percentiles with too small a sample are NaN.
+    Percentiles with too small a sample are NaN.  The last columns are axes of quantities as numbers, which sort by size.
     """
     rows = [
         {"strategy": line.label, **dict(line.axes), "status": line.status, **_with_sample(line.summary)}
@@ -298,6 +298,10 @@ def table(strategies: Sequence[StrategyRow]) -> pd.DataFrame:
         for line in strategies
     ]
     found = pd.DataFrame(rows)
+    for key in dict.fromkeys(axis for line in strategies for axis, _ in line.axes if axis):
+        quantity = numbers_of(key, found[key].dropna())
+        if quantity is not None and quantity[0] != key:
+            found[quantity[0]] = found[key].map(quantity[1])
     found.attrs["units"] = units_of(map(str, found))
     return found
 

@@ -72,8 +72,8 @@ def put(text: str, *, is_red: bool = False) -> None:
 
 
 def _width(table: Lines) -> int:
-    """Return the width of the boxed table without wrapped cells; each column has three characters of padding."""
-    return sum(max(map(len, column)) + 3 for column in zip(*table, strict=True))
+    """Return the width of the boxed table without wrapped cells: a character at each side, three between columns."""
+    return sum(max(map(len, column)) + 3 for column in zip(*table, strict=True)) - 1
 
 
 def _pieces(table: Lines, width: int) -> list[Lines]:
@@ -92,7 +92,7 @@ def _pieces(table: Lines, width: int) -> list[Lines]:
 
 
 def _wrapped_width(columns: Lines) -> int:
-    return sum(_column_width(column, is_first=not i) + 3 for i, column in enumerate(columns))
+    return sum(_column_width(column, is_first=not i) + 3 for i, column in enumerate(columns)) - 1
 
 
 def _column_width(column: Sequence[str], *, is_first: bool) -> int:

@@ -217,6 +217,7 @@ class Document(Section):
     job: Annotated[dict[str, Vertex], READ_ONCE] = Field(min_length=1)
     """Vertex name -> vertex."""
     checkpoint: Checkpoint
+    """How and when checkpoints are taken (execution.checkpointing.*)."""
     run: Run
     cluster: Cluster | None = None
     """Machines, network and buffers."""

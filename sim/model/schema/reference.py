@@ -141,6 +141,8 @@ def explain_key(key: str) -> KeyReference:
 
 def find_keys(word: str) -> tuple[KeyReference, ...]:
     """Return the references that mention a word, or one that begins with it: those with it in key or values first."""
+    if not re.search(r"\w\w", word):
+        return ()
     begins = re.compile(rf"(?<![a-z0-9]){re.escape(word.lower())}")
     found = [
         (not begins.search(f"{reference.key} {reference.values}".lower()), reference)

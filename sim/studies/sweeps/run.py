@@ -193,7 +193,10 @@ class SweepResult:
 
     @cached_property
     def results(self) -> pd.DataFrame:
-        """Return a row per cell, failed ones included, with the columns of `sim.studies.cells`."""
+        """Return a row per cell, failed ones included, with the columns of `sim.studies.cells`.
+
+        Rows with the strategy "none" are the job without checkpoints, with which `throughput_change` compares.
+        """
         return self.rows if len(self.rows) <= MAX_COMPLETE else read_results(self.folder)
 
     @cached_property

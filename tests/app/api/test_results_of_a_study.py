@@ -136,3 +136,11 @@ def test_tables_have_units_and_no_duration_of_what_is_under_way(study):
 
 def test_labels_are_completed(study, results):
     assert study._ipython_key_completions_() == results._ipython_key_completions_() == ["aligned", "unaligned"]
+
+
+def test_axes_of_quantities_are_numbers_too(study):
+    """Texts of intervals do not sort by size; barrier modes have no number."""
+    table = study.with_({"checkpoint.interval": ["1500 ms", "800 ms"]}).run(jobs=1).table
+
+    assert table["checkpoint.interval_ms"].tolist() == [1500.0, 1500.0, 800.0, 800.0]
+    assert [name for name in table if name.startswith("checkpoint.barriers")] == ["checkpoint.barriers"]

@@ -116,3 +116,15 @@ def test_what_failed_is_red_on_a_terminal_that_shows_colours(capsys, monkeypatch
     put("failed", is_red=True)
 
     assert ("\x1b[31mfailed\x1b[0m\n" if is_red else "failed\n") == capsys.readouterr().out
+
+
+def test_a_table_as_wide_as_the_terminal_is_whole(capsys, monkeypatch):
+    """A character at each side and three between columns: 24 + 15 + 15 + 15 and 11."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    show(["strategy", "a", "b", "c"], [["x" * 24, *(letter * 15 for letter in "abc")] for _ in range(9)])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) == 80
+    assert sum("aaa" in line and "ccc" in line for line in lines) == 9
