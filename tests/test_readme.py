@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sim.app.examples import contents
 from sim.model.schema.study import loads
 from sim.studies.sweeps.sweep_file import define
 
@@ -16,10 +17,12 @@ MAX_LINES = 120
 
 
 def test_the_scenarios_of_the_readme_load():
-    """Every YAML block that is no sweep is a scenario without a warning, and the first compares three strategies."""
-    studies = [loads(block) for block in BLOCKS if "\nscenario:" not in block]
+    """Every YAML block that is no sweep is a scenario without a warning; the first compares three strategies, the other is an example."""
+    scenarios = [block for block in BLOCKS if "\nscenario:" not in block]
+    studies = [loads(block) for block in scenarios]
 
-    assert [study.warnings for study in studies] == [()]
+    assert [study.warnings for study in studies] == [(), ()]
+    assert scenarios[1] == contents("kafka-rocksdb-s3")["kafka-rocksdb-s3.yaml"]
     assert len(studies[0].scenarios) == 3
     assert (
         studies[0].question
