@@ -1,1 +1,1 @@
-"""Rates from tables and from Prometheus: detects the time and value columns and their units."""
+"""Rates from tables and from Prometheus: metrics, columns, formats of times, unknown values."""
