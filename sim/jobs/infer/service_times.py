@@ -131,7 +131,10 @@ def _relative_standard_error(job: RestJob, vertex: RestVertex, flow: Flows, dire
 # waits          `lock`, if the busy time is NaN: a legacy SourceFunction emits from its own thread, which Flink does not measure
 # weights        records in of each subtask of a keyed input, less those of its inputs without keys (edges.py)
 
-MIN_IDLE_SHARE = 0.02  # a source that is idle for a larger share of its time has no backlog
+MIN_IDLE_SHARE = 0.02  # a source that is idle for a larger share of its time has no backlog,
+MIN_IDLE_PER_BACKPRESSURED = (
+    0.05  # unless it is back-pressured for more than twenty times as long: it waits for its next records only
+)
 MIN_BACKPRESSURED_SHARE = 0.05
 
 
@@ -197,8 +200,11 @@ def _infer_source_rate(section: Section, flow: Flows, backlog_growth: float | No
     if backlog_growth is not None:
         origin += f"; its backlog (pendingRecords) grows by {backlog_growth:,.1f}/s"
         section.put("source.rate", format_rate(_four_digits(max(emitted + backlog_growth, 0.0))), origin)
-    elif backpressured > MIN_BACKPRESSURED_SHARE and not idle > MIN_IDLE_SHARE:
-        bounds = f"at least the {emitted:,.1f}/s it emits ({flow.source}); no upper bound, because it never waited for records ({shares})"
+    elif backpressured > MIN_BACKPRESSURED_SHARE and not idle > max(
+        MIN_IDLE_SHARE, MIN_IDLE_PER_BACKPRESSURED * backpressured
+    ):
+        waited = "hardly ever" if idle > MIN_IDLE_SHARE else "never"
+        bounds = f"at least the {emitted:,.1f}/s it emits ({flow.source}); no upper bound, because it {waited} waited for records ({shares})"
         section.ask("source.rate", "unlimited", question, f"an unlimited backlog. Known is {bounds}.")
     else:
         rate = format_rate(_four_digits(emitted))

@@ -48,6 +48,23 @@ def test_a_backlog_that_grows_is_added_to_what_is_emitted():
     assert backlog((0, 500), (10_000, math.nan)).document["job"]["src"]["source"]["rate"] == "unlimited"
 
 
+@pytest.mark.parametrize(
+    ("idle", "pressed", "rate", "phrase"),
+    [
+        (0.0, 0.9, "unlimited", "it never waited for records"),
+        (0.03, 0.96, "unlimited", "it hardly ever waited for records (3% idle"),
+        (0.05, 0.94, "50/s", "5% idle"),
+        (0.03, 0.5, "50/s", "3% idle"),
+    ],
+)
+def test_a_source_that_is_back_pressured_nearly_always_has_a_backlog(idle, pressed, rate, phrase):
+    """Between two records of a backlog it waits as well, for its next fetch."""
+    draft = chain(own(written=50, idle=idle, pressed=pressed))
+
+    assert draft.document["job"]["src"]["source"]["rate"] == rate
+    assert phrase in comment_of(draft, "job.src.source.rate")
+
+
 def test_a_fan_out_that_nothing_counts_is_asked_for():
     draft = chain(of_map=own(50, math.nan, 0.1))
 
