@@ -113,10 +113,10 @@ class Position(NamedTuple):
 
     served: int  # records served; also the index of random draws
     consumed: np.ndarray  # bytes up to the end of the last record whose service began
-    records_out: np.ndarray  # records read from the channel
+    records_read: np.ndarray  # records read from the channel
     captured: np.ndarray  # bytes captured by the receiver, after `consumed`
     written: np.ndarray  # bytes written
-    records_in: np.ndarray  # records written to the channel
+    records_written: np.ndarray  # records written to the channel
     overtaken: np.ndarray  # bytes captured in the sender's queue; they end at `written`
     late: int = 0  # number of latest records served whose outputs are not written yet (L5)
 

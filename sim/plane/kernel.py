@@ -116,10 +116,10 @@ def position_of(cells: Column, inputs: int, outputs: int, late: int) -> Position
     return Position(
         int(cells[0]),
         consumed=read[:inputs],
-        records_out=read[inputs:],
+        records_read=read[inputs:],
         captured=nothing(inputs),
         written=written[:outputs],
-        records_in=written[outputs:],
+        records_written=written[outputs:],
         overtaken=nothing(outputs),
         late=late,
     )
@@ -227,7 +227,7 @@ def write_position(
         ("arrived", sent),
         ("taken", sent - captured),
         ("consumed", sent - captured),
-        ("records_out", position.records_in),
+        ("records_out", position.records_written),
     ):
         assign(state.channels, name, outputs, values)
 
@@ -242,7 +242,7 @@ def count_copies(state: PlaneState, partitions: Sequence[int], position: Positio
     for p, num, den, ship, turn, copies, channels in zip(partitions, *columns, strict=True):
         made = (position.served - position.late) * num // den
         assign(state.partitions, "copies", [p], made)
-        counted = position.records_in[first : first + (1 if ship == BROADCAST else channels)]
+        counted = position.records_written[first : first + (1 if ship == BROADCAST else channels)]
         assign(state.partitions, "uncounted", [p], made - int(counted.sum()))
         first += channels
         if ship in (REBALANCE, RESCALE):

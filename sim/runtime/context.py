@@ -138,7 +138,7 @@ class TaskSnapshot:
     @property
     def written(self) -> tuple[int, ...]:
         """Number of records that a transactional sink has written, by input channel."""
-        read = tuple(self.position.records_out.tolist())
+        read = tuple(self.position.records_read.tolist())
         return tuple(records - kept for records, kept in zip(read, self.held_back or (0,) * len(read), strict=True))
 
     @property

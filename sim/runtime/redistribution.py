@@ -34,8 +34,8 @@ from sim.runtime.context import TaskSnapshot, Uncommitted
 from sim.runtime.lowering import plane_spec
 
 _TASK_FIELDS = ("served", "late")
-_INPUT_FIELDS = ("consumed", "records_out", "captured")
-_OUTPUT_FIELDS = ("written", "records_in", "overtaken")
+_INPUT_FIELDS = ("consumed", "records_read", "captured")
+_OUTPUT_FIELDS = ("written", "records_written", "overtaken")
 """Fields of a `Position` that have one value, a value per input channel, and a value per output channel."""
 
 
@@ -73,9 +73,8 @@ def served_before(served: np.ndarray, old_spec: PlaneSpec, scenario: Scenario) -
 class _Positions:
     """The positions of all tasks of a job, as arrays.
 
-    `served` and `late` have one entry per task, all other arrays one per channel.  The names are those of `Position`:
-    `records_in` were written to the channel, `records_out` were read from it.  `held_back` are the records of each channel
-    that a transactional sink has read but not written.
+    `served` and `late` have one entry per task, all other arrays one per channel.  The names are those of `Position`.
+    `held_back` are the records of each channel that a transactional sink has read but not written.
     """
 
     def __init__(self, spec: PlaneSpec) -> None:
@@ -83,7 +82,7 @@ class _Positions:
         self.layout = layout(spec)
         task_count, channel_count = len(self.layout.vertex), len(self.layout.writer)
         self.served, self.late = np.zeros((2, task_count), np.int64)
-        self.consumed, self.records_out, self.captured, self.written, self.records_in, self.overtaken = np.zeros(
+        self.consumed, self.records_read, self.captured, self.written, self.records_written, self.overtaken = np.zeros(
             (6, channel_count), np.int64
         )
         self.held_back = np.zeros(channel_count, np.int64)
@@ -152,18 +151,18 @@ def _redistribute_channels(before: _Positions, after: _Positions) -> None:
             for name in (*_INPUT_FIELDS, *_OUTPUT_FIELDS, "held_back"):
                 getattr(after, name)[new] = getattr(before, name)[old]
             continue
-        after.held_back[new] = after.records_out[new] = _split_held_back(before, after, edge.downstream, old, new)
+        after.held_back[new] = after.records_read[new] = _split_held_back(before, after, edge.downstream, old, new)
         # With at-least-once the difference can be negative: a reader may have counted records from behind the barrier,
         # which will be sent again.  No record is in flight then.
-        in_flight = max(0, int((before.records_in[old] - before.records_out[old]).sum()))
+        in_flight = max(0, int((before.records_written[old] - before.records_read[old]).sum()))
         captured, overtaken = int(before.captured[old].sum()), int(before.overtaken[old].sum())
         # the share of in-flight data in output queues; the last records of each new channel are in its output queue again
         overtaken_share = Fraction(overtaken, captured + overtaken) if captured + overtaken else Fraction(0)
         for channel, records in zip(new, _split_by_weight(in_flight, after, edge, new), strict=True):
-            read = int(after.records_out[channel])
+            read = int(after.records_read[channel])
             sizes = _sizes(after, edge, int(channel), range(read, read + int(records)))
             last = round(records * overtaken_share)
-            after.records_in[channel], after.written[channel] = read + records, sum(sizes)
+            after.records_written[channel], after.written[channel] = read + records, sum(sizes)
             after.overtaken[channel] = sum(sizes[len(sizes) - last :])
             after.captured[channel] = after.written[channel] - after.overtaken[channel]
 

@@ -74,14 +74,14 @@ def a_reader_skips_a_record(original):
 
 @add(Restore, "_part", UNALIGNED, "A restored channel counts one record too many.")
 def a_channel_counts_a_record_too_many(original):
-    return of_task(original, lambda start: moved(start, records_in=start.position.records_in + 1))
+    return of_task(original, lambda start: moved(start, records_written=start.position.records_written + 1))
 
 
 @add(KernelPlane, "position", UNALIGNED, "Snapshots hold one record too many as read.")
 def snapshots_count_a_record_too_many(original):
     def position(self, task):
         here = original(self, task)
-        return here._replace(records_out=here.records_out + 1)
+        return here._replace(records_read=here.records_read + 1)
 
     return position
 

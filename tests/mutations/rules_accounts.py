@@ -59,8 +59,8 @@ ACCOUNTS = (
     Rule(
         "a snapshot says where its task stands",
         "runtime/monitors/records.py",
-        "        if served == position.served and _same(read",
-        "        if _same(read",
+        "            served == position.served\n            and _same(read",
+        "            _same(read",
         "tests/runtime/observe/test_accounts.py::test_a_snapshot_that_says_otherwise_is_told",
     ),
     Rule(

@@ -73,10 +73,10 @@ class Restarts:
         return Position(
             task.served,
             consumed=column([c.consumed for c in inputs]),
-            records_out=column([c.records_in for c in inputs]),
+            records_read=column([c.records_in for c in inputs]),
             captured=column([c.arrived - c.capture_from if c.capture else c.cap_in for c in inputs]),
             written=column([c.written for c in outputs]),
-            records_in=column([c.records_out for c in outputs]),
+            records_written=column([c.records_out for c in outputs]),
             overtaken=column([c.cap_out for c in outputs]),
             late=len(task.late) + len(task.in_hand),
         )
@@ -142,7 +142,7 @@ class Restarts:
         for c, captured in zip(task.channels_in, position.captured.tolist(), strict=True):
             writer = positions[c.writer.number]
             place = c.writer.channels_out.index(c)
-            c.written, c.records_out = int(writer.written[place]), int(writer.records_in[place])
+            c.written, c.records_out = int(writer.written[place]), int(writer.records_written[place])
             c.sent = c.arrived = c.written - int(writer.overtaken[place])
             c.taken = c.consumed = c.sent - captured
             c.blocked = True

@@ -167,6 +167,6 @@ def _hand_over(old, new, beginning):
 def _places(channel, parts):
     """At the cut: the first record its reader holds back, the first not read, the first not written."""
     part, at = parts[channel.reader.number], channel.reader.channels_in.index(channel)
-    read = int(part.position.records_out[at])
-    written = parts[channel.writer.number].position.records_in[channel.writer.channels_out.index(channel)]
+    read = int(part.position.records_read[at])
+    written = parts[channel.writer.number].position.records_written[channel.writer.channels_out.index(channel)]
     return read - (part.held_back[at] if part.held_back else 0), read, int(written)

@@ -138,11 +138,11 @@ class CommitMonitor(InvariantMonitor):
         from it emits and commits it.
         """
         end = self.ends.end(task)
-        read: list[int] = self.context.plane.position(task).records_out.tolist()
+        read: list[int] = self.context.plane.position(task).records_read.tolist()
         if end.drained:
             return read
         if end.stop is not None and (part := self.contents.of(end.stop, task)) is not None:
-            read = part.position.records_out.tolist()
+            read = part.position.records_read.tolist()
         return [max(0, records - holds_back) for records in read]
 
 

@@ -259,11 +259,15 @@ class RecordMonitor(InvariantMonitor):
         served, read, written = self.ledger.note(
             checkpoint, task, counted.served, position.late, counted.read, counted.written
         )
-        if served == position.served and _same(read, position.records_out) and _same(written, position.records_in):
+        if (
+            served == position.served
+            and _same(read, position.records_read)
+            and _same(written, position.records_written)
+        ):
             return
         fact = (
-            f"it says that {position.served} records were served, {int(position.records_out.sum())} read, "
-            f"{int(position.records_in.sum())} written; {served}, {int(read.sum())}, {int(written.sum())} have been"
+            f"it says that {position.served} records were served, {int(position.records_read.sum())} read, "
+            f"{int(position.records_written.sum())} written; {served}, {int(read.sum())}, {int(written.sum())} have been"
         )
         self.found.append(snapshot_position_error(self.now_ns, checkpoint, task, fact, self.formatter))
 

@@ -142,7 +142,7 @@ class WindowMonitor(InvariantMonitor):
         if attempt.open_windows is None:
             return
         position = self.context.plane.position(task)
-        read = dict(zip(self._inputs[task], position.records_out.tolist(), strict=True))
+        read = dict(zip(self._inputs[task], position.records_read.tolist(), strict=True))
         attempt.open_windows.on_watermark(channel, watermark_ns, read[channel], before_ns)
         later_records = attempt.open_windows.later_records(attempt.inputs.time_ns, read) if has_advanced else None
         if later_records is None:

@@ -69,7 +69,7 @@ class Epochs(TaskPart):
         if self.committer is not None:
             snapshot.committables = self.committer.cut(checkpoint)
         if self.writer is not None:
-            read = self.plane.position(self.slot.task).records_out.tolist()
+            read = self.plane.position(self.slot.task).records_read.tolist()
             snapshot.held_back = tuple(
                 records - written for records, written in zip(read, self.writer.machine.read, strict=True)
             )
@@ -174,7 +174,7 @@ class Epochs(TaskPart):
         position = self.plane.position(self.slot.task)
         read_bytes = int(position.consumed.sum())
         since, self._bytes_at_cut = read_bytes - self._bytes_at_cut, read_bytes
-        return tuple(position.records_out.tolist()), since
+        return tuple(position.records_read.tolist()), since
 
 
 def attach(slot: Slot, operator: TaskParts) -> Epochs | None:

@@ -343,7 +343,7 @@ class EventTimeWindows(OperatorWindows):
     def _records_read(self) -> dict[int, int]:
         """Return the number of records read so far, by input channel."""
         return dict(
-            zip(self.channels, self.slot.context.plane.position(self.slot.task).records_out.tolist(), strict=True)
+            zip(self.channels, self.slot.context.plane.position(self.slot.task).records_read.tolist(), strict=True)
         )
 
 

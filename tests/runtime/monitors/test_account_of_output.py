@@ -31,7 +31,7 @@ class TestWhatIsOwed:
         return with_scenario(account, job=replace(job, vertices=(*job.vertices[:-1], committing)))
 
     def read(self, account):
-        return account.context.plane.position(SINK).records_out.tolist()
+        return account.context.plane.position(SINK).records_read.tolist()
 
     def test_drained_it_owes_all_it_has_read(self, account):
         end(account, drained=True)
@@ -41,7 +41,7 @@ class TestWhatIsOwed:
 
     def test_what_came_behind_the_cut_belongs_to_the_next_job(self, account):
         end(account, stop=LATEST)
-        at_cut = account.contents.checkpoints[LATEST][SINK].position.records_out.tolist()
+        at_cut = account.contents.checkpoints[LATEST][SINK].position.records_read.tolist()
         assert at_cut < self.read(account)
         assert at_cut == account._to_commit_by(SINK, 0)
 

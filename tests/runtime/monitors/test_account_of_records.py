@@ -55,14 +55,16 @@ class TestSnapshots:
         account.cut(LATEST + 1, MAP, SimpleNamespace(position=position._replace(**changed)))
         return facts(account)
 
-    @pytest.mark.parametrize(("name", "by"), [("served", 1), ("served", -1), ("records_out", 1), ("records_in", -1)])
+    @pytest.mark.parametrize(
+        ("name", "by"), [("served", 1), ("served", -1), ("records_read", 1), ("records_written", -1)]
+    )
     def test_a_snapshot_says_otherwise(self, account, name, by):
         (fact,) = self.cut(account, **{name: by})
         position = account.context.plane.position(MAP)
-        counts = [position.served, int(position.records_out.sum()), int(position.records_in.sum())]
+        counts = [position.served, int(position.records_read.sum()), int(position.records_written.sum())]
         says = [
             count + by * (column == name)
-            for column, count in zip(("served", "records_out", "records_in"), counts, strict=True)
+            for column, count in zip(("served", "records_read", "records_written"), counts, strict=True)
         ]
         assert (
             "it says that {} records were served, {} read, {} written; {}, {}, {} have been".format(*says, *counts)

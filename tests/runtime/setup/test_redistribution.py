@@ -39,7 +39,7 @@ def dealt(base, **parallelism):
 def in_flight(parts):
     """(records written and not read, bytes captured, bytes overtaken) of a whole checkpoint."""
     rows = [part.position for part in parts.values()]
-    records = sum(int(row.records_in.sum()) for row in rows) - sum(int(row.records_out.sum()) for row in rows)
+    records = sum(int(row.records_written.sum()) for row in rows) - sum(int(row.records_read.sum()) for row in rows)
     return records, sum(int(row.captured.sum()) for row in rows), sum(int(row.overtaken.sum()) for row in rows)
 
 
@@ -79,7 +79,8 @@ def test_what_a_writer_holds_back_is_dealt_out(kind, parallelism):
     assert dict(parallelism).get("sink", 2) == len(readers)
     assert (not parallelism) == any(sum(part.written) for part in readers)
     assert all(
-        plane.position(task).records_out.tolist() == part.position.records_out.tolist() for task, part in parts.items()
+        plane.position(task).records_read.tolist() == part.position.records_read.tolist()
+        for task, part in parts.items()
     )
 
 

@@ -117,7 +117,7 @@ class FakePlane:
 
     def position(self, _):
         slot = self._slot
-        return SimpleNamespace(served=slot.served, late=slot.late, records_out=np.array(slot.read))
+        return SimpleNamespace(served=slot.served, late=slot.late, records_read=np.array(slot.read))
 
     def tasks(self, *_):
         return [self._slot.waited_ns]
