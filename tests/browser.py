@@ -10,12 +10,10 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -112,18 +110,18 @@ class Key:
 
 
 class Browser:
-    def __init__(self, port: int) -> None:
+    def __init__(self, port):
         self._port = port
 
     def look(
         self,
-        page: Path | str,
+        page,
         *,
-        width: int = 1100,
-        dark: bool = False,
-        printed: bool = False,
-        picture: Path | None = None,
-    ) -> Sight:
+        width=1100,
+        dark=False,
+        printed=False,
+        picture=None,
+    ):
         """Open a file or an address at a width; `picture` keeps what is seen."""
         address = page if isinstance(page, str) else page.resolve().as_uri()
         sight, shot = asyncio.run(self._sight(_target(self._port), address, width, dark=dark, printed=printed))
@@ -131,15 +129,15 @@ class Browser:
             picture.write_bytes(shot)
         return sight
 
-    def value(self, address: str, script: str) -> Any:
+    def value(self, address, script):
         """What a script says that waits for itself: an expression, a promise included."""
         return asyncio.run(self._value(_target(self._port), address, script))
 
-    def use(self, page: Path, steps: Sequence[str | Mouse | Key], *, width: int = 1100) -> list[Any]:
+    def use(self, page, steps, *, width=1100):
         """Do one step after the other on a page; returns what the scripts among them say."""
         return asyncio.run(self._used(_target(self._port), page.resolve().as_uri(), steps, width))
 
-    async def _used(self, target: str, address: str, steps: Sequence[str | Mouse | Key], width: int) -> list[Any]:
+    async def _used(self, target, address, steps, width):
         connection = await _Connection.to(target)
         found = []
         try:
@@ -177,7 +175,7 @@ class Browser:
             await connection.close()
         return found
 
-    async def _value(self, target: str, address: str, script: str) -> Any:
+    async def _value(self, target, address, script):
         connection = await _Connection.to(target)
         try:
             await connection.call("Page.enable")
@@ -187,7 +185,7 @@ class Browser:
         finally:
             await connection.close()
 
-    async def _sight(self, target: str, address: str, width: int, *, dark: bool, printed: bool) -> tuple[Sight, bytes]:
+    async def _sight(self, target, address, width, *, dark, printed):
         connection = await _Connection.to(target)
         try:
             for name in ("Page", "Network", "Runtime", "Log"):
@@ -211,7 +209,7 @@ class Browser:
         ), base64.b64decode(shot["data"])
 
 
-def _target(port: int) -> str:
+def _target(port):
     """A new, empty page."""
     request = urllib.request.Request(f"http://127.0.0.1:{port}/json/new?about:blank", method="PUT")
     with urllib.request.urlopen(request, timeout=30) as answer:
@@ -221,19 +219,19 @@ def _target(port: int) -> str:
 class _Connection:
     """The DevTools protocol: calls with their answers, and events."""
 
-    def __init__(self, socket: Any) -> None:
+    def __init__(self, socket):
         self._socket, self._numbers = socket, count(1)
-        self._events: list[str] = []
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
+        self._events = []
+        self.complaints = []
+        self.requests = []
 
     @classmethod
-    async def to(cls, target: str) -> _Connection:
+    async def to(cls, target):
         from tornado.websocket import websocket_connect
 
         return cls(await websocket_connect(target, max_message_size=200_000_000))
 
-    async def call(self, method: str, **parameters: Any) -> Any:
+    async def call(self, method, **parameters):
         number = next(self._numbers)
         await self._socket.write_message(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
@@ -242,23 +240,23 @@ class _Connection:
                 assert "error" not in message, message
                 return message["result"]
 
-    async def evaluated(self, script: str) -> Any:
+    async def evaluated(self, script):
         """What a script says, once what it promises is there."""
         done = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
 
-    async def until(self, event: str) -> None:
+    async def until(self, event):
         while event not in self._events:
             await self._next()
 
-    async def close(self) -> None:
+    async def close(self):
         await self._socket.write_message(json.dumps({"id": next(self._numbers), "method": "Page.close", "params": {}}))
         while await self._socket.read_message() is not None:  # the page is gone, and with it the connection
             pass
         self._socket.close()
 
-    async def _next(self) -> dict[str, Any]:
+    async def _next(self):
         text = await asyncio.wait_for(self._socket.read_message(), 60)
         assert text is not None, "the browser has gone"
         message = json.loads(text)
@@ -279,14 +277,14 @@ class _Connection:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder):
     """The address of a folder on this machine."""
     from functools import partial
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
     from threading import Thread
 
     class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_):
             """Nobody reads it."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
@@ -296,7 +294,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
+def browser():
     """One process for many pages; it has no network but this machine's."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         options = (

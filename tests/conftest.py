@@ -7,10 +7,11 @@ import signal
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import hypothesis
 import pytest
+
+from tests.places import DATA, REST
 
 pytest_plugins = ["tests.cpu_seconds", "tests.groups"]
 
@@ -142,7 +143,7 @@ def fake_flink():
     started = []
 
     def start(name="pressed"):
-        started.append(FakeFlink(Path(__file__).parent / "data" / "rest" / f"{name}.zip"))
+        started.append(FakeFlink(REST / f"{name}.zip"))
         return started[-1]
 
     yield start
@@ -151,7 +152,7 @@ def fake_flink():
         fake.server.server_close()
 
 
-STUDY = (Path(__file__).parent / "data" / "tiny.yaml").read_text()
+STUDY = (DATA / "tiny.yaml").read_text()
 
 
 @pytest.fixture

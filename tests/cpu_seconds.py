@@ -2,7 +2,6 @@
 
 import os
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -11,31 +10,31 @@ SLOW_S = 20.0
 """A test that costs more CPU seconds than this is named while the suite runs."""
 
 START = pytest.StashKey[float]()
-COST: Counter[str] = Counter()
+COST = Counter()
 
 
 _added = [0.0]
 
 
-def add(seconds: float) -> None:
+def add(seconds):
     """Count what another process spent on the test that runs, of which this one only hears."""
     _added[0] += seconds
 
 
-def cpu_seconds() -> float:
+def cpu_seconds():
     """CPU seconds of this process, of the children it has waited for, and what was added."""
     return sum(os.times()[:4]) + _added[0]
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item) -> Any:
+def pytest_runtest_setup(item):
     """Fixtures belong to the test that needs them first."""
     item.stash[START] = cpu_seconds()
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Any:
+def pytest_runtest_teardown(item):
     """The cost travels in the report of the last phase, so that it reaches the main process of a parallel run."""
     try:
         return (yield)
@@ -46,10 +45,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Any:
 class Costs:
     """Collects the costs in the main process."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config):
         self.config = config
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report):
         cost = dict(report.user_properties).get("cpu_seconds", 0.0) if report.when == "teardown" else 0.0
         COST[report.nodeid] += cost
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
@@ -57,17 +56,17 @@ class Costs:
             terminal.write_line(f"  {cost:.0f} CPU s: {report.nodeid}")
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Costs(config), "cpu-costs")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     """The total, and what most of it went into."""
     if COST.total() < SLOW_S:
         return
-    files: Counter[str] = Counter()
-    folders: Counter[str] = Counter()
+    files = Counter()
+    folders = Counter()
     for test, seconds in COST.items():
         file = test.partition("::")[0]
         files[file] += seconds

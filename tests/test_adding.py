@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import subprocess
 import sys
 import textwrap
 from dataclasses import MISSING, dataclass, replace
@@ -57,8 +56,10 @@ from sim.storage.state_backends import BACKEND_FACTORIES
 from sim.studies.traces import parsing
 from sim.studies.traces.parsing import ColumnReader
 from tests.additions import added, with_key, with_options, with_storage
+from tests.places import ROOT
+from tests.processes import run_python
+from tests.scenarios import read_scenario
 
-ROOT = Path(__file__).parent.parent
 JOB = """\
 # Does the addition work?
 version: 1
@@ -73,8 +74,7 @@ USUAL = {"ship": "hash", "backend": "hashmap", "barriers": "aligned", "storage":
 
 
 def scenario(**options):
-    (found,) = loads(JOB.format(**(USUAL | options))).scenarios
-    return found
+    return read_scenario(JOB.format(**(USUAL | options)))
 
 
 def durations(**options):
@@ -237,9 +237,9 @@ FEATURE = TaskFeature(lambda slot, _: Bundles() if slot.vertex.source is None el
 def test_a_feature_of_a_task(monkeypatch, tmp_path):
     """One file: a part that flushes for 7 ms before each barrier, keeps something in snapshots, and hears of each completion."""
     (tmp_path / "bundles.py").write_text(BUNDLES)
-    (failing,) = loads(
+    failing = read_scenario(
         JOB.format(**USUAL) + "faults: [{kill: sink, at: 350 ms}]\n", overrides=["run.duration=5 s"]
-    ).scenarios
+    )
     without = simulate(scenario()).tables["subtasks"]
     monkeypatch.setattr(task, "__path__", [*task.__path__, str(tmp_path)])
     try:
@@ -278,7 +278,7 @@ def test_a_restart_strategy(monkeypatch):
 
     def restarts(strategy):
         changes = [f"restart.strategy={strategy}", "faults=[{kill: sink, at: 200 ms}]", "run.duration=3 s"]
-        (failing,) = loads(JOB.format(**USUAL), overrides=changes).scenarios
+        failing = read_scenario(JOB.format(**USUAL), overrides=changes)
         return simulate(failing).tables["recoveries"].running.tolist()
 
     with pytest.raises(ScenarioError, match="not 'hopeful'"):
@@ -291,7 +291,7 @@ def test_a_sink():
     """A record: `commit: as-connector` has its options."""
     with added(SINKS, replace(SINKS["kafka-exactly-once"], name="pigeons", transaction_timeout_ns=7)):
         changes = ["job.sink.connector=pigeons", "job.sink.commit=as-connector"]
-        (chosen,) = loads(JOB.format(**USUAL), overrides=changes).scenarios
+        chosen = read_scenario(JOB.format(**USUAL), overrides=changes)
         assert chosen.job.vertex("sink").commit.transaction_timeout_ns == 7
         assert "pigeons" in str(json_schema()["$defs"]["Vertex"])
 
@@ -360,13 +360,7 @@ def test_a_printed_column(tmp_path):
         "service: 10 us", "service: 1 ms"
     )
     (tmp_path / "job.yaml").write_text(slow.replace("duration: 500 ms", "duration: 5 s").replace("1k/s", "5k/s"))
-    done = subprocess.run(
-        [sys.executable, "-c", PRINTED_COLUMN, tmp_path / "job.yaml"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
+    done = run_python("-c", PRINTED_COLUMN, tmp_path / "job.yaml")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
 
@@ -402,15 +396,15 @@ def test_an_option():
     with pytest.raises(ScenarioError, match="unknown key 'patience'"):
         loads(JOB.format(**USUAL), overrides=["checkpoint.patience=3 s"])
     with with_options(Checkpoint, Patient):
-        (usual,) = loads(JOB.format(**USUAL)).scenarios
-        (chosen,) = loads(JOB.format(**USUAL), overrides=["checkpoint.patience=3 s"]).scenarios
+        usual = read_scenario(JOB.format(**USUAL))
+        chosen = read_scenario(JOB.format(**USUAL), overrides=["checkpoint.patience=3 s"])
 
         assert (usual.checkpoint.patience_ns, chosen.checkpoint.patience_ns) == (5 * 10**9, 3 * 10**9)
         assert json_schema()["$defs"]["Checkpoint"]["properties"]["patience"]["description"] == "How long it waits."
         reference = explain_key("checkpoint.patience")
         assert (reference.default, reference.flink) == ("5 s", ("execution.checkpointing.patience",))
         assert explain_key("execution.checkpointing.patience").key == "checkpoint.patience"
-        (pasted,) = loads(JOB.format(**USUAL) + "flink: {execution.checkpointing.patience: 7s}\n").scenarios
+        pasted = read_scenario(JOB.format(**USUAL) + "flink: {execution.checkpointing.patience: 7s}\n")
         assert pasted.checkpoint.patience_ns == 7 * 10**9
         assert "execution.checkpointing.patience: 7 s\n" in configuration_text(pasted, ["checkpoint.patience"])
         # not the default
@@ -430,7 +424,7 @@ def count_checkpoints(file, *, listener=SILENT, **options: Unpack[CountOptions])
     least = options["least"]
     if least < 0:
         raise OptionError("least", "expected 0 or more")
-    run = loads(file.read_text(), file.stem).scenarios[0]
+    run = read_scenario(file.read_text(), file.stem)
     with listener.progress(Work(file.stem, run.run.duration_ns, 1)) as watch:
         found = len(simulate(run, progress=lambda now_ns: watch(0, now_ns)).checkpoints)
     if found < least:

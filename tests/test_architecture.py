@@ -1,17 +1,15 @@
 """The structure of the package: layers, public names, and only public names of other libraries."""
 
 import ast
-import subprocess
-import sys
 from collections import Counter
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 import sim
 from docs.pictures import LAYERS
 from tests.places import ROOT, SIM
+from tests.processes import run_python
 
 PACKAGES = {name: height for height, (packages, _) in enumerate(reversed(LAYERS)) for name in packages}
 # Modules of `sim` itself: they may import every package, and nothing but the version is imported from them.
@@ -40,18 +38,18 @@ ONLY_IN = {
 
 
 @cache
-def modules() -> tuple[Path, ...]:
+def modules():
     """Every module of the package."""
     return tuple(sorted(SIM.rglob("*.py")))
 
 
 @cache
-def tree(path: Path) -> ast.Module:
+def tree(path):
     return ast.parse(path.read_text())
 
 
 @cache
-def imports(path: Path) -> tuple[tuple[int, str], ...]:
+def imports(path):
     """(line, dotted module) of each import, lazy ones and those for type checkers included."""
     found = []
     for node in ast.walk(tree(path)):
@@ -66,11 +64,11 @@ def imports(path: Path) -> tuple[tuple[int, str], ...]:
     return tuple(found)
 
 
-def place(path: Path) -> str:
+def place(path):
     return path.relative_to(ROOT).as_posix()
 
 
-def package_of(path: Path) -> str:
+def package_of(path):
     return path.relative_to(SIM).parts[0].removesuffix(".py")
 
 
@@ -120,7 +118,7 @@ def test_no_modules_import_each_other_in_a_circle():
     assert circles({name: below for name, below in edges.items() if name != "sim"}) == []
 
 
-def circles(edges: dict[str, set[str]]) -> list[str]:
+def circles(edges):
     """Names that remain when those that import nothing that remains are taken away, again and again, from both ends."""
     left = dict(edges)
     while True:
@@ -148,9 +146,9 @@ def test_engines_are_imported_where_the_table_says(library):
     assert wrong == []
 
 
-def private_uses() -> Counter[tuple[str, str]]:
+def private_uses():
     """(module, name): underscored names of pydantic and SimPy that a module imports, or reads from what it imported of them."""
-    found: Counter[tuple[str, str]] = Counter()
+    found = Counter()
     for path in modules():
         of_library = set()
         for node in ast.walk(tree(path)):
@@ -169,11 +167,11 @@ def private_uses() -> Counter[tuple[str, str]]:
     return found
 
 
-def is_library(name: str) -> bool:
+def is_library(name):
     return name.split(".", maxsplit=1)[0] in {"pydantic", "pydantic_core", "simpy"}
 
 
-def is_private(name: str) -> bool:
+def is_private(name):
     return name.startswith("_") and not name.endswith("__")
 
 
@@ -185,9 +183,7 @@ def test_only_public_names_of_libraries_are_used():
 def test_public_names_are_there_and_lazy():
     """`import sim` loads no package; each public name has a home, and `from sim import *` gives exactly these."""
     code = "import sys, sim; print(*sorted(name for name in sys.modules if name.startswith('sim.')))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = run_python("-c", code, check=True).stdout.split()
 
     assert loaded == []
     assert sorted(sim.__all__) == sorted(sim._HOME)

@@ -5,14 +5,13 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.places import ROOT
 
 
-def pythons(home: Path, *path: Path) -> list[str]:
+def pythons(home, *path):
     """What .ci/pythons prints of the stubs below `home`; a machine has Pythons of its own beside them."""
     folders = [*map(str, path), "/usr/bin", "/bin"]
     only = {"PATH": os.pathsep.join(folders), "HOME": str(home), "PYENV_ROOT": str(home / "pyenv")}
@@ -20,7 +19,7 @@ def pythons(home: Path, *path: Path) -> list[str]:
     return [line for line in listed.stdout.splitlines() if str(home) in line]
 
 
-def stub(place: Path, version: tuple, *, without: str = "nothing_at_all", shim: bool = False) -> Path:
+def stub(place, version, *, without="nothing_at_all", shim=False):
     """An interpreter that says it is another version; or the shim of one, which cannot be run."""
     place.parent.mkdir(parents=True, exist_ok=True)
     says = (

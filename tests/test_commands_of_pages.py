@@ -4,9 +4,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from typer.main import get_command
@@ -14,8 +11,9 @@ from typer.testing import CliRunner
 
 from benchmarks.lab.__main__ import app
 from tests.app.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
+from tests.places import ROOT
+from tests.processes import run_python
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 COMMAND = re.compile(r"^(?: {4})?((?:ckptsim|python -m benchmarks\.lab) .+)$", re.MULTILINE)
@@ -38,12 +36,12 @@ ELSEWHERE = {"questions": "tests/test_questions_of_users.py runs each of its com
 """Page -> why its commands are not run here."""
 
 
-def commands(path: Path) -> list[str]:
+def commands(path):
     """The commands of a page that stand on lines of their own; what is printed is none."""
     return COMMAND.findall(re.sub(r"```(?!sh)\w*\n.*?```", "", path.read_text(), flags=re.DOTALL))
 
 
-def arguments_of(line: str) -> list[str]:
+def arguments_of(line):
     return shlex.split(line.replace("python -m benchmarks.lab", "ckptsim"), comments=True)[1:]
 
 
@@ -146,15 +144,10 @@ def test_commands_do_what_the_page_says(path, tmp_path, monkeypatch, fake_flink)
         exec(compile(program, path.name, "exec"), {})
 
 
-def call(arguments: list[str]) -> str:
+def call(arguments):
     if arguments[0] == "traces":  # a JVM stays in the folder where it was started: each command has its own
-        done = subprocess.run(
-            [sys.executable, "-m", "sim", *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = run_python("-m", "sim", *arguments, cwd=None, env=environment)
         assert done.returncode == 0, f"{shlex.join(arguments)}: {done.returncode}\n{done.stderr}"
         return done.stdout + done.stderr
     done = CliRunner().invoke(app, arguments, prog_name="ckptsim")

@@ -1,12 +1,10 @@
 """ruff and mypy are part of the suite, so that one summary says whether a change may go in."""
 
 import importlib.util
-import subprocess
-import sys
 
 import pytest
 
-from tests.places import ROOT
+from tests.processes import run_python
 
 pytestmark = pytest.mark.once
 
@@ -23,8 +21,6 @@ def test_a_tool_finds_nothing(command):
     tool = command.partition(" ")[0]
     if importlib.util.find_spec(tool) is None:
         pytest.skip(f"{tool} is not installed: pip install -e '.[test]'")
-    done = subprocess.run(
-        [sys.executable, "-m", *command.split()], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = run_python("-m", *command.split())
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import sim
+from tests.places import ROOT
 
-NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
+NOTEBOOKS = ROOT / "notebooks"
 SOURCES = sorted(NOTEBOOKS.glob("[0-9]*.py"))
 
 SAYS = {

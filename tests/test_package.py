@@ -6,11 +6,11 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.places import ROOT
+
 UNREACHABLE = re.compile(
     r"NewConnectionError|NameResolutionError|Temporary failure in name resolution|Network is unreachable|ProxyError"
 )

@@ -1,7 +1,5 @@
 """Reports of docs/public-reports.md: what decides the answer is printed, and what was false before is not."""
 
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
@@ -9,6 +7,7 @@ from sim.app.cli import app
 from sim.app.verbs.findings import job_findings
 from sim.model.schema.study import loads
 from sim.studies.compare import compare
+from tests.places import DATA
 
 
 def overrides(**values):
@@ -16,7 +15,7 @@ def overrides(**values):
     return [word for key, value in values.items() for word in ("--set", f"{key.replace('_', '.')}={value}")]
 
 
-REPORTS = Path(__file__).parent / "data" / "public-reports"
+REPORTS = DATA / "public-reports"
 CASES = {
     "14-scaling-within-one-minute": (
         [

@@ -2,14 +2,13 @@
 
 import re
 import subprocess
-import sys
-from pathlib import Path
 
 from sim.app.examples import contents
 from sim.model.schema.study import loads
 from sim.studies.sweeps.sweep_file import define
+from tests.places import ROOT
+from tests.processes import run_python
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 TEXT = README + "".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))
 BLOCKS = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
@@ -33,8 +32,7 @@ def test_the_scenarios_of_the_readme_load():
 def test_make_run_prints_what_the_readme_shows(tmp_path):
     """Each value of its table, under the same heading."""
     scenario = re.search(r"^SCENARIO \?= (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
-    command = [sys.executable, "-m", "sim", "run", scenario, "--out", str(tmp_path / "out")]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    printed = run_python("-m", "sim", "run", scenario, "--out", tmp_path / "out", check=True).stdout
     readme_rows, printed_rows = (table(text) for text in (README, printed))
 
     assert len(readme_rows) == 3

@@ -2,9 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from matplotlib.image import imread
@@ -12,8 +9,9 @@ from matplotlib.image import imread
 from docs.drawing import lanes, storeys
 from docs.pictures import FOLDER, PICTURES
 from tests.browser import Sight, browser, needs_browser, served
+from tests.places import ROOT
+from tests.processes import run_python
 
-ROOT = Path(__file__).parent.parent
 SIMULATED = {"failures-lag", "first-durations"}
 GOOD = Sight(wide="", cut=[], overlaps=[], faint=[], small="")
 PAGES = (
@@ -38,8 +36,7 @@ def site(tmp_path_factory):
     """Links to pages and to headings are checked while it is built: a broken one is an error."""
     folder = tmp_path_factory.mktemp("site")
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = run_python("-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder, env=environment)
     assert (done.returncode, done.stderr.strip()) == (0, "")
     return folder
 
@@ -153,5 +150,5 @@ def test_pictures_can_be_read(reader, dark):
     assert dict.fromkeys(names, GOOD) == seen
 
 
-def _numbers(text: str) -> list[float]:
+def _numbers(text):
     return [float(number) for number in re.findall(r"-?\d+\.\d+", text)]

@@ -71,14 +71,22 @@ class MadeUp:
 
     `state`: every MB of it makes a checkpoint a second longer; `cost_s`: what each one takes from the job; `due`: what
     sources are due to emit, of which they emit 400/s.
-    `affords`: whether a share of the budget covers scenarios.
+    `affords`: whether a share of the budget covers scenarios; `but`: what is otherwise in a row, which it is given.
     """
 
     def __init__(
-        self, duration, spread=0.0, *, state=False, cost_s=0.0, due=400.0, affords=lambda _scenarios, _share: True
+        self,
+        duration,
+        spread=0.0,
+        *,
+        state=False,
+        cost_s=0.0,
+        due=400.0,
+        affords=lambda _scenarios, _share: True,
+        but=lambda _own: {},
     ):
         self.duration, self.spread, self.state, self.cost_s, self.due = duration, spread, state, cost_s, due
-        self.affords = affords
+        self.affords, self.but = affords, but
         self.replications = {}
 
     def lack(self):
@@ -99,7 +107,8 @@ class MadeUp:
         cost = self.cost_s / seconds
         completed = 100 if axes["trial"] == "long" else 2
         served = {"throughput_per_second": 400.0 * (1 - cost), "throughput_change": -cost}
-        return row(axes, k, ms, completed=completed, offered_per_second=self.due, **served)
+        own = row(axes, k, ms, completed=completed, offered_per_second=self.due, **served)
+        return own | self.but(own)
 
 
 def searched(bench, runner, most=12, mtbf_s=DAY_S, **limits):

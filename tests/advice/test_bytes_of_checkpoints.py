@@ -21,17 +21,14 @@ def job(tmp_path):
     return file
 
 
-class RarelyLarge(MadeUp):
+def rarely_large(own):
     """Two checkpoints of 1 MB in a short run; in a long one each twentieth has 161 MB, so that the mean is 9 MB."""
-
-    def row(self, axes, k, more_ms):
-        mean = 9e6 if axes["trial"] == LONG else 1e6
-        return super().row(axes, k, more_ms) | {"checkpointed_bytes": 1e6, "checkpointed_mean_bytes": mean}
+    return {"checkpointed_bytes": 1e6, "checkpointed_mean_bytes": 9e6 if own["trial"] == LONG else 1e6}
 
 
 def test_rare_large_checkpoints_count(job):
     """120 checkpoints an hour."""
-    found = searched(job, RarelyLarge({"aligned": 100.0}), checkpoint_ms=1000)
+    found = searched(job, MadeUp({"aligned": 100.0}, but=rarely_large), checkpoint_ms=1000)
     long = [setting for setting in found.settings if setting.ran_long]
     short = [setting for setting in found.settings if not setting.ran_long and setting.name == ("10 s", "aligned")]
 
@@ -83,15 +80,12 @@ def test_a_failure_comes_after_the_time_to_settle(job):
     assert times == [(60 * S, 87 * S), (120 * S, 147 * S)]
 
 
-class Expiring(MadeUp):
+def expiring(own):
     """All checkpoints of aligned barriers expire."""
-
-    def row(self, axes, k, more_ms):
-        row = super().row(axes, k, more_ms)
-        if axes["protocol"] != "aligned":
-            return row
-        durations = {name: math.nan for name in row if name.startswith("end_to_end")}
-        return row | durations | {"completed": 0, "failed": 3, "checkpointed_mean_bytes": math.nan}
+    if own["protocol"] != "aligned":
+        return {}
+    durations = {name: math.nan for name in own if name.startswith("end_to_end")}
+    return durations | {"completed": 0, "failed": 3, "checkpointed_mean_bytes": math.nan}
 
 
 @pytest.mark.parametrize(
@@ -111,9 +105,8 @@ def test_a_setting_of_today_that_completes_nothing_is_described(tmp_path, option
         + "restart: {strategy: fixed-delay, attempts: 3}\n"
     )
     bench = prepare_bench(tmp_path / "job.yaml", (), (), recovery_ms=None)
-    found = report(
-        bench, Limits(checkpoint_ms=1000.0), 8.64e7, Expiring({"unaligned": 60.0}), tmp_path, max_replications=3
-    )
+    run = MadeUp({"unaligned": 60.0}, but=expiring)
+    found = report(bench, Limits(checkpoint_ms=1000.0), 8.64e7, run, tmp_path, max_replications=3)
     text = "\n".join(part for part in found.parts if isinstance(part, str))
 
     assert "today   no checkpoint completes" in text

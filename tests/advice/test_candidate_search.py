@@ -195,17 +195,14 @@ def test_ends_and_actions_are_left_out(job):
     assert (scenario.actions, scenario.expect, scenario.checkpoint.min_pause_ns) == ((), (), 2 * 10**9)
 
 
-class UnlikeRecoveries(MadeUp):
+def unlike_recoveries(own):
     """Recoveries that are half as long, or half as long again."""
-
-    def row(self, axes, k, more_ms):
-        found = super().row(axes, k, more_ms)
-        return found | {"caught_up_ms": found["caught_up_ms"] * (1 + 0.5 * (-1) ** k)}
+    return {"caught_up_ms": own["caught_up_ms"] * (1 + 0.5 * (-1) ** own["replication"])}
 
 
 def test_few_runs_that_do_not_settle_the_choice_are_no_firm_advice(job):
     """Recoveries that spread widely may keep their limit at many intervals."""
-    found = searched(job, UnlikeRecoveries({"aligned": 60.0}), most=3, recovery_ms=60_000)
+    found = searched(job, MadeUp({"aligned": 60.0}, but=unlike_recoveries), most=3, recovery_ms=60_000)
     settled = searched(job, MadeUp({"aligned": 60.0}), most=3, recovery_ms=60_000)
 
     assert found.choice().same_setting < SURE_SHARE
@@ -243,17 +240,14 @@ def test_what_was_left_out_is_not_in_the_table(ran, sentence):
     assert sentence == left.sentence(ran)
 
 
-class AlmostAlike(MadeUp):
+def almost_alike(own):
     """Recoveries with a timeout of the alignment are 2 % shorter than others."""
-
-    def row(self, axes, k, more_ms):
-        found = super().row(axes, k, more_ms)
-        return found | ({"caught_up_ms": 0.98 * found["caught_up_ms"]} if "timeout" in axes["protocol"] else {})
+    return {"caught_up_ms": 0.98 * own["caught_up_ms"]} if "timeout" in own["protocol"] else {}
 
 
 def test_barriers_that_do_not_touch_a_limit_stay(job):
     """Recovery takes 35 s, or 34.3 s, and has to have a fifth of room: of 41.65 s they have 19 % and 21 %."""
-    run = AlmostAlike({"aligned": 100.0, "aligned-timeout 1 s": 100.0})
+    run = MadeUp({"aligned": 100.0, "aligned-timeout 1 s": 100.0}, but=almost_alike)
     found = searched(Bench(job, {}, failure=TASK), run, recovery_ms=41_650)
     tight, roomy = (found.setting(("30 s", barriers)) for barriers in ("aligned", "aligned-timeout 1 s"))
 
@@ -262,22 +256,21 @@ def test_barriers_that_do_not_touch_a_limit_stay(job):
     assert found.has_room
 
 
-class UnlikeNumbers(MadeUp):
+def unlike_numbers(own):
     """Long tails in both: the longest of 106 checkpoints is 9 s, of 12 it is 6 s; nine in ten take 2 s there, and 4 s here."""
-
-    def row(self, axes, k, more_ms):
-        is_long = axes["protocol"] == "unaligned"
-        return super().row(axes, k, more_ms) | {
-            "completed": 106 if is_long else 12,
-            "end_to_end_p90_ms": 2000.0 if is_long else 4000.0,
-            "end_to_end_p99_ms": 9000.0 if is_long else 6000.0,
-            "end_to_end_max_ms": 9000.0 if is_long else 6000.0,
-        }
+    is_long = own["protocol"] == "unaligned"
+    longest_ms = 9000.0 if is_long else 6000.0
+    return {
+        "completed": 106 if is_long else 12,
+        "end_to_end_p90_ms": 2000.0 if is_long else 4000.0,
+        "end_to_end_p99_ms": longest_ms,
+        "end_to_end_max_ms": longest_ms,
+    }
 
 
 def test_the_nearest_setting_is_found_by_one_quantile(job):
     """Before, the longest of few checkpoints seemed better than the longest of many."""
-    found = searched(job, UnlikeNumbers({"aligned": 100.0}), checkpoint_ms=1000)
+    found = searched(job, MadeUp({"aligned": 100.0}, but=unlike_numbers), checkpoint_ms=1000)
 
     assert found.chosen is None
     assert found.nearest.protocol == "unaligned"
@@ -286,17 +279,14 @@ def test_the_nearest_setting_is_found_by_one_quantile(job):
     )
 
 
-class NeverBack(MadeUp):
+def never_back(own):
     """No failure is ever caught up; today's checkpoints are longer than all others."""
-
-    def row(self, axes, k, more_ms):
-        ms = 2300.0 if axes["interval"] == "30 s" else 700.0
-        return super().row(axes, k, more_ms) | {"caught_up_ms": math.nan, "end_to_end_max_ms": ms}
+    return {"caught_up_ms": math.nan, "end_to_end_max_ms": 2300.0 if own["interval"] == "30 s" else 700.0}
 
 
 def test_the_nearest_setting_breaks_fewest_limits(job):
     """Under all of them the job does not recover; today's breaks the limit on checkpoints as well."""
-    found = searched(job, NeverBack({"aligned": 700.0}), most=1, checkpoint_ms=1000, recovery_ms=60_000)
+    found = searched(job, MadeUp({"aligned": 700.0}, but=never_back), most=1, checkpoint_ms=1000, recovery_ms=60_000)
 
     assert found.current.breaks == ("recovery_ms", "checkpoint_ms")
     assert found.nearest.breaks == ("recovery_ms",)

@@ -13,13 +13,12 @@ from sim.advice.levers import HEARTBEATS, RESTARTS, WITHOUT_END, rank_levers
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.texts import grade, verdict
 from sim.advice.trials import FAILING_TASK, TASK, TASK_MANAGER, Bench, slots_ms
-from sim.model.schema.study import loads
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB as ON_HEAP
 from tests.advice.levers.test_levers import situation
 from tests.advice.made_up import JOB, MadeUp, searched
+from tests.scenarios import read_scenario
 
-S = 10**9
 STUBBORN = "flink: {restart-strategy.type: fixed-delay, restart-strategy.fixed-delay.attempts: 3, restart-strategy.fixed-delay.delay: 1 s}"
 
 
@@ -27,13 +26,6 @@ RATE = (
     "failure-rate.max-failures-per-interval: 5, restart-strategy.failure-rate.failure-rate-interval: 1 h, "
     "restart-strategy.failure-rate.delay: 10 s"
 )
-
-
-class SlowToRecover(MadeUp):
-    """25 s down, 35 s in all."""
-
-    def row(self, axes, k, more_ms):
-        return super().row(axes, k, more_ms) | {"downtime_ms": 25_000.0, "caught_up_ms": 35_000.0}
 
 
 def test_a_job_that_may_fail_for_good_does_not_recover(job):
@@ -74,7 +66,7 @@ def test_a_job_that_may_fail_for_good_does_not_recover(job):
 def test_attempts_that_run_out_are_said(strategy, mtbf_s, text):
     """Each lost task manager takes one or two attempts, and fixed-delay never counts anew."""
     name = strategy.partition(".")[0]
-    scenario = loads(f"{JOB}flink: {{restart-strategy.type: {name}, restart-strategy.{strategy}}}\n").scenarios[0]
+    scenario = read_scenario(f"{JOB}flink: {{restart-strategy.type: {name}, restart-strategy.{strategy}}}\n")
     found = exhausted_attempts(scenario, mtbf_s, TASK_MANAGER)
 
     assert text in " ".join(own.short for own in found)
@@ -91,7 +83,7 @@ def test_attempts_that_run_out_are_said(strategy, mtbf_s, text):
 )
 def test_a_strategy_is_named_as_the_release_has_it(version, other):
     text = f"{JOB}restart: {{strategy: fixed-delay, attempts: 3}}\ncluster: {{version: {version}}}\n"
-    (found,) = exhausted_attempts(loads(text).scenarios[0], 3600.0, TASK_MANAGER)
+    (found,) = exhausted_attempts(read_scenario(text), 3600.0, TASK_MANAGER)
 
     assert found.text.endswith(f"restart-strategy.fixed-delay.attempts: {WITHOUT_END}{other} it goes on.")
 
@@ -162,12 +154,12 @@ def test_slots_that_come_late_call_for_heartbeats_and_restarts(restart, heartbea
     points = {lever: changes[0].point for lever, changes in found.items()}
 
     assert {lever: point for lever, point in ((HEARTBEATS, heartbeats), (RESTARTS, restarts)) if point} == points
-    now = loads(text).scenarios[0]
+    now = read_scenario(text)
     for point in points.values():
-        then = loads(text, overrides=[override(key, value) for key, value in point.items()]).scenarios[0]
+        then = read_scenario(text, overrides=[override(key, value) for key, value in point.items()])
         keys = {item.key: item.advised for item in diff_flink_keys(now, then)}
         lines = "".join(f"  {key}: {value}\n" for key, value in _all_restart_keys(then).items())
-        read = loads(ON_HEAP + (f"flink:\n{lines}" if lines else "")).scenarios[0]
+        read = read_scenario(ON_HEAP + (f"flink:\n{lines}" if lines else ""))
         assert keys
         without_limit = then.restart.attempts == 2**31 - 1
         assert read.restart == (replace(then.restart, attempts=None) if without_limit else then.restart)
@@ -201,7 +193,8 @@ def test_a_recovery_that_breaks_its_limit_names_its_longest_part(job):
 
     Slots are taken to be away for the middle of their range: of 25 s down the rest is the restore.
     """
-    found = searched(job, SlowToRecover({"aligned": 100.0}), recovery_ms=20_000)
+    slow = MadeUp({"aligned": 100.0}, but=lambda _: {"downtime_ms": 25_000.0, "caught_up_ms": 35_000.0})
+    found = searched(job, slow, recovery_ms=20_000)
     where = situation_of(found, ("30 s", "aligned"))
 
     assert where.breaks == ("recovery_ms",)

@@ -11,9 +11,8 @@ from sim.advice.optimizer import LimitBreak, limit_break_sentence, predict_limit
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import FAILURE, LONG, UNDISTURBED
 from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
 from tests.advice.made_up import MadeUp, row, searched
+from tests.scenarios import run_scenario
 
 S = 1_000_000_000
 JOB = """\
@@ -150,8 +149,6 @@ def test_the_horizon_has_the_size_that_a_run_until_then_comes_to(job, keys):
     """Rewritten keys stay longer, and expired ones that the cleanup has not met are in snapshots as well."""
     job.write_text(JOB.replace("growth: 100 B", keys))
     (state,) = bench_of(job, 600).horizon.states
-    found = simulate(loads(job.read_text().replace("duration: 3 s", "duration: 10 min"), "s").scenarios[0]).tables[
-        "checkpoints"
-    ]
+    found = run_scenario(job.read_text().replace("duration: 3 s", "duration: 10 min")).tables["checkpoints"]
 
     assert found["state_size"].iloc[-1] == pytest.approx(state.after(600), rel=0.05)

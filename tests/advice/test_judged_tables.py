@@ -263,7 +263,7 @@ def test_the_worst_spread_of_any_world_counts():
     assert pytest.approx(tight.needed) == 12 / 35
 
 
-A, B, C = ("30 s", "aligned"), ("10 s", "unaligned"), ("60 s", "aligned, debloating")
+A, B = ("30 s", "aligned"), ("10 s", "unaligned")
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ from sim.advice.report import _configuration
 from sim.advice.search import _simpler, _writes_in_full
 from sim.advice.settings import make_candidate, protocols, with_files_after_barrier
 from sim.advice.trials import CONFIRM_SHARE, GRID_SHARE, LEVER_SHARE, REPEAT_SHARE, TASK, Bench
-from sim.model.schema.study import loads
 from sim.model.units import parse_duration
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import situation
 from tests.advice.made_up import DAY_S, JOB, MadeUp, row
+from tests.scenarios import read_scenario
 
 S = 10**9
 NAMED = {protocol.name: protocol for protocol in protocols()}
@@ -84,26 +84,15 @@ def test_longer_intervals_are_given_up_where_recovery_is_over_its_limit_by_15_pe
     assert "" == _not_worth(search, 60 * S) == _not_worth(search, 10 * S)
 
 
-class Visible(MadeUp):
-    """Output of aligned checkpoints is visible after 5 s, of others as `duration` says."""
-
-    def row(self, axes, k, more_ms):
-        return super().row(axes, k, more_ms) | {
-            "lost_records": 0,
-            "visible_p99_ms": 5000.0 if axes["protocol"] == "aligned" else self.duration["other"],
-        }
-
-
 @pytest.mark.parametrize(("other_ms", "reason"), [(2300.0, ""), (2301.0, "output takes too long at 30 s already")])
 def test_longer_intervals_are_given_up_where_output_is_late(job, other_ms, reason):
-    """The best protocol counts."""
-    search = search_of(
-        job,
-        Visible({"aligned": 100.0, "unaligned": 60.0, "other": other_ms}),
-        (30, "aligned"),
-        (30, "unaligned"),
-        visible_ms=2000,
-    )
+    """The best protocol counts: output of aligned checkpoints is visible after 5 s."""
+
+    def visible(own):
+        return {"lost_records": 0, "visible_p99_ms": 5000.0 if own["protocol"] == "aligned" else other_ms}
+
+    run = MadeUp({"aligned": 100.0, "unaligned": 60.0}, but=visible)
+    search = search_of(job, run, (30, "aligned"), (30, "unaligned"), visible_ms=2000)
 
     assert reason == _not_worth(search, 60 * S)
 
@@ -218,16 +207,6 @@ def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, most,
     assert same_setting == (search.choice().same_setting >= 0.95)
 
 
-class Longer(MadeUp):
-    """Long runs have a longest checkpoint of their own."""
-
-    longest_ms = 900.0
-
-    def row(self, axes, k, more_ms):
-        row = super().row(axes, k, more_ms)
-        return row | ({"end_to_end_max_ms": self.longest_ms + k} if axes["trial"] == "long" else {})
-
-
 @pytest.mark.parametrize(
     ("longest_ms", "runs", "has_room", "kept"),
     [
@@ -243,8 +222,11 @@ def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs,
 
     A fifth of room is needed.
     """
-    run = Longer({"aligned": 100.0})
-    run.longest_ms = longest_ms
+
+    def longer(own):
+        return {"end_to_end_max_ms": longest_ms + own["replication"]} if own["trial"] == "long" else {}
+
+    run = MadeUp({"aligned": 100.0}, but=longer)
     search = search_of(job, run, (30, "aligned"), checkpoint_ms=1000)
     search.confirm()
     name = ("30 s", "aligned")
@@ -253,7 +235,7 @@ def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs,
     assert {runs} == set(search.other_trials.values())
     assert (has_room, kept) == (search.confirmed and search.chosen is not None, search.chosen is not None)
     assert (2 + 100 * runs, True) == (search.settings[0].checkpoints, search.settings[0].ran_long)
-    without = search_of(job, Longer({"aligned": 100.0}), (30, "aligned"))
+    without = search_of(job, run, (30, "aligned"))
     without.confirm()
     assert (without.longer_ms, without.confirmed) == ({}, False)  # one run
     without.repeat()
@@ -324,7 +306,7 @@ def test_what_counts_as_run_when_time_is_up(job):
 def test_state_is_written_in_full_without_increments_and_changelog(state, checkpoint, in_full):
     text = JOB.replace("service: 1 ms,", f"service: 1 ms{state},").replace("30 s}", f"30 s{checkpoint}}}")
 
-    assert in_full == _writes_in_full(loads(text).scenarios[0])
+    assert in_full == _writes_in_full(read_scenario(text))
 
 
 def test_simpler_settings_have_todays_parts_fewer_levers_and_other_intervals(job):
@@ -375,7 +357,7 @@ def test_a_setting_that_no_option_says_is_described(job):
     """FLINK-37375 has none."""
     search = search_of(job, MadeUp({"aligned": 100.0}), (10, "unaligned"))
     behind = with_files_after_barrier(
-        loads(JOB.replace("1 ms,", "1 ms, snapshot: {pre-barrier: 1 ms},")).scenarios[0], NAMED["aligned"]
+        read_scenario(JOB.replace("1 ms,", "1 ms, snapshot: {pre-barrier: 1 ms},")), NAMED["aligned"]
     )
     search.replicate([make_candidate(search.scenario, 10 * S, behind)], 1)
     texts = {setting.protocol: _configuration(search, setting) for setting in search.settings}
@@ -385,21 +367,15 @@ def test_a_setting_that_no_option_says_is_described(job):
 
 def test_the_default_parallelism_stays_where_one_vertex_gets_another():
     """Vertices without their own keep it."""
-    now = loads(JOB).scenarios[0]
-    then = loads(JOB, overrides=[override("job.sink.parallelism", 4)]).scenarios[0]
+    now = read_scenario(JOB)
+    then = read_scenario(JOB, overrides=[override("job.sink.parallelism", 4)])
 
     assert diff_flink_keys(now, then) == []
 
 
-class WithoutCheckpoints(MadeUp):
-    """None completes, and the source goes back at each restart."""
-
-    def row(self, axes, k, more_ms):
-        return super().row(axes, k, more_ms) | {"completed": 0, "throughput_per_second": -100.0}
-
-
 def test_a_job_without_checkpoints_is_not_said_to_recover(job):
     """A failure begins it anew, whatever a short trial looks like; it serves nothing, not less than nothing."""
-    (found,) = search_of(job, WithoutCheckpoints({"aligned": 100.0}), (30, "aligned")).settings
+    run = MadeUp({"aligned": 100.0}, but=lambda _: {"completed": 0, "throughput_per_second": -100.0})
+    (found,) = search_of(job, run, (30, "aligned")).settings
 
     assert (math.inf, 0.0) == (found.recovery_ms, found.per_second)

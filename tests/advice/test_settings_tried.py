@@ -15,8 +15,8 @@ from sim.advice.settings import (
     with_files_after_barrier,
     without_binding_keys,
 )
-from sim.model.schema.study import loads
 from tests.advice.made_up import JOB
+from tests.scenarios import read_scenario
 
 S = 10**9
 NAMED = {protocol.name: protocol for protocol in protocols()}
@@ -27,7 +27,7 @@ def scenario(**replaced):
     text = JOB
     for before, after in replaced.items():
         text = text.replace({"checkpoint": "{interval: 30 s}", "sink": "service: 1 ms,", "end": "run:"}[before], after)
-    return loads(text).scenarios[0]
+    return read_scenario(text)
 
 
 def test_barriers_are_tried_from_the_smallest_change_to_the_largest():
@@ -163,7 +163,7 @@ def test_files_go_behind_the_barrier_where_operators_work_before_it(sink, checkp
 
 def test_sinks_are_known_by_what_the_job_says_or_by_their_names():
     """A connector counts wherever it is written, a name at the end of the job."""
-    named = loads(JOB.replace("sink:", "'IcebergFilesCommitter -> Sink':")).scenarios[0]
+    named = read_scenario(JOB.replace("sink:", "'IcebergFilesCommitter -> Sink':"))
 
     assert sinks_of(scenario()) == {"sink": None}
     assert sinks_of(scenario(sink="service: 1 ms, connector: iceberg-v1,"))["sink"].overtaking == "loses"
@@ -221,6 +221,6 @@ def test_transactions_that_end_before_the_interval_are_a_danger(interval, loses)
 )
 def test_faults_of_the_file_say_how_often_the_job_fails(faults, mtbf_ms):
     """By their laws; times and outages are no rate of failures."""
-    found = mtbf_of_faults_ms(loads(f"{JOB}faults: {faults}\n").scenarios[0])
+    found = mtbf_of_faults_ms(read_scenario(f"{JOB}faults: {faults}\n"))
 
     assert found == (None if mtbf_ms is None else pytest.approx(mtbf_ms))

@@ -19,6 +19,7 @@ from sim.model.schema.text import Reading, compose
 from tests.advice.levers.test_levers import JOB as FORWARDED
 from tests.advice.levers.test_levers import situation
 from tests.advice.made_up import JOB
+from tests.scenarios import read_scenario
 
 S = 10**9
 
@@ -103,7 +104,7 @@ def test_a_load_of_two_windows_has_a_busy_and_a_usual_one(tmp_path, minutes, wor
     (tmp_path / "job.yaml").write_text(JOB.replace("rate: 200/s", "rate: {trace: load.csv, column: rate}"))
     text = (tmp_path / "job.yaml").read_text()
     _, found = load_worlds(
-        tmp_path / "job.yaml", compose(text, Reading("job")), loads(text, folder=tmp_path).scenarios[0], ()
+        tmp_path / "job.yaml", compose(text, Reading("job")), read_scenario(text, folder=tmp_path), ()
     )
 
     assert worlds == list(found)
@@ -152,7 +153,7 @@ def test_a_lost_task_manager_adds_a_range_to_a_failing_task():
         "breaks_limit": False,
     }
     unknown = SimpleNamespace(recovery_ms=float("inf"))
-    assert lost_task_manager(loads(JOB).scenarios[0], unknown, Limits(recovery_ms=1.0)) is None
+    assert lost_task_manager(read_scenario(JOB), unknown, Limits(recovery_ms=1.0)) is None
 
 
 def test_a_failing_task_is_told_beside_the_slots_that_are_missing():
@@ -242,7 +243,7 @@ def test_more_subtasks_up_to_the_key_groups(factor, parallelism):
 
 def test_cautions_before_a_setting_is_applied():
     """They are about transactions always, about overtaking with barriers that do; questions first."""
-    job = loads(FORWARDED.replace("count: forward}", "count: forward}, connector: kafka-exactly-once")).scenarios[0]
+    job = read_scenario(FORWARDED.replace("count: forward}", "count: forward}, connector: kafka-exactly-once"))
     aligned, unaligned = (cautions(job, protocols()[place], []) for place in (0, -1))
 
     assert [own.short for own in aligned] == ["transaction.timeout.ms: above checkpoint and downtime"]
@@ -254,19 +255,19 @@ def test_cautions_before_a_setting_is_applied():
     assert aligned[0].text.endswith(
         "the longest downtime (transaction.timeout.ms, 1 h by KafkaSink; brokers allow transaction.max.timeout.ms, 15 min)."
     )
-    unknown = cautions(loads(FORWARDED).scenarios[0], protocols()[-1], [])
+    unknown = cautions(read_scenario(FORWARDED), protocols()[-1], [])
     assert [own.is_question for own in unknown] == [True, False]
     inside = loads(FORWARDED.replace("count: forward}", "count: forward}, connector: file-sink-compaction")).scenarios[
         0
     ]
     assert "not before Flink 2.0 or 1.20.2" in " ".join(own.short for own in cautions(inside, protocols()[-1], []))
-    assert condition(loads(FORWARDED).scenarios[0], protocols()[-1]) == "'sink' is not Iceberg's FlinkSink or Hudi"
+    assert condition(read_scenario(FORWARDED), protocols()[-1]) == "'sink' is not Iceberg's FlinkSink or Hudi"
 
 
 def test_files_of_tables_that_nothing_judges_are_named():
     of_table, of_kafka_sink = (
         cautions(
-            loads(FORWARDED.replace("count: forward}", f"count: forward}}, connector: {name}")).scenarios[0],
+            read_scenario(FORWARDED.replace("count: forward}", f"count: forward}}, connector: {name}")),
             protocols()[0],
             [],
         )
@@ -281,20 +282,20 @@ def test_files_of_tables_that_nothing_judges_are_named():
 def test_refusals_say_what_to_change_first():
     text = FORWARDED.replace("count: forward}", "count: forward}, connector: iceberg-v1")
     (aligned,), (now,) = (
-        refusals(loads(own).scenarios[0]) for own in (text, text.replace("10 s}", "10 s, barriers: unaligned}"))
+        refusals(read_scenario(own)) for own in (text, text.replace("10 s}", "10 s, barriers: unaligned}"))
     )
 
     assert now.text == f"{aligned.text} Today's setting is unaligned: change that first."
     assert aligned.text.endswith("Instead: IcebergSink (iceberg-v2).")
     assert aligned.short == "unaligned not tried: Iceberg's FlinkSink loses records"
     assert "apache/iceberg#15846" in aligned.source
-    assert refusals(loads(FORWARDED).scenarios[0]) == []
+    assert refusals(read_scenario(FORWARDED)) == []
 
 
 def test_what_arrives_while_there_are_no_slots_is_caught_up_too():
     """A recovery that takes three times its outage and replay: a lost task manager adds three times the time without slots."""
     ends = [SimpleNamespace(recovery_ms=30_000.0, again_ms=again_ms) for again_ms in (10_000.0, 30_000.0, 0.0)]
-    slow, quick, none = (lost_task_manager(loads(JOB).scenarios[0], own, Limits(recovery_ms=60_000.0)) for own in ends)
+    slow, quick, none = (lost_task_manager(read_scenario(JOB), own, Limits(recovery_ms=60_000.0)) for own in ends)
 
     assert [3 * ms for ms in quick.data["added_ms"]] == pytest.approx(slow.data["added_ms"])
     assert none.data == quick.data | {"recovery_ms": 30_000.0}

@@ -1,12 +1,10 @@
 """`python -m benchmarks.same`: a checkout beside this one, alike or not."""
 
-import subprocess
-import sys
-
 import pytest
 
 from benchmarks.same import ROOT
 from sim.model.schema.study import load
+from tests.processes import run_python
 
 SCENARIO = "flip-147-drain-or-not"
 LATER = """
@@ -29,18 +27,8 @@ def test_every_difference_is_named(tmp_path, change):
             (tmp_path / "sim" / path.name).symlink_to(path)
     (tmp_path / "sim" / "__init__.py").write_text((ROOT / "sim" / "__init__.py").read_text() + change)
 
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.same",
-        str(tmp_path),
-        "--worlds",
-        "0",
-        "--scenarios",
-        SCENARIO,
-        "--no-recordings",
-    ]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    options = ("--worlds", 0, "--scenarios", SCENARIO, "--no-recordings")
+    ran = run_python("-m", "benchmarks.same", tmp_path, *options)
     lines = [line for line in ran.stdout.splitlines() if " here, " in line]
     count = len(load(ROOT / "scenarios" / f"{SCENARIO}.yaml").scenarios)
     different = [f"{SCENARIO}: {number} end" for number in range(count)] if change else []

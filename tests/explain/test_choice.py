@@ -17,9 +17,9 @@ from sim.explain.explanation import (
     with_checkpoints,
 )
 from sim.explain.what_if import WhatIf
-from sim.model.schema.study import loads
 from sim.results.critical_path import PathKind
 from sim.runtime.simulate import simulate
+from tests.scenarios import read_scenario
 
 TEXT = """
 version: 1
@@ -34,7 +34,7 @@ run: {duration: 12 s, warmup: 2 s}
 
 @pytest.fixture(scope="module")
 def run():
-    return rerun_with_observers(loads(TEXT).scenarios[0])
+    return rerun_with_observers(read_scenario(TEXT))
 
 
 def test_the_median_and_the_slowest_come_first(run):
@@ -52,7 +52,7 @@ def test_a_first_upload_has_an_account_of_its_own():
         "state: {size: 4 MB}", "state: {size: 40 MB, backend: rocksdb, update: 10 %, lsm: {level0-files: 40}}"
     )
     text = text.replace("{interval: 1 s}", "{interval: 1 s, incremental: true}")
-    found = accounts("it", rerun_with_observers(loads(text).scenarios[0]))
+    found = accounts("it", rerun_with_observers(read_scenario(text)))
 
     assert found[0].number == 1
     assert found[0].duration_ns > max(account.duration_ns for account in found[1:])
@@ -65,7 +65,7 @@ def test_a_number_nobody_took_is_an_error_that_names_those_there_are(run):
 
 
 def test_without_checkpoints_there_is_nothing_to_explain():
-    bare = rerun_with_observers(loads(TEXT.replace("{interval: 1 s}", "{interval: 1 h}")).scenarios[0])
+    bare = rerun_with_observers(read_scenario(TEXT.replace("{interval: 1 s}", "{interval: 1 h}")))
 
     with pytest.raises(NoCheckpointError, match="run longer, or set an interval"):
         accounts("it", bare)
@@ -123,11 +123,11 @@ def test_the_checkpoints_that_are_chosen(monkeypatch, rows, firsts, warmup_ms, c
 
 def test_only_strategies_that_take_checkpoints_are_explained():
     """At intervals, or by an action."""
-    on = loads(TEXT).scenarios[0]
-    off = loads(TEXT.replace("{interval: 1 s}", "{interval: off}")).scenarios[0]
-    saved = loads(
+    on = read_scenario(TEXT)
+    off = read_scenario(TEXT.replace("{interval: 1 s}", "{interval: off}"))
+    saved = read_scenario(
         TEXT.replace("{interval: 1 s}", "{interval: off}") + "actions: [{savepoint: canonical, at: 1 s}]\n"
-    ).scenarios[0]
+    )
 
     assert {"on": on, "saved": saved} == with_checkpoints({"off": off, "on": on, "saved": saved})
     assert with_checkpoints({"off": off}) == {}

@@ -8,8 +8,8 @@ import pytest
 
 from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import account, accounts, simulate_changes
-from sim.model.schema.study import loads
 from sim.results.critical_path import PathKind
+from tests.scenarios import read_scenario
 
 STEADY = """
   source: {{source: {{rate: 400/s, record: 1 kB}}, parallelism: 2}}
@@ -192,7 +192,7 @@ TWELVE = {
 
 @cache
 def explained(planted):
-    run = rerun_with_observers(loads(planted.scenario).scenarios[0])
+    run = rerun_with_observers(read_scenario(planted.scenario))
     (instance,) = run.instances
     over = {row.number: row for row in instance.context.stats.values() if row.status != "IN_PROGRESS"}
     match planted.which:

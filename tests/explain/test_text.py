@@ -4,7 +4,7 @@ import pytest
 
 from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import WIDTH, account, accounts, duration, record, sentence, text
-from sim.model.schema.study import loads
+from tests.scenarios import read_scenario
 from tests.worlds.generator import FOLDER
 from tests.worlds.generator import text as world
 
@@ -14,9 +14,9 @@ HOSTILE = "x" * 70
 def explained(vertex="sink"):
     job = f"{{source: {{source: {{rate: unlimited, record: 1 kB}}}}, {vertex}: {{input: {{source: hash}}, service: 2 ms}}}}"
     run = rerun_with_observers(
-        loads(
+        read_scenario(
             f"version: 1\njob: {job}\ncheckpoint: {{interval: 2 s}}\ncluster: {{placement: isolated}}\nrun: {{duration: 8 s}}"
-        ).scenarios[0]
+        )
     )
     return accounts("aligned", run)[-1]
 
@@ -31,7 +31,7 @@ def test_every_line_fits():
 def test_a_checkpoint_under_way_is_explained_up_to_the_end_of_the_run():
     job = "{source: {source: {rate: 10/s, record: 1 kB}}, sink: {input: {source: hash}, snapshot: {async: 60 s}}}"
     (instance,) = rerun_with_observers(
-        loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}").scenarios[0]
+        read_scenario(f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}")
     ).instances
 
     found = account("it", 0, instance, 1)
@@ -48,7 +48,7 @@ def test_a_checkpoint_of_an_instant_took_no_time():
     job = "{source: {source: {rate: 10/s, record: 1 kB}}}"
     at_once = "storage: {metadata-latency: 5 ms}\noverheads: {trigger: 0 s, acknowledge: 0 s}"
     document = f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\n{at_once}\nrun: {{duration: 3 s}}"
-    (instance,) = rerun_with_observers(loads(document).scenarios[0]).instances
+    (instance,) = rerun_with_observers(read_scenario(document)).instances
     found = account("it", 0, instance, 1)
 
     assert sentence(found) == "Checkpoint 1 (it) took 0 ms: all tasks acknowledged it in the instant of its trigger."
@@ -59,7 +59,7 @@ def test_a_checkpoint_of_an_instant_took_no_time():
 @pytest.mark.parametrize("seed", range(700, 704))
 def test_checkpoints_of_any_world_are_explained(seed):
     """Parts lie end to end, each has a cause, and the page fits."""
-    run = rerun_with_observers(loads(world(seed), folder=FOLDER).scenarios[0])
+    run = rerun_with_observers(read_scenario(world(seed), folder=FOLDER))
     for found in accounts("it", run):
         assert [0, *(line.end_ns for line in found.lines)] == [
             *(line.begin_ns for line in found.lines),

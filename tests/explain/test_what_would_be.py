@@ -9,8 +9,8 @@ import pytest
 from sim.explain.causes import SlowPlace, _slowest, slow_file
 from sim.explain.close_up import rerun_with_observers
 from sim.explain.what_if import bound, what_if
-from sim.model.schema.study import loads
 from sim.results.critical_path import PathKind, PathPart
+from tests.scenarios import read_scenario
 
 MS = 10**6
 JOB = """
@@ -87,7 +87,7 @@ def differences(before, after, place=""):
 
 @pytest.fixture(scope="module")
 def scenario():
-    return loads(JOB).scenarios[0]
+    return read_scenario(JOB)
 
 
 @pytest.mark.parametrize("kind", PathKind)
@@ -159,7 +159,7 @@ def test_files_name_their_slow_place(title, share):
     lasts = "" if title == "the stream" else ", lasts: 10 min"
     slow = f"slow: {{share: {share}, factor: 2{lasts}}}"
     document = JOB.replace(STORAGE, f"storage: {PLACES[title].replace('SLOW', slow)}").replace("12 s", "1500 ms")
-    (instance,) = rerun_with_observers(loads(document).scenarios[0]).instances
+    (instance,) = rerun_with_observers(read_scenario(document)).instances
     files = list(instance.context.storage.files)
     inside = SimpleNamespace(**{name: getattr(files[0], name) for name in ("name", "size_bytes", "host")}, disk=False)
     inside.inside, inside.created_ns, inside.durable_ns = 0, files[0].created_ns, files[0].durable_ns

@@ -7,15 +7,12 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from random import Random
 
 from tests.fuzz.damage import HOSTILE, damaged_bytes, damaged_lines, damaged_tree, damaged_yaml
+from tests.places import DATA, ROOT
 
-ROOT = Path(__file__).parents[2]
-DATA = ROOT / "tests" / "data"
 Arguments = list[str]
 
 SCENARIO = b"""# Does this small job survive what is done to its file?
@@ -154,7 +151,7 @@ def saved(folder, rng):
     with zipfile.ZipFile(io.BytesIO(_content(f"rest/{rng.choice(['pressed', 'keeping-up'])}.zip"))) as file:
         members = {info.filename: file.read(info) for info in file.infolist() if not info.is_dir()}
     for name in rng.sample(sorted(members), rng.choice([1, 1, 3])):
-        change: Callable[[bytes, Random], bytes] = _json if name.endswith(".json") else _any
+        change = _json if name.endswith(".json") else _any
         if rng.random() < 0.1:
             del members[name]
         else:
@@ -196,7 +193,7 @@ def environment(folder, rng):
     return _run(folder, SCENARIO, "--environment", "mine.yaml")
 
 
-KINDS: dict[str, Callable[[Path, Random], Arguments]] = {
+KINDS = {
     "scenario": scenario,
     "--set": settings,
     "sweep": sweep,

@@ -1,16 +1,12 @@
 """A small share of the damaged inputs that `python -m tests.fuzz` tries by the thousand, and the tool itself."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.fuzz.__main__ import finding
 from tests.fuzz.child import Ended
 from tests.fuzz.inputs import KINDS, make
+from tests.processes import run_python
 
-ROOT = Path(__file__).parents[2]
 FINE = Ended(0, "fine", 1.0, 200.0)
 
 
@@ -49,8 +45,7 @@ def test_what_counts_as_a_finding(ended, expected):
 @pytest.mark.slow
 def test_damaged_inputs_end_with_a_message(tmp_path):
     """In a process of its own, for it forks: ninety cases of all kinds, always the same."""
-    command = [sys.executable, "-m", "tests.fuzz", "--count", "90", "--first", "7000", "--folder", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    done = run_python("-m", "tests.fuzz", "--count", 90, "--first", 7000, "--folder", tmp_path, timeout=600)
 
     assert "0 findings in 90 cases" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0

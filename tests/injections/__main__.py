@@ -10,6 +10,7 @@ from sim.studies.cells import warm
 from sim.studies.local import cores, run_each
 from tests.injections.catalogue import INJECTIONS, UNNOTICED
 from tests.injections.random_worlds import Rate, Trial, noticed_in, sums, table
+from tests.printing import print_line
 
 
 def main():
@@ -64,11 +65,6 @@ def report(rows, rates=None):
     if lost:
         print_line(f"NOT NOTICED: {', '.join(lost)}")
     return 1 if lost else 0
-
-
-def print_line(line):
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.runtime.simulate import simulate
 from tests.oracle import oracle
 from tests.places import DATA
+from tests.scenarios import read_scenario
 from tests.worlds.draw import Document
 from tests.worlds.trial import limited_cpu
 
@@ -104,7 +104,7 @@ def verdict(world, *, reference=False):
 
 def ran(world, *, reference=False, most_cpu_s=MOST_CPU_S):
     """The verdict, and the result; None: there is none."""
-    (scenario,) = loads(write(world, "A world."), folder=DATA / "worlds").scenarios
+    scenario = read_scenario(write(world, "A world."), folder=DATA / "worlds")
     try:
         with limited_cpu(most_cpu_s):
             result = simulate(scenario, engine=oracle if reference else "compiled")

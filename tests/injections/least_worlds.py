@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests.worlds.draw import Document
 from tests.worlds.settings import SHORT_CALLS
 
-KILL: Document = {"kill": "m[0]", "at": "1 s"}
+KILL = {"kill": "m[0]", "at": "1 s"}
 """A task fails between two checkpoints."""
 
 
@@ -39,7 +38,7 @@ def world(
     **options,
 ):
     """Checkpoints every 150 ms, calls of a millisecond, restarts after 20 ms; `options`: other sections."""
-    sections: Document = {
+    sections = {
         "version": 1,
         "job": job or chain(),
         "checkpoint": {"interval": "150 ms", "tolerable-failed": 1000} | (checkpoint or {}),

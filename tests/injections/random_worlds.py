@@ -67,7 +67,7 @@ def noticed_in(trial):
 
 
 def sums(found):
-    rates: dict[str, Rate] = {}
+    rates = {}
     for row in (row for rows in found for row in rows):
         rate = rates.setdefault(row.name, Rate())
         rate.tried += 1

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tests.worlds.draw import Document
 from tests.worlds.settings import SHORT_CALLS
 
 
 def restoring_world(barriers, *, commit=None, changelog=True, **changes):
     """Two sources that outrun their readers, operators of every kind, a sink with transactions; two failures."""
-    logged: Document = {"changelog": {"materialize": "400 ms", "threshold": "2 kB"}} if changelog else {}
-    job: Document = {
+    logged = {"changelog": {"materialize": "400 ms", "threshold": "2 kB"}} if changelog else {}
+    job = {
         "orders": {
             "source": {"record": "900 B", "rate-per-subtask": "300/s", "records-per-subtask": 400},
             "parallelism": 2,
@@ -52,7 +51,7 @@ def restoring_world(barriers, *, commit=None, changelog=True, **changes):
             "flush": {"share": "20 %", "files": 2},
         },
     }
-    world: Document = {
+    world = {
         "version": 1,
         "job": job,
         "checkpoint": {"interval": "100 ms", "barriers": barriers, "tolerable-failed": 1000, "incremental": True},
@@ -80,7 +79,7 @@ def restoring_world(barriers, *, commit=None, changelog=True, **changes):
     return world
 
 
-WORLDS: dict[str, Document] = {
+WORLDS = {
     "unaligned": restoring_world("unaligned"),
     "aligned, local copies": restoring_world(
         "aligned", checkpoint={"local-recovery": True}, cluster={"placement": "single"}

@@ -2,7 +2,6 @@
 
 import pytest
 
-from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.runtime.simulate import simulate
 from tests.injections.catalogue import INJECTIONS, UNNOTICED
@@ -11,6 +10,7 @@ from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sum
 from tests.injections.restoring_worlds import WORLDS
 from tests.oracle import oracle
 from tests.places import DATA
+from tests.scenarios import read_scenario
 from tests.worlds.trial import differences
 
 LEAST = {(write(bug.world, "A world."), bug.reference): bug.name for bug in INJECTIONS.values()}
@@ -21,7 +21,7 @@ SAMPLE = sorted({*RESTORES, "foreign key groups are restored", *sorted(set(INJEC
 def run(text, *, reference):
     """(result, the files at the end)"""
     instances = []
-    (scenario,) = loads(text, folder=DATA / "worlds").scenarios
+    scenario = read_scenario(text, folder=DATA / "worlds")
     result = simulate(scenario, engine=oracle if reference else "compiled", attach=instances.append)
     return result, [
         (file.name, file.size_bytes, file.durable_ns, file.deleted_ns) for file in instances[-1].storage.files

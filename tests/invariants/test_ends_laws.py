@@ -13,68 +13,34 @@ TRIGGERED, END = Happening.TRIGGERED, Happening.END_OF_DATA
 ALL_ENDED = [Entry(10, END, task=0, detail="drain"), Entry(20, END, task=1, detail="drain")]
 
 
-def facts(found):
+def missing(*rows, end_ns=99, deployed=(), deletions=()):
+    """What is said where no checkpoint begins within 10 ns behind the end of all data."""
+    found = output.commits_missing_at_end(rows, 2, 10, end_ns, deployed, TELLER, deletions)
     return [violation.fact for violation in found]
 
 
-def test_a_stop_is_as_it_was_asked_for():
-    drained, stopped = Entry(8, END, task=0, detail="drain"), Entry(8, END, task=0, detail="no-drain")
-
-    assert facts(output.wrong_stop_mode([drained], STOPPED, "drain", {0}, TELLER)) == []
-    assert facts(output.wrong_stop_mode([stopped], STOPPED, "no-drain", {0}, TELLER)) == []
-    assert facts(output.wrong_stop_mode([drained], STOPPED, "no-drain", {}, TELLER)) == []
-    assert facts(output.wrong_stop_mode([drained], STOPPED, "no-drain", {0}, TELLER)) == [
-        "it is drained, the stop was to be without"
-    ]
-    assert facts(output.wrong_stop_mode([stopped], STOPPED, "drain", {0}, TELLER)) == [
-        "its data ends without a drain, the stop asked for drain"
-    ]
-    assert facts(output.wrong_stop_mode([stopped], {}, "", {0}, TELLER)) == [
-        "its data ends without a drain, no stop asked for that"
-    ]
-
-
 def test_a_checkpoint_follows_the_end_of_all_data():
-    begins = Entry(25, TRIGGERED, 4)
+    """It counts from the end of the last task, or of the checkpoint that was under way then."""
+    begun, done = Entry(15, TRIGGERED, 3), Entry(40, Happening.COMPLETED, 3)
 
-    assert facts(output.commits_missing_at_end([*ALL_ENDED, begins], 2, 10, 99, [], TELLER)) == []
-    assert facts(output.commits_missing_at_end(ALL_ENDED, 2, 10, 29, [], TELLER)) == []
-    assert facts(output.commits_missing_at_end(ALL_ENDED[:1], 2, 10, 99, [], TELLER)) == []
-    assert len(facts(output.commits_missing_at_end(ALL_ENDED, 2, 10, 99, [], TELLER))) == 1
-    # one is under way
-    assert facts(output.commits_missing_at_end([Entry(15, TRIGGERED, 3), *ALL_ENDED], 2, 10, 99, [], TELLER)) == []
+    assert missing(*ALL_ENDED, Entry(25, TRIGGERED, 4)) == []
+    assert missing(*ALL_ENDED, end_ns=30) == []
+    assert missing(*ALL_ENDED, end_ns=31) == ["all data has ended, and no checkpoint begins for 1.1e-05 ms"]
+    assert missing(ALL_ENDED[0]) == []
+    assert missing(begun, *ALL_ENDED) == missing(begun, *ALL_ENDED, done) == []
 
 
 def test_deletions_come_before_the_last_checkpoint():
     """Those under way at the end of all data, and those without a gap behind them; a later one excuses nothing."""
     cases = [[], [(15, 21)], [(15, 60), (60, 90)], [(15, 60), (61, 90)], [(21, 90)]]
 
-    assert [len(facts(output.commits_missing_at_end(ALL_ENDED, 2, 10, 99, [], TELLER, rows))) for rows in cases] == [
-        1,
-        1,
-        0,
-        1,
-        1,
-    ]
+    assert [len(missing(*ALL_ENDED, deletions=rows)) for rows in cases] == [1, 1, 0, 1, 1]
 
 
 def test_who_has_finished():
     finished, counted = Entry(5, Happening.TASK_FINISHED, task=0), Entry(9, TRIGGERED, 2, number=1)
-    restored, deployed = Entry(7, Happening.JOB_RESTORED, 1, number=1), [Deployed(7, 1, frozenset({0}))]
 
-    assert facts(output.finished_count_errors([finished, counted], [], lambda _: 0, TELLER)) == []
-    assert facts(output.finished_count_errors([finished, restored, counted], deployed, lambda _: 1, TELLER)) == []
-    assert facts(output.finished_count_errors([finished, restored, counted], deployed, lambda _: 0, TELLER)) == [
-        "1 task need not acknowledge, 0 have finished since they were restarted"
-    ]
-
-
-def test_what_an_end_leaves_behind_is_told_of_its_task():
-    assert output.unknown_end_error(3, 1, "its data has ended", 9, TELLER).where == "sink[0]"
-    assert (
-        output.late_processing_time_timer(1, 9, 8, TELLER).fact
-        == "its timer of 0.000000 s fires, and its data has ended"
-    )
+    assert list(output.finished_count_errors([finished, counted], [], lambda _: 0, TELLER)) == []
 
 
 def test_a_story_ends_with_what_it_accuses():
@@ -96,20 +62,11 @@ def test_a_story_ends_with_what_it_accuses():
 
 def test_the_story_of_a_task_leaves_out_the_ends_of_others():
     rows = [Entry(3, END, task=0, detail="drain"), Entry(4, END, task=1, detail="drain")]
+    found = output.unknown_end_error(3, 1, "its data has ended", 9, JournalFormatter(rows, TELLER.names))
 
-    (line,) = output.unknown_end_error(3, 1, "its data has ended", 9, JournalFormatter(rows, TELLER.names)).story
+    (line,) = found.story
+    assert found.where == "sink[0]"
     assert "sink[0] has come to the end" in line
-
-
-def test_a_checkpoint_that_follows_the_end_may_take_its_time():
-    """It counts from the end of the last task, or of the checkpoint that was under way then."""
-    begun, done = Entry(15, TRIGGERED, 3), Entry(40, Happening.COMPLETED, 3)
-
-    assert facts(output.commits_missing_at_end(ALL_ENDED, 2, 10, 30, [], TELLER)) == []
-    assert facts(output.commits_missing_at_end(ALL_ENDED, 2, 10, 31, [], TELLER)) == [
-        "all data has ended, and no checkpoint begins for 1.1e-05 ms"
-    ]
-    assert facts(output.commits_missing_at_end([begun, *ALL_ENDED, done], 2, 10, 99, [], TELLER)) == []
 
 
 def test_a_failure_breaks_the_wait_for_the_last_checkpoint_off():
@@ -118,16 +75,12 @@ def test_a_failure_breaks_the_wait_for_the_last_checkpoint_off():
     restored, own = Entry(30, Happening.JOB_RESTORED, 1, number=1), [Deployed(30, 1, frozenset({0, 1}))]
     again = [Entry(60, END, task=0, detail="drain"), Entry(61, END, task=1, detail="drain")]
 
-    assert facts(output.commits_missing_at_end([*ALL_ENDED, lost, restored, runs], 2, 10, 99, own, TELLER)) == []
-    assert facts(output.commits_missing_at_end([*ALL_ENDED, lost, restored, *again], 2, 10, 99, own, TELLER)) == []
-    assert (
-        len(facts(output.commits_missing_at_end([*ALL_ENDED, lost, restored, runs, *again], 2, 10, 99, own, TELLER)))
-        == 1
-    )
+    assert missing(*ALL_ENDED, lost, restored, runs, deployed=own) == []
+    assert missing(*ALL_ENDED, lost, restored, *again, deployed=own) == []
+    assert len(missing(*ALL_ENDED, lost, restored, runs, *again, deployed=own)) == 1
 
 
 def test_a_stop_answers_for_what_ends_behind_its_trigger():
     drained = [Entry(at, END, task=0, detail="drain") for at in (4, 5)]
 
-    assert facts(output.wrong_stop_mode(drained[:1], STOPPED, "no-drain", {0}, TELLER)) == []
-    assert len(facts(output.wrong_stop_mode(drained[1:], STOPPED, "no-drain", {0}, TELLER))) == 1
+    assert [len(list(output.wrong_stop_mode([row], STOPPED, "no-drain", {0}, TELLER))) for row in drained] == [0, 1]

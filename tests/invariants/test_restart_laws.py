@@ -12,11 +12,20 @@ REGIONS = [0, 1, 0, 1]
 FAILED = Entry(5, Happening.TASK_FAILED, task=0)
 RESTARTING = Entry(6, Happening.JOB_RESTARTING, number=1)
 RESTORED = Entry(9, Happening.JOB_RESTORED, 1, number=1)
+RECOVERED = Entry(12, Happening.JOB_RECOVERED)
+TASK_MANAGER_LOST = Entry(5, Happening.TASK_MANAGER_LOST, number=0)
 OWN = Deployed(9, 1, frozenset({0, 2}))
+EVERYTHING = OWN._replace(tasks=frozenset(range(4)))
+TAKEN_ALONG = ["it takes a[1] along, and no task failed that exchanges data with it"]
 
 
 def facts(found):
     return [violation.fact for violation in found]
+
+
+def partial_restarts(deployed, *rows, hosts=(0,) * 4, begun=False):
+    """What is wrong with a restart of these tasks after these rows."""
+    return facts(recovery.partial_region_restarts([*rows, RESTORED], [deployed], REGIONS, hosts, TELLER, begun=begun))
 
 
 def test_regions_are_tasks_that_exchange_data():
@@ -28,29 +37,32 @@ def test_regions_are_tasks_that_exchange_data():
     ("tasks", "expected"),
     [
         ({0, 2}, []),
-        ({0, 1, 2, 3}, ["it takes a[1] along, and no task failed that exchanges data with it"]),
+        ({0, 1, 2, 3}, TAKEN_ALONG),
         ({0}, ["it leaves b[0] alone, which exchanges data with a task of it"]),
     ],
 )
 def test_a_restart_takes_its_region_along(tasks, expected):
-    deployed = [OWN._replace(tasks=frozenset(tasks))]
-
-    assert expected == facts(
-        recovery.partial_region_restarts([FAILED, RESTORED], deployed, REGIONS, [0] * 4, TELLER, begun=False)
-    )
+    assert expected == partial_restarts(OWN._replace(tasks=frozenset(tasks)), FAILED)
 
 
-def test_a_lost_task_manager_and_a_new_job_manager_concern_others():
-    everything = [OWN._replace(tasks=frozenset(range(4)))]
-    for row in (
-        Entry(5, Happening.JOB_MANAGER_LOST),
-        Entry(5, Happening.TASK_MANAGER_LOST, number=0),
-        Entry(5, Happening.JOB_FAILED),
-    ):
-        assert (
-            facts(recovery.partial_region_restarts([row, RESTORED], everything, REGIONS, [0] * 4, TELLER, begun=False))
-            == []
-        )
+def test_a_failure_is_that_of_its_own():
+    """A failed task restarts its region, a lost task manager those of its tasks, a failure of the job or its JobManager all."""
+    hosts = (0, 1, 0, 1)
+    of_a_task = Entry(5, Happening.JOB_FAILED, task=0)
+
+    assert partial_restarts(OWN, of_a_task) == []
+    assert partial_restarts(EVERYTHING, of_a_task) == TAKEN_ALONG
+    assert partial_restarts(OWN, TASK_MANAGER_LOST, hosts=hosts) == []
+    assert partial_restarts(EVERYTHING, TASK_MANAGER_LOST) == []
+    assert len(partial_restarts(OWN, TASK_MANAGER_LOST._replace(number=1), hosts=hosts)) == 1
+    assert partial_restarts(OWN, Entry(5, Happening.DEPLOYMENT_FAILED, number=0), hosts=hosts) == []
+    for happening in (Happening.JOB_MANAGER_LOST, Happening.JOB_FAILED):
+        assert partial_restarts(EVERYTHING, Entry(5, happening)) == []
+
+
+def test_a_job_that_begins_from_a_snapshot_restarts_all():
+    assert partial_restarts(EVERYTHING, begun=True) == []
+    assert len(partial_restarts(EVERYTHING)) == 1
 
 
 def restart_strategy_errors(rows, *allowance, begun=False):
@@ -58,29 +70,30 @@ def restart_strategy_errors(rows, *allowance, begun=False):
 
 
 def test_restarts_are_counted_and_wait():
+    """The one at the edge of the interval counts; a new JobManager counts anew, and its own restart is none."""
     rows = [RESTARTING, RESTORED, Entry(20, Happening.JOB_RESTARTING, number=2)]
+    elected = [
+        RESTARTING,
+        Entry(8, Happening.JOB_MANAGER_ELECTED),
+        Entry(9, Happening.JOB_RESTARTING, number=2),
+        *rows[2:],
+    ]
 
     assert restart_strategy_errors(rows, 2, None, 3) == []
     assert len(restart_strategy_errors(rows, 1, None, 3)) == 1
-    assert restart_strategy_errors(rows, 1, 10, 3) == []
     assert restart_strategy_errors(rows, 1, None, 3, begun=True) == []
     assert restart_strategy_errors(rows, 2, None, 4) == ["its tasks are deployed 3e-06 ms later, the delay is 4e-06 ms"]
-
-
-def test_the_attempt_before_has_stopped():
-    assert facts(recovery.unstopped_tasks(OWN, [], {0: 0}, TELLER)) == []
-    assert facts(recovery.unstopped_tasks(OWN, [0], {}, TELLER)) == [
-        "a[0] is deployed while the thread of its attempt before is at work"
-    ]
-    assert facts(recovery.unstopped_tasks(OWN, [], {0: 2}, TELLER)) == ["a[0] served 2 records after it was cancelled"]
+    assert len(restart_strategy_errors(rows, 1, 14, 3)) == 1
+    assert restart_strategy_errors(rows, 1, 13, 3) == []
+    assert restart_strategy_errors(elected, 1, None, 0) == []
+    assert len(restart_strategy_errors(elected, 0, None, 0)) == 1
 
 
 def test_task_managers_are_there():
-    rows = [Entry(5, Happening.TASK_MANAGER_LOST, number=0), RESTORED]
+    rows = [TASK_MANAGER_LOST, RESTORED]
 
-    assert facts(recovery.early_deployments(rows, [OWN], [0] * 4, 4, TELLER)) == []
-    assert facts(recovery.early_deployments(rows, [OWN], [1] * 4, 9, TELLER)) == []
-    assert len(facts(recovery.early_deployments(rows, [OWN], [0] * 4, 5, TELLER))) == 1
+    for host, shortest_ns, violations in ((0, 4, 0), (1, 9, 0), (0, 5, 1)):
+        assert violations == len(facts(recovery.early_deployments(rows, [OWN], [host] * 4, shortest_ns, TELLER)))
 
 
 def test_checkpoints_wait_for_tasks():
@@ -93,104 +106,34 @@ def test_checkpoints_wait_for_tasks():
     ]
 
 
+def not_resumed(*rows, end_ns=99, deletions=()):
+    """What is wrong if no checkpoint begins within 20 ns after all tasks run again, until the end of the run."""
+    return facts(recovery.periodic_checkpoints_not_resumed([RECOVERED, *rows], 20, end_ns, TELLER, deletions))
+
+
 def test_checkpoints_go_on():
-    recovered, finished = Entry(12, Happening.JOB_RECOVERED), Entry(40, Happening.JOB_FINISHED)
+    """From the moment all tasks run, or their files are deleted; where something else happens meanwhile, nothing is awaited."""
+    finished = Entry(40, Happening.JOB_FINISHED)
 
-    assert (
-        facts(
-            recovery.periodic_checkpoints_not_resumed(
-                [recovered, Entry(30, Happening.TRIGGERED, 2), finished], 20, 99, TELLER
-            )
-        )
-        == []
-    )
-    assert len(facts(recovery.periodic_checkpoints_not_resumed([recovered, finished], 20, 99, TELLER))) == 1
-    assert len(facts(recovery.periodic_checkpoints_not_resumed([recovered], 20, 99, TELLER))) == 1
-    assert facts(recovery.periodic_checkpoints_not_resumed([recovered], 20, 99, TELLER, [(5, 50), (45, 79)])) == [], (
-        "files are deleted meanwhile"
-    )
-    assert len(facts(recovery.periodic_checkpoints_not_resumed([recovered], 20, 99, TELLER, [(5, 50), (51, 79)]))) == 1
-
-
-def test_a_local_copy_goes_with_its_machine():
-    lost = [Entry(5, Happening.TASK_MANAGER_LOST, number=0)]
-
-    assert facts(recovery.restores_from_lost_disks([LocalCopy(9, 0, 6)], lost, [0] * 4, TELLER)) == []
-    assert len(facts(recovery.restores_from_lost_disks([LocalCopy(9, 0, 4)], lost, [0] * 4, TELLER))) == 1
-
-
-def test_a_failure_is_that_of_its_own():
-    """A failed task restarts its region, a lost task manager those of its tasks, a failure of the job all."""
-    everything, hosts = [OWN._replace(tasks=frozenset(range(4)))], [0, 1, 0, 1]
-
-    def taken_along(row, deployed):
-        return facts(recovery.partial_region_restarts([row, RESTORED], deployed, REGIONS, hosts, TELLER, begun=False))
-
-    assert taken_along(Entry(5, Happening.JOB_FAILED, task=0), [OWN]) == []
-    assert taken_along(Entry(5, Happening.JOB_FAILED, task=0), everything) == [
-        "it takes a[1] along, and no task failed that exchanges data with it"
-    ]
-    assert taken_along(Entry(5, Happening.TASK_MANAGER_LOST, number=0), [OWN]) == []
-    assert len(taken_along(Entry(5, Happening.TASK_MANAGER_LOST, number=1), [OWN])) == 1
-    assert taken_along(Entry(5, Happening.DEPLOYMENT_FAILED, number=0), [OWN]) == []
-
-
-def test_a_job_that_begins_from_a_snapshot_restarts_all():
-    everything = [OWN._replace(tasks=frozenset(range(4)))]
-
-    assert facts(recovery.partial_region_restarts([RESTORED], everything, REGIONS, [0] * 4, TELLER, begun=True)) == []
-    assert (
-        len(facts(recovery.partial_region_restarts([RESTORED], everything, REGIONS, [0] * 4, TELLER, begun=False))) == 1
-    )
-
-
-def test_restarts_count_within_their_interval():
-    """The one at its edge counts; a new JobManager counts anew, and its own restart is none."""
-    rows = [RESTARTING, RESTORED, Entry(20, Happening.JOB_RESTARTING, number=2)]
-    elected = [
-        RESTARTING,
-        Entry(8, Happening.JOB_MANAGER_ELECTED),
-        Entry(9, Happening.JOB_RESTARTING, number=2),
-        *rows[2:],
-    ]
-
-    assert len(restart_strategy_errors(rows, 1, 14, 3)) == 1
-    assert restart_strategy_errors(rows, 1, 13, 3) == []
-    assert restart_strategy_errors(elected, 1, None, 0) == []
-    assert len(restart_strategy_errors(elected, 0, None, 0)) == 1
-
-
-def test_the_first_checkpoint_may_take_its_time():
-    """From the moment all tasks run; where something else happens meanwhile, nothing is awaited."""
-    recovered = Entry(12, Happening.JOB_RECOVERED)
-
-    assert facts(recovery.periodic_checkpoints_not_resumed([recovered], 20, 32, TELLER)) == []
-    assert facts(recovery.periodic_checkpoints_not_resumed([recovered], 20, 33, TELLER)) == [
-        "all tasks run, and no checkpoint begins for 2.1e-05 ms"
-    ]
-    assert (
-        facts(recovery.periodic_checkpoints_not_resumed([recovered, Entry(20, Happening.REFUSED)], 20, 99, TELLER))
-        == []
-    )
+    assert not_resumed(Entry(30, Happening.TRIGGERED, 2), finished) == []
+    assert not_resumed(Entry(20, Happening.REFUSED)) == []
+    assert len(not_resumed(finished)) == 1
+    assert not_resumed(end_ns=32) == []
+    assert not_resumed(end_ns=33) == ["all tasks run, and no checkpoint begins for 2.1e-05 ms"]
+    assert not_resumed(deletions=[(5, 50), (45, 79)]) == [], "files are deleted meanwhile"
+    assert len(not_resumed(deletions=[(5, 50), (51, 79)])) == 1
     for happening in (Happening.TASK_RUNS, Happening.END_OF_DATA, Happening.TASK_FINISHED, Happening.ABORTED):
-        assert (
-            len(
-                facts(
-                    recovery.periodic_checkpoints_not_resumed([recovered, Entry(20, happening, task=0)], 20, 99, TELLER)
-                )
-            )
-            == 1
-        )
+        assert len(not_resumed(Entry(20, happening, task=0))) == 1
 
 
-def test_a_copy_is_gone_with_a_loss_between_its_writing_and_its_reading():
-    lost = [Entry(5, Happening.TASK_MANAGER_LOST, number=0)]
+@pytest.mark.parametrize(
+    ("written_ns", "read_ns", "host", "violations"),
+    [(5, 9, 0, 1), (4, 5, 0, 1), (6, 9, 0, 0), (2, 4, 0, 0), (4, 9, 1, 0)],
+)
+def test_a_copy_is_gone_with_a_loss_between_its_writing_and_its_reading(written_ns, read_ns, host, violations):
+    copy = LocalCopy(read_ns, 0, written_ns)
 
-    def read(written, at, host=0):
-        return len(facts(recovery.restores_from_lost_disks([LocalCopy(at, 0, written)], lost, [host] * 4, TELLER)))
-
-    assert [read(5, 9), read(4, 5), read(6, 9), read(2, 4)] == [1, 1, 0, 0]
-    assert read(4, 9, host=1) == 0
+    assert violations == len(facts(recovery.restores_from_lost_disks([copy], [TASK_MANAGER_LOST], [host] * 4, TELLER)))
 
 
 def test_the_story_of_a_restart_ends_with_it():

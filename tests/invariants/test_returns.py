@@ -113,77 +113,57 @@ def test_a_wrong_note_is_told():
     assert (violation.where, violation.fact, violation.time_ns) == ("snapshot 3 of source[0]", "it says so", 9)
 
 
+def facts(check, *arguments):
+    return [violation.fact for violation in check(9, *arguments, JournalFormatter([], NAMES))]
+
+
 @pytest.mark.parametrize(
     ("num", "den", "per_channel", "expected_output"),
     [(1, 1, False, 20), (3, 2, False, 30), (1, 3, False, 6), (2, 1, True, 40)],
 )
 def test_every_record_served_leaves_its_outputs(num, den, per_channel, expected_output):
     """On all channels together, or on each of a broadcast: one channel here."""
-    output = Written(0, CHANNEL, num, den, per_channel)
 
-    assert (
-        list(output_errors(9, [output], tally(written=expected_output), [0], "at the end", JournalFormatter([], NAMES)))
-        == []
-    )
-    assert (
-        list(
-            output_errors(
-                9, [output], tally(written=expected_output + 4), [4], "at the end", JournalFormatter([], NAMES)
-            )
-        )
-        == []
-    )
+    def found(more, uncounted=0):
+        written = tally(written=expected_output + more)
+        return facts(output_errors, [Written(0, CHANNEL, num, den, per_channel)], written, [uncounted], "at the end")
 
-    (violation,) = output_errors(
-        9, [output], tally(written=expected_output - 1), [0], "at the end", JournalFormatter([], NAMES)
-    )
-
-    assert f"it should hold {expected_output} records and holds {expected_output - 1} (at the end)" == violation.fact
+    assert found(0) == found(4, uncounted=4) == []
+    assert [f"it should hold {expected_output} records and holds {expected_output - 1} (at the end)"] == found(-1)
 
 
 def test_late_records_have_left_nothing_yet():
     output = Written(0, CHANNEL, 1, 1, per_channel=False)
 
-    assert list(output_errors(9, [output], tally(late=(3, 0), written=17), [0], "", JournalFormatter([], NAMES))) == []
+    assert facts(output_errors, [output], tally(late=(3, 0), written=17), [0], "") == []
 
 
 def test_a_finished_job_has_read_everything():
     """What was written, and what its sources have."""
-    ends, full = [(0, 1)], tally(read=20)
 
-    assert list(unread_records(9, ends, full, [(0, 20)], JournalFormatter([], NAMES))) == []
-    assert [
-        violation.fact for violation in unread_records(9, ends, tally(), [(0, 20)], JournalFormatter([], NAMES))
-    ] == ["20 records are written and 15 read, on 1 channel"]
-    assert [violation.fact for violation in unread_records(9, ends, full, [(0, 25)], JournalFormatter([], NAMES))] == [
-        "it has 25 records and has emitted 20, each counted once"
-    ]
+    def unread(tally, total):
+        return facts(unread_records, [(0, 1)], tally, [(0, total)])
+
+    assert unread(tally(read=20), 20) == []
+    assert unread(tally(), 20) == ["20 records are written and 15 read, on 1 channel"]
+    assert unread(tally(read=20), 25) == ["it has 25 records and has emitted 20, each counted once"]
 
 
 @pytest.mark.parametrize(
-    ("written_at_cut", "channel", "facts"),
+    ("read", "written_at_cut", "channel", "told"),
     [
-        (15, True, []),
-        (12, True, []),
-        (16, True, ["16 records are written and 15 read, on 1 channel"]),
-        (15, False, ["20 records are written and 15 read, on 1 channel"]),
+        (15, 15, True, []),
+        (15, 12, True, []),
+        (18, 16, True, []),
+        (15, 16, True, ["16 records are written and 15 read, on 1 channel"]),
+        (15, 15, False, ["20 records are written and 15 read, on 1 channel"]),
     ],
 )
-def test_what_comes_behind_a_cut_may_be_read_or_not(written_at_cut, channel, facts):
-    """The job was stopped without a drain: 15 of 20 records are read."""
-    expected = up_to(tally(), tally(written=written_at_cut), np.array([channel]))
+def test_what_comes_behind_a_cut_may_be_read_or_not(read, written_at_cut, channel, told):
+    """The job was stopped without a drain."""
+    expected = up_to(tally(read=read), tally(written=written_at_cut), np.array([channel]))
 
-    assert facts == [
-        violation.fact for violation in unread_records(9, [(0, 1)], expected, [], JournalFormatter([], NAMES))
-    ]
-    assert (
-        list(
-            unread_records(
-                9, [(0, 1)], up_to(tally(read=18), tally(written=16), np.array([True])), [], JournalFormatter([], NAMES)
-            )
-        )
-        == []
-    )
+    assert told == facts(unread_records, [(0, 1)], expected, [])
 
 
 def test_answers_that_came_too_late_are_told():

@@ -208,6 +208,12 @@ def keep_cuts(instance):
     return instance
 
 
+def started(scenario, engine="compiled", **options):
+    instance = JobInstance(scenario, engine, **options)
+    instance.start()
+    return instance
+
+
 def run(scenario, engine="compiled"):
     """Run a scenario to its end with cuts recorded and the plane's conservation checked."""
     instance = keep_cuts(JobInstance(scenario, engine, digests=True))

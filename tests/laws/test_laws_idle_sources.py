@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from sim.model.job import Job, Window
 from sim.results.journal import Happening
-from sim.runtime.job_instance import JobInstance
 from tests.laws.small_jobs import (
     ALIGNED,
     MS,
@@ -19,6 +18,7 @@ from tests.laws.small_jobs import (
     quick,
     run,
     scenario,
+    started,
     to_the_end,
 )
 from tests.laws.test_laws_windows import (
@@ -63,11 +63,10 @@ def test_law_74_idle_sources_lose_nothing_while_another_one_is_active(engine, da
 def test_law_75_a_silent_subtask_holds_windows_back_for_its_timeout_at_most(engine, tenth, idles):
     """Idle no earlier than the timeout, and no later than that and four looks; without a timeout never."""
     timeout_ns = SIZE + tenth * 40 * MS
-    instance = JobInstance(
+    instance = started(
         scenario(with_idle_sources(windowed(Window(SIZE, "event")), timeout_ns if idles else None, 1), seconds=3),
         engine,
     )
-    instance.start()
     instance.env.run(until=timeout_ns)
     assert sum(served(instance, "sink")) == 0
     instance.env.run(until=timeout_ns + 4 * INTERVAL + 200 * MS)  # buffers that are not full wait for their flush

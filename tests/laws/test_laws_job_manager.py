@@ -10,8 +10,7 @@ from sim.model.scenario import Action
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.coordinator_messages import LeaderElected, LeaderLost
 from sim.results.journal import Happening
-from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import MS, SECOND, chain, quick, run, scenario, scenarios
+from tests.laws.small_jobs import MS, SECOND, chain, quick, run, scenario, scenarios, started
 
 HEARTBEAT = 700 * MS
 
@@ -36,8 +35,7 @@ def outages(draw, base):
 @given(st.data())
 def test_law_82_nothing_happens_that_needs_a_job_manager(data):
     """The run watches itself; the journal is looked through here as well, and tasks stand still behind their heartbeat."""
-    instance = JobInstance(data.draw(outages(data.draw(scenarios()))), "compiled")
-    instance.start()
+    instance = started(data.draw(outages(data.draw(scenarios()))))
     instance.env.run(until=instance.env.timeout(3 * SECOND) | instance.outcome.failed | instance.outcome.finished)
     absent_since = None
     for row in instance.journal:

@@ -76,7 +76,7 @@ def ending(base):
 
 def output(world):
     """Per writer and input channel: the records that became visible, one by one, as often as they did."""
-    visible: dict[tuple[int, int], list[int]] = {}
+    visible = {}
     for epoch in (epoch for commit in world.commits for epoch in commit.committed):
         for channel, (begin, end) in enumerate(epoch.inputs):
             visible.setdefault((epoch.writer, channel), []).extend(range(begin, end))

@@ -14,7 +14,19 @@ from sim.plane.interface import BARRIERS, NoticeKind, ThreadState, Trait
 from sim.plane.spec import layout
 from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import MS, SECOND, bounded, chain, quick, run, scenario, scenarios, to_the_end, with_options
+from tests.laws.small_jobs import (
+    MS,
+    SECOND,
+    bounded,
+    chain,
+    quick,
+    run,
+    scenario,
+    scenarios,
+    started,
+    to_the_end,
+    with_options,
+)
 from tests.oracle import ReferencePlane, oracle
 from tests.oracle.parts import Slice
 from tests.plane.worlds import drive, scripts, worlds
@@ -210,8 +222,7 @@ def test_law_04_bounded_jobs_come_to_rest(world_of):
 
     Without flushes a partial buffer leaves with the next barrier: the checkpoints have to go on.
     """
-    instance = JobInstance(bounded(world_of, 8), "interpreted")
-    instance.start()
+    instance = started(bounded(world_of, 8), "interpreted")
     for second in range(1, 121):
         instance.env.run(until=second * SECOND)
         if at_rest(instance):
@@ -290,8 +301,7 @@ def test_law_07_time_is_spent_once(engine, spec, script):
 @given(scenarios())
 def test_law_07_on_whole_runs(world_of):
     """Held for a checkpoint is busy: nothing is left over and nothing counted twice."""
-    instance = JobInstance(world_of, "interpreted")
-    instance.start()
+    instance = started(world_of, "interpreted")
     for until in (7 * MS, 333 * MS, SECOND):
         instance.env.run(until=until)
         tasks = instance.plane.tasks()

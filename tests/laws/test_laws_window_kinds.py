@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.job import Window
-from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, barriers, completed, quick, run, scenario
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, barriers, completed, quick, run, scenario, started
 from tests.laws.test_laws_windows import ENGINES, interruptible, late, served, tasks, windowed
 
 RATE = 400  # records/s of the vertex
@@ -64,8 +63,7 @@ def test_law_72_what_slides_stays_in_state_until_its_last_window_ends(engine, ov
 def test_law_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
     """Nothing leaves before it, everything older than gap, watermark and line has left."""
     window = replace(Window(gap_ns, "event"), every_ns=1, hold_ns=gap_ns)
-    instance = JobInstance(scenario(windowed(window), ALIGNED, seconds=3), engine)
-    instance.start()
+    instance = started(scenario(windowed(window), ALIGNED, seconds=3), engine)
     instance.env.run(until=gap_ns - 1)
     assert sum(served(instance, "sink")) == 0
     at_ns = 2 * SECOND + tenth * 20 * MS
@@ -81,10 +79,9 @@ def test_law_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
 def test_law_81_no_session_of_processing_time_ends_before_its_gap(engine, gap_ns, tenth, kind):
     """Nothing leaves before it; what is older than gap and step has left."""
     step_ns = gap_ns // 32
-    instance = JobInstance(
+    instance = started(
         scenario(windowed(replace(Window(gap_ns), every_ns=step_ns, hold_ns=gap_ns)), kind, seconds=3), engine
     )
-    instance.start()
     instance.env.run(until=gap_ns - 1)
     assert sum(served(instance, "sink")) == 0
     instance.env.run(until=2 * SECOND + tenth * 20 * MS)

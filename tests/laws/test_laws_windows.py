@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from sim.model.job import Job, Source, Watermark, Window
 from sim.results.journal import Happening
-from sim.runtime.job_instance import JobInstance
 from tests.laws.small_jobs import (
     ALIGNED,
     MS,
@@ -22,6 +21,7 @@ from tests.laws.small_jobs import (
     quick,
     run,
     scenario,
+    started,
     to_the_end,
     with_options,
 )
@@ -128,8 +128,7 @@ def test_law_66_a_snapshot_holds_what_is_not_fired(engine, window, kind, yields)
 def test_law_67_windows_of_processing_time_end_together(engine, window):
     """Right after an end nothing older than that is held, once the thread has fired it; before it everything since the last end is."""
     window = replace(window, fire_ns=0)
-    instance = JobInstance(scenario(windowed(window), seconds=3), engine)
-    instance.start()
+    instance = started(scenario(windowed(window), seconds=3), engine)
     end = 2 * SECOND + window.phase_ns
     for at, lasts in ((end - MS, window.size_ns), (end + 20 * MS, 20 * MS)):
         instance.env.run(until=at)
@@ -182,8 +181,7 @@ def test_law_70_a_watermark_waits_behind_its_records(engine, kind, slower):
     slow = replace(
         reader, inputs=(replace(reader.inputs[0], service=replace(reader.inputs[0].service, mean=slower * 5 * MS)),)
     )
-    instance = JobInstance(scenario(Job((source, slow, sink)), kind, seconds=6), engine)
-    instance.start()
+    instance = started(scenario(Job((source, slow, sink)), kind, seconds=6), engine)
     instance.env.run(until=slower * SIZE * 3 // 4)
     assert sum(served(instance, "sink")) == 0
     instance.env.run(until=slower * (SIZE + INTERVAL) * 5 // 4 + 200 * MS)

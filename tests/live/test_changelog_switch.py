@@ -9,9 +9,9 @@ from sim.advice.configuration import diff_flink_keys
 from sim.advice.levers import CHANGELOG, CLAIM
 from sim.advice.settings import Change
 from sim.advice.situation import FOLDER
-from sim.model.schema.study import loads
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB
+from tests.scenarios import read_scenario
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 
@@ -19,8 +19,8 @@ INTERVAL = {"execution.checkpointing.interval": "1 s", "restart-strategy.type": 
 
 
 def printed():
-    advised = loads(JOB, overrides=[override("job.count.state.changelog", "on")]).scenarios[0]
-    found = diff_flink_keys(loads(JOB).scenarios[0], advised, [Change(CHANGELOG, "changelog")])
+    advised = read_scenario(JOB, overrides=[override("job.count.state.changelog", "on")])
+    found = diff_flink_keys(read_scenario(JOB), advised, [Change(CHANGELOG, "changelog")])
     return {item.key: item.advised for item in found}
 
 

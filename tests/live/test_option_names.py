@@ -8,7 +8,7 @@ from benchmarks.flink.classes import classpath, java
 from sim.model.schema.flink_block import _READERS
 from sim.model.schema.flink_keys import current_names, modelled_keys
 from sim.model.schema.flink_text import _MINIMAL_SCENARIO, configuration_lines
-from sim.model.schema.study import loads
+from tests.scenarios import read_scenario
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 
@@ -50,7 +50,7 @@ def test_older_names_are_those_that_flink_reads(options):
 
 def test_defaults_are_flinks(options):
     """As a configuration says them, read as a scenario's."""
-    usual = loads(_MINIMAL_SCENARIO % "2.x", "usual").scenarios[0]
+    usual = read_scenario(_MINIMAL_SCENARIO % "2.x", "usual")
     ours = {line.name: line.text for line in configuration_lines(usual) if line.is_default and line.name in options} | {
         name: key.flink.default for name, key in modelled_keys().items() if key.flink.default
     }

@@ -3,9 +3,9 @@
 import pytest
 
 from sim.advice.settings import allowed_protocols, protocols, sinks_of
-from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS, recognised
+from tests.scenarios import read_scenario
 
 JOB = """\
 # A job with a sink.
@@ -19,7 +19,7 @@ run: {{duration: 1 min}}
 
 
 def job(name="sink", connector=""):
-    return loads(JOB.format(name=name, connector=f", connector: {connector}" if connector else "")).scenarios[0]
+    return read_scenario(JOB.format(name=name, connector=f", connector: {connector}" if connector else ""))
 
 
 def test_each_fact_has_its_source():

@@ -12,6 +12,7 @@ import pytest
 
 from sim.model.files import remove_partials, replace_file, replace_text
 from tests.places import ROOT
+from tests.processes import run_python
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_the_other_end_of_a_pipe_may_be_named():
     text = (
         "from pathlib import Path; from sim.model.files import replace_text; replace_text(Path('/dev/stdout'), 'new')"
     )
-    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_python("-c", text)
 
     assert (done.stdout, done.stderr) == ("new", "")
 
@@ -121,14 +122,9 @@ def test_a_command_on_a_full_disk_says_one_line(tmp_path):
     out = tmp_path / "x.yaml"
     out.write_text("old")
     source = ROOT / "tests" / "data" / "rest" / "pressed.zip"
-    command = [sys.executable, "-m", "sim", "import", str(source), "-o", str(out)]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
+    done = run_python(
+        *("-m", "sim", "import", source, "-o", out),
         env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=60,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
     )

@@ -10,12 +10,11 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+from tests.places import ROOT
 
-COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+COMPARISONS = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
     ast.Gt: ast.GtE,
@@ -29,7 +28,7 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 # the changed comparison is the negated condition
 NEGATIONS = ast.Eq | ast.NotEq | ast.In | ast.NotIn | ast.Is | ast.IsNot
-ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+ARITHMETIC = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
     ast.Mult: ast.FloorDiv,
@@ -87,8 +86,8 @@ def text_of(path):
 
 def mutants_of(path):
     """All of a file, in the order of its text."""
-    found: list[Mutant] = []
-    seen: Counter[tuple[str, str]] = Counter()
+    found = []
+    seen = Counter()
     for number, change in enumerate(changes(ast.parse(text_of(path)))):
         before = head(change.statement)
         change.make()

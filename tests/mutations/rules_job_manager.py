@@ -31,14 +31,14 @@ JOB_MANAGER = (
         "protocol/coordinator.py",
         "failures=FailureCounter(self.failures.tolerable), backlog",
         "backlog",
-        f"{_WORLDS}a_new_job_manager_counts_failures_anew[tolerable-failed-after-a-job-manager]",
+        f"{_WORLDS}a_world_that_broke_a_run_is_sound[tolerable-failed-after-a-job-manager]",
     ),
     Rule(
         "a new JobManager makes its restart strategy anew",
         "protocol/recovery.py",
         "strategy = self.strategy if event.resumes else self.initial_strategy",
         "strategy = self.strategy",
-        f"{_WORLDS}a_new_job_manager_counts_failures_anew[restart-attempts-after-a-job-manager]",
+        f"{_WORLDS}a_world_that_broke_a_run_is_sound[restart-attempts-after-a-job-manager]",
     ),
     Rule(
         "a lost JobManager deletes nothing",
@@ -52,6 +52,6 @@ JOB_MANAGER = (
         "runtime/task/keyed_state.py",
         "(state.bytes or state.growth_bytes)",
         "(subtask.keyed_bytes or state.growth_bytes)",
-        f"{_WORLDS}a_rescale_deals_out_two_bytes",
+        f"{_WORLDS}a_world_that_broke_a_run_is_sound[rescaled-with-two-bytes]",
     ),
 )

@@ -20,8 +20,9 @@ from tests import cpu_seconds
 from tests.mutations import fork_server
 from tests.mutations.fork_server import Answer, Request
 from tests.mutations.rules import RULES, Rule
+from tests.places import ROOT
+from tests.printing import print_line
 
-ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_name("README.md")
 PASSED, FAILED = 0, 1  # pytest's exit codes
 LOADED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the server has loaded libraries that are plugins, too
@@ -150,11 +151,6 @@ def main():
     TABLE.write_text(table(done))
     print_line(TABLE.read_text().splitlines()[-1])
     return 0 if all(outcome.noticed for outcome in done) else 1
-
-
-def print_line(line):
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

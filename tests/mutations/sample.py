@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 
 from tests.mutations import touched
-from tests.mutations.changes import ROOT, Mutant, mutants_of
-from tests.mutations.score import RESULTS, description, print_line
-from tests.mutations.trial import Trial, TrialRequest, try_all
+from tests.mutations.changes import ROOT, mutants_of
+from tests.mutations.score import RESULTS, description
+from tests.mutations.trial import TrialRequest, try_all
+from tests.printing import print_line
 
 FILE = Path(__file__).with_name("sample.json")
 QUICK_S, LONG = 1, 120  # seconds of a test, letters of a statement
@@ -23,7 +24,7 @@ QUICK_S, LONG = 1, 120  # seconds of a test, letters of a statement
 def sampled_requests():
     """The changes that still apply, and the rows whose text has changed since."""
     rows = json.loads(FILE.read_text())
-    found: dict[tuple[str, ...], Mutant] = {}
+    found = {}
     for file in sorted({row["file"] for row in rows}):
         if (ROOT / file).exists():
             found |= {mutant.key: mutant for mutant in mutants_of(ROOT / file) if mutant.occurrence == 1}
@@ -37,7 +38,7 @@ def sampled_requests():
 
 
 def run_trials(requests):
-    trials: list[Trial] = []
+    trials = []
     try_all(list(requests), trials.append, {})
     return trials
 
@@ -51,7 +52,7 @@ def draw(count):
     ]
     random.Random(count).shuffle(known)
     reached = touched.read()
-    chosen: dict[str, dict[str, object]] = {}  # by file
+    chosen = {}  # by file
     for (file, before, after, occurrence), test in known:
         package = file.split("/")[1]
         full = sum(other.split("/")[1] == package for other in chosen) >= count

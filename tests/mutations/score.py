@@ -14,6 +14,7 @@ import sys
 from tests.mutations import scores, touched
 from tests.mutations.changes import ROOT, mutants_of
 from tests.mutations.trial import NO_CONTROL, NOT_REACHED, Trial, asked_about, try_all
+from tests.printing import print_line
 
 RESULTS = touched.KEPT / "results.json"
 
@@ -96,11 +97,6 @@ def description(trial):
     mutant = trial.mutant
     note = f" ({trial.verdict})" if trial.verdict in {NOT_REACHED, NO_CONTROL} else ""
     return f"{mutant.file}:{mutant.line} {mutant.where}{note}\n    - {mutant.before}\n    + {mutant.after}"
-
-
-def print_line(line):
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def main():

@@ -1,13 +1,11 @@
 """The tool works: what tests noticed they go on noticing, and what nobody can notice survives."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.mutations.changes import ROOT, mutants_of
 from tests.mutations.sample import sampled_requests
 from tests.mutations.scores import equivalents
+from tests.processes import run_python
 
 
 def test_every_equivalent_change_has_a_reason():
@@ -27,8 +25,7 @@ def test_equivalent_changes_can_still_be_made():
 def test_what_was_noticed_is_noticed():
     """A few changes of each package, with the test that noticed; most of them can still be made."""
     requests, gone = sampled_requests()
-    command = [sys.executable, "-m", "tests.mutations.sample"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    done = run_python("-m", "tests.mutations.sample", timeout=900)
 
     assert len(gone) < len(requests)
     assert f"{len(requests)} of {len(requests)} noticed" == done.stdout.strip(), done.stderr

@@ -117,9 +117,9 @@ class Recorder:
 
     def __init__(self, measured):
         self.measured = measured
-        self.seconds: dict[str, float] = {}
-        self.failed: set[str] = set()
-        self.shared: dict[tuple[str, str], float] = {}  # seconds of fixtures that several tests share, by (node, name)
+        self.seconds = {}
+        self.failed = set()
+        self.shared = {}  # seconds of fixtures that several tests share, by (node, name)
 
     def pytest_runtest_logreport(self, report):
         if report.failed:
@@ -193,7 +193,7 @@ def keep(folder, files, data, seconds):
     """One recording for each file of tests."""
     tests = {file: sorted(name for name in seconds if file_of(name) == file) for file in files}
     numbers = {name: number for names in tests.values() for number, name in enumerate(names)}
-    functions: dict[str, dict[str, dict[str, tuple[str, dict[int, list[int]]]]]] = {file: {} for file in files}
+    functions = {file: {} for file in files}
     for path in sorted(data.measured_files()):
         contexts = data.contexts_by_lineno(path)
         source = Path(path).relative_to(ROOT).as_posix()
@@ -240,9 +240,9 @@ def is_current(folder, file):
 def read(needed=JUDGES):
     """What is recorded.  Files of tests in the folders that are needed are recorded now where they are new or have changed."""
     places = tuple(f"tests/{place}/" for place in needed)
-    seconds: dict[str, float] = {}
-    functions: dict[tuple[str, str], Ran] = {}
-    files: dict[str, set[str]] = {}
+    seconds = {}
+    functions = {}
+    files = {}
     for folder in (AT_IMPORT, *JUDGES):
         current = [file for file in test_files(folder) if is_current(folder, file)]
         lacking = {*test_files(folder)} - {*current}

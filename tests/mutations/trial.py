@@ -100,7 +100,7 @@ class Watch:
     def __init__(self, seconds, board):
         self.board = board
         self.failed = False
-        self.slowest: dict[str, float] = {}  # test of a file: another one may have to bring a shared fixture about
+        self.slowest = {}  # test of a file: another one may have to bring a shared fixture about
         for test, took in seconds.items():
             file = test.partition("::")[0]
             self.slowest[file] = max(took, self.slowest.get(file, 0))
@@ -132,9 +132,9 @@ class Server:
         self.board = mmap.mmap(-1, 4000)
         self.watch = Watch(seconds, self.board)
         self.trials = 0
-        self.controls: dict[tuple[bool, tuple[str, ...]], Outcome] = {}
+        self.controls = {}
         # tests without a change, with what is there and imported again
-        self.failing: dict[bool, set[str]] = {False: set(), True: set()}
+        self.failing = {False: set(), True: set()}
 
     def pytest_runtestloop(self, session):
         from sim.plane import warm  # after the tests: pytest wants to rewrite what they import
@@ -232,7 +232,7 @@ def unchanged():
 def functions_by_place():
     """(file, qualified name, first line) -> the functions of the package, wherever they are kept."""
     gc.unfreeze()  # what was collected is frozen (tests/conftest.py), and no frozen object is listed
-    found: Functions = {}
+    found = {}
     places = tuple(str(ROOT / place) for place in ("sim", "tests/oracle"))
     for function in gc.get_objects():
         if isinstance(function, FunctionType) and (code := function.__code__).co_filename.startswith(places):

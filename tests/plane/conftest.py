@@ -3,7 +3,6 @@
 import pytest
 
 import sim.plane
-from sim.plane.interface import DataPlane
 from tests.oracle import oracle
 
 ENGINES = [oracle, "interpreted", "compiled"]
@@ -17,7 +16,7 @@ def engine(request):
 @pytest.fixture
 def build(engine):
     """Makes planes of the engine under test."""
-    planes: list[DataPlane] = []
+    planes = []
 
     def make(spec):
         planes.append(sim.plane.build(spec, engine))

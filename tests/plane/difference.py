@@ -34,7 +34,7 @@ class Difference:
 
 def run_freely(plane, until):
     """Without a control plane: the notices up to `until`."""
-    seen: list[object] = []
+    seen = []
     while (notice := plane.advance(until)).kind != NoticeKind.QUIET:
         seen.append(notice)
     return seen

@@ -80,7 +80,7 @@ class Failing(Driver):
             self.schedule(fault)
 
     def schedule(self, fault):
-        noted: dict[int, Position] = {}
+        noted = {}
         if fault.old_ns >= 0:
             self.call(max(0, fault.at - fault.old_ns), lambda: self.note(noted))
         self.call(fault.at, lambda: self.halt({t % len(self.tasks) for t in fault.tasks}))

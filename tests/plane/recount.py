@@ -166,7 +166,7 @@ def recount(document):
     tasks = {(task.vertex, task.subtask): task for task in result.tasks}
     for name, vertex in job.items():  # in topological order, which is the order of the file
         inputs = vertex.get("input", {})
-        read: dict[str, list[int]] = {upstream: [0] * vertex["parallelism"] for upstream in inputs}
+        read = {upstream: [0] * vertex["parallelism"] for upstream in inputs}
         for position, (upstream, inlet) in enumerate(inputs.items()):
             edge = f"{upstream}->{name}#{position}"
             for channel in _channels(job, tasks, (upstream, name), inlet, (seed, edge)):

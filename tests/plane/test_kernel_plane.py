@@ -1,10 +1,7 @@
 """The kernel behind the seam: what is refused, what grows, and how it runs without a compiler."""
 
 import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +12,9 @@ from sim.plane.kernel import MARKER_ROOM
 from sim.plane.spec import EdgeSpec, PlaneSpec, Ship, SourceSpec, VertexSpec
 from sim.plane.text.basics import scaled
 from tests.oracle import oracle
+from tests.processes import run_python
 
 ENGINES = ("interpreted", "compiled")
-ROOT = Path(__file__).parents[2]
 
 
 def pipe(total=-1, **options):
@@ -152,14 +149,7 @@ with warnings.catch_warnings(record=True) as caught:
 plane.advance(1000)
 print(plane.backend, plane.channels()["written"][0], len(caught), caught[0].message)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-    )
+    done = run_python("-c", program, check=True, env=os.environ | {"PYTHONPATH": str(tmp_path)})
 
     assert (
         done.stdout

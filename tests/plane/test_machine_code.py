@@ -3,16 +3,14 @@
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from sim.plane import compiled_kernel, machine_code
-
-ROOT = Path(__file__).parents[2]
+from tests.places import ROOT
+from tests.processes import run_python
 
 
 @pytest.fixture
@@ -124,15 +122,8 @@ print(plane.warm((name + sys.argv[2], code)), plane.compiled_kernel()[0] == name
 """
 
     def output(suffix):
-        done = subprocess.run(
-            [sys.executable, "-c", program, tmp_path / "kernel", suffix],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | {"CKPTSIM_CACHE_DIR": str(tmp_path / suffix / "none")},
-        )
-        return done.stdout
+        environment = os.environ | {"CKPTSIM_CACHE_DIR": str(tmp_path / suffix / "none")}
+        return run_python("-c", program, tmp_path / "kernel", suffix, check=True, env=environment).stdout
 
     assert output("") == "False True\n"
     assert output("x") == "True True\n"
@@ -148,8 +139,7 @@ def test_a_machine_where_nothing_can_be_written_compiles_once(tmp_path):
     environment |= {"PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": "/dev/null", "TMPDIR": str(tmp_path / "temporary")}
 
     def output():
-        run = [sys.executable, "-c", program]
-        return subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment).stdout
+        return run_python("-c", program, cwd=tmp_path, check=True, env=environment).stdout
 
     assert [output(), output()] == ["True\n", "False\n"]
 

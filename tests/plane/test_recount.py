@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from sim.model.job import Distribution
 from sim.model.randomness import quantile_table
-from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.runtime.job_instance import JobInstance
 from tests.oracle import oracle
 from tests.plane.recount import due_times, key_group_shares, quantiles, recount
+from tests.scenarios import read_scenario
 
 LAWS = [
     ("exponential", 1.0),
@@ -86,7 +86,7 @@ def documents(draw):
 
 def ended(document, engine="compiled"):
     """The instance of a bounded job when it has ended."""
-    (scenario,) = loads(write(document, "Does the count add up?")).scenarios
+    scenario = read_scenario(write(document, "Does the count add up?"))
     instance = JobInstance(scenario, engine)
     instance.start()
     instance.env.run(until=instance.outcome.finished | instance.env.timeout(scenario.run.duration_ns))
@@ -166,7 +166,7 @@ def test_sources_emit_what_is_due():
     }
     job = {"a": {"source": source, "service": "1 ns"}, "b": {"input": {"a": "forward"}, "service": "1 ns"}}
     document = {"version": 1, "job": job, "checkpoint": {"interval": "20 s"}, "run": {"duration": "4 s", "seed": 3}}
-    (scenario,) = loads(write(document, "What is due?")).scenarios
+    scenario = read_scenario(write(document, "What is due?"))
     instance = JobInstance(scenario, "compiled")
     instance.start()
     due = due_times(STEPS, 4)

@@ -23,7 +23,7 @@ from sim.plane.spec import EdgeSpec, Lag, PlaneSpec, RateSegment, Ship, SourceSp
 CHATTER, ENDS = 1, 2
 """Series beside the barriers: markers nobody waits for, and ends of channels."""
 
-SHAPES: dict[str, tuple[int, tuple[tuple[int, int], ...]]] = {
+SHAPES = {
     "pipe": (2, ((0, 1),)),
     "chain": (3, ((0, 1), (1, 2))),
     "long chain": (4, ((0, 1), (1, 2), (2, 3))),

@@ -42,12 +42,6 @@ def checkpoint(*rows, number=1, **fields):
     return stats
 
 
-def completed(*rows, **fields):
-    return checkpoint(
-        *rows, status="COMPLETED", latest_ack_ns=200 * MS, acknowledged=3, completed_ns=215 * MS, **fields
-    )
-
-
 def only(table):
     assert len(table) == 1
     return table.iloc[0].to_dict()
@@ -97,7 +91,7 @@ def test_every_column_is_described_once():
 
 def test_a_column_has_one_unit_in_all_tables():
     """`time` was in seconds in one table and in milliseconds in another."""
-    units: dict[str, set[str]] = {}
+    units = {}
     for columns in TABLES.values():
         for column in columns:
             units.setdefault(column.name, set()).add(column.unit)

@@ -1,7 +1,5 @@
 """A data plane that does what it is told: scripted notices, verbs written down.  For tests of what stands around a plane."""
 
-from typing import Any
-
 from sim.plane.interface import Notice, NoticeKind
 from sim.runtime.clock import TwoPlaneEnvironment
 
@@ -16,8 +14,8 @@ class FakePlane:
     def __init__(self, notices=()):
         self.now = 0
         self.upcoming = list(notices)
-        self.advances: list[int] = []  # every `until`
-        self.verbs: list[tuple[Any, ...]] = []
+        self.advances = []  # every `until`
+        self.verbs = []
         self.input_bytes = 0
         self.output_bytes = 0
 

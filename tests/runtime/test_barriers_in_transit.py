@@ -2,19 +2,13 @@
 
 from types import SimpleNamespace
 
-import pytest
-
 from sim.runtime.context import BarriersInTransit
 
-ALIGNED, UNALIGNED = (SimpleNamespace(unaligned=unaligned, timeoutable=False) for unaligned in (False, True))
+ALIGNED = SimpleNamespace(unaligned=False, timeoutable=False)
 
 
-@pytest.fixture
-def transit():
-    return BarriersInTransit()
-
-
-def test_a_thousand_checkpoints_are_remembered(transit):
+def test_a_thousand_checkpoints_are_remembered():
+    transit = BarriersInTransit()
     for checkpoint in range(1, 1001):
         transit.send(checkpoint, 0, 0, ALIGNED)
     assert transit.was_sent(1, 0, 0)

@@ -1,38 +1,31 @@
-"""What the outside world knows: transactions by their writers' names, files by theirs; and that it outlives a job."""
+"""What the outside world knows of transactions: nothing is committed twice, by a job that was rescaled or whose commits fail."""
 
 from dataclasses import replace
 
 import pytest
-import simpy
 
 from sim.model.faults import FailedCommits, Fault, Rescale, Restart, When
 from sim.model.job import Job
 from sim.model.sinks import Commit
-from sim.model.storage import Storage
-from sim.protocol.commit import Committable
-from sim.runtime.context import CommittedOutput
 from sim.runtime.simulate import simulate
-from sim.storage.filesystem import CheckpointStorage
 from tests.laws.small_jobs import MS, chain, scenario
 
-NAMES = [("map", 0), ("sink", 0), ("sink", 1)]
+
+def run(committing=Commit(), **changes):  # noqa: B008  # frozen
+    job = chain(2, rate=200)
+    sink = replace(job.vertices[-1], commit=committing)
+    base = scenario(Job((*job.vertices[:-1], sink)), interval_ms=300)
+    return simulate(replace(base, restart=Restart("fixed-delay", 100 * MS), **changes), engine="compiled")
 
 
-def committed(names=NAMES):
-    return CommittedOutput(CheckpointStorage(simpy.Environment(), Storage(), seed=1), names)
-
-
-def committable(writer, epoch, opened_ns=0):
-    return Committable(writer, epoch, ((0, 7 * epoch),), opened_ns, 100)
+def refused(lasts_ns):
+    """A catalog refuses commits for a while."""
+    return (Fault(FailedCommits("sink", lasts_ns=lasts_ns), When((800 * MS,))),)
 
 
 def test_a_rescaled_job_commits_nothing_twice():
     """The stage before the sink gets another subtask: the sink commits again what the checkpoint held, and it is known."""
-    job = chain(2, rate=200)
-    sink = replace(job.vertices[-1], commit=Commit())
-    base = scenario(Job((*job.vertices[:-1], sink)), interval_ms=300)
-    rescaled = replace(base, rescale=(Rescale(1000 * MS, (("stage0", 3),)),), restart=Restart("fixed-delay", 100 * MS))
-    result = simulate(rescaled, engine="compiled")
+    result = run(rescale=(Rescale(1000 * MS, (("stage0", 3),)),))
     read = result.tasks[result.tasks["vertex"] == "sink"]["numRecordsIn"].sum()
 
     assert result.violations == ()
@@ -43,12 +36,8 @@ def test_a_rescaled_job_commits_nothing_twice():
 
 @pytest.mark.parametrize("committing", [Commit(), Commit(time_ns=20 * MS)])
 def test_a_commit_that_fails_again_after_each_restart_fails_the_restored_task(committing):
-    """A restored task commits at once what its checkpoint holds, before its thread begins; the catalog refuses commits for a second."""
-    job = chain(2, rate=200)
-    sink = replace(job.vertices[-1], commit=committing)
-    base = scenario(Job((*job.vertices[:-1], sink)), interval_ms=300)
-    fault = Fault(FailedCommits("sink", lasts_ns=1000 * MS), When((800 * MS,)))
-    result = simulate(replace(base, faults=(fault,), restart=Restart("fixed-delay", 100 * MS)), engine="compiled")
+    """A restored task commits at once what its checkpoint holds, before its thread begins."""
+    result = run(committing, faults=refused(1000 * MS))
 
     assert result.violations == ()
     assert (result.recoveries["cause"] == "a commit failed").sum() > 2
@@ -57,14 +46,8 @@ def test_a_commit_that_fails_again_after_each_restart_fails_the_restored_task(co
 
 
 def test_output_whose_commit_failed_becomes_visible_with_the_commit_after_the_restart():
-    """A catalog refuses commits for a while: what the restored task commits was not visible before, and is no repetition."""
-    job = chain(2, rate=200)
-    sink = replace(job.vertices[-1], commit=Commit())
-    base = scenario(Job((*job.vertices[:-1], sink)), interval_ms=300)
-    failing = Fault(FailedCommits("sink", lasts_ns=300 * MS), When((800 * MS,)))
-    plain, failed = (
-        simulate(replace(base, faults=faults, restart=Restart("fixed-delay", 100 * MS))) for faults in ((), (failing,))
-    )
+    """What the restored task commits was not visible before, and is no repetition."""
+    plain, failed = run(), run(faults=refused(300 * MS))
     waited_ms = [result.commits["visible_latency"].max() for result in (plain, failed)]
 
     assert not failed.commits.loc[failed.commits["again"], "records"].any()

@@ -2,11 +2,11 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from sim.model.storage import Retry, Storage
+from tests.places import SIM
 from tests.storage.lab import MB, MS, Lab, dfs
 
 FLAT = Storage(bytes_per_second=100 * MB, close_ns=10 * MS, metadata_ns=20 * MS)
@@ -76,11 +76,7 @@ def test_an_attempt_has_a_time_limit():
 
 def test_only_events_that_nobody_must_wait_for_fail():
     """Who waits for a failure may be interrupted in its very instant; an event that minds would end the whole run."""
-    files = (
-        path
-        for room in ("storage", "state", "runtime")
-        for path in (Path(__file__).parents[2] / "sim" / room).rglob("*.py")
-    )
+    files = (path for room in ("storage", "state", "runtime") for path in (SIM / room).rglob("*.py"))
     failing = [path.name for path in files if re.search(r"(?<!world)(?<!outcome)\.fail\(", path.read_text())]
 
     assert failing == ["requests.py"]

@@ -9,7 +9,7 @@ from sim.storage.requests import run_detached
 
 def test_work_goes_on_in_the_turns_of_what_it_awaits():
     env = simpy.Environment()
-    story: list[tuple[str, float]] = []
+    story = []
     over = env.event().succeed("known")
     env.run()
 
@@ -31,7 +31,7 @@ def test_what_is_awaited_first_may_be_over_already():
     env = simpy.Environment()
     over = env.event().succeed("known")
     env.run()
-    story: list[str] = []
+    story = []
 
     def work():
         story.append((yield over))
@@ -45,7 +45,7 @@ def test_what_is_awaited_first_may_be_over_already():
 def test_broken_off_work_hears_of_it_where_it_waits():
     """It may still wait for something; broken off again when it is over, nothing happens."""
     env = simpy.Environment()
-    story: list[tuple[str, float]] = []
+    story = []
 
     def work():
         try:

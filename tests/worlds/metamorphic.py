@@ -20,11 +20,12 @@ from typing import NamedTuple
 import pandas as pd
 
 from sim.model.job import Distribution
-from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.runtime.simulate import simulate
 from sim.studies.cells import warm
 from sim.studies.local import cores, run_each
+from tests.printing import print_line
+from tests.scenarios import read_scenario
 from tests.worlds.account import account, undisturbed
 from tests.worlds.draw import Draw
 from tests.worlds.events import movable
@@ -36,7 +37,7 @@ LATER = {"rescale", "instances", "actions"}
 
 
 def _scenario(world):
-    return loads(write(world, "A world."), folder=FOLDER).scenarios[0]
+    return read_scenario(write(world, "A world."), folder=FOLDER)
 
 
 def _run(world, attach=lambda _: None):
@@ -382,11 +383,6 @@ def report(found):
     for law in LAWS:
         print_line(f"{law:60} held in {kept[law]:5} worlds, broken in {sum(row.law == law for row in broken)}")
     return 1 if broken else 0
-
-
-def print_line(line):
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def main():

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from sim.model.schema.writer import write
 from sim.studies.cells import warm
 from sim.studies.local import cores, run_each
+from tests.printing import print_line
 from tests.worlds.broken import BROKEN, broken
 from tests.worlds.findings import keep, small_once
 from tests.worlds.generator import document
@@ -121,11 +122,6 @@ def tell(result, folder):
     if result.small:
         path = keep(folder, f"small-{seed}", result.small)
     print_line(f"seed {seed}{f' ({wrong})' if wrong else ''}: {outcome.kind}: {outcome.fact}  [{path}]")
-
-
-def print_line(line):
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def main():

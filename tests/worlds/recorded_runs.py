@@ -7,8 +7,8 @@ One digest notices what many examples would: any change of what a run does.  Whe
 import hashlib
 import json
 
-from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
+from tests.scenarios import read_scenario
 from tests.worlds.generator import FOLDER
 
 RECORDED = FOLDER.parent / "recorded-runs.json"
@@ -17,7 +17,7 @@ WORLDS = sorted(file.stem for file in FOLDER.glob("*.yaml"))
 
 def compute_digests(world):
     """A digest of each table of the run of a world, of its journal and of its end."""
-    (scenario,) = loads((FOLDER / f"{world}.yaml").read_text(), folder=FOLDER).scenarios
+    scenario = read_scenario((FOLDER / f"{world}.yaml").read_text(), folder=FOLDER)
     result = simulate(scenario)
     contents = {name: table.to_csv() for name, table in result.tables.items()}
     contents["journal"] = json.dumps(list(result.journal))

@@ -7,10 +7,10 @@ from functools import cache
 
 import pytest
 
-from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from tests.injections.catalogue import INJECTIONS
 from tests.injections.restoring_worlds import WORLDS
+from tests.scenarios import read_scenario
 from tests.worlds.account import account, not_compared, undisturbed
 from tests.worlds.traced import traced
 
@@ -23,8 +23,7 @@ def world(name, fan_out=1):
     document["job"]["count"]["fan-out"] = fan_out
     if "instances" in document:
         document["instances"]["count"], document["run"]["duration"] = JOBS, "3600 ms"
-    (only,) = loads(write(document, "Is every record committed once?")).scenarios
-    return only
+    return read_scenario(write(document, "Is every record committed once?"))
 
 
 @cache

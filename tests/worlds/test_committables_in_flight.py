@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
+from tests.scenarios import read_scenario
 from tests.worlds.generator import document
 from tests.worlds.in_flight import in_flight_of
 
@@ -18,7 +18,7 @@ def overtaken(seed):
             options = {} if isinstance(commit, str) else {key: value for key, value in commit.items() if key != "emits"}
             vertex["commit"] = options | {"committer": "global", "exchange": "as-job"}
     world["checkpoint"]["barriers"] = {"aligned-timeout": "20 ms"} if seed % 2 else "unaligned"
-    return loads(f"# A world?\n{json.dumps(world)}\n").scenarios[0]
+    return read_scenario(f"# A world?\n{json.dumps(world)}\n")
 
 
 @pytest.mark.parametrize("seed", [18, 91, 102, 138, 146, 166])

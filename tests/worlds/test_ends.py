@@ -6,7 +6,7 @@ import pytest
 
 from sim.model.faults import Rescale
 from sim.model.job import Job
-from sim.model.schema.study import load, loads
+from sim.model.schema.study import load
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
 from sim.runtime.task.parts import TaskParts
@@ -14,6 +14,7 @@ from sim.runtime.task.sink import SinkWriter
 from tests.laws.small_jobs import MS
 from tests.oracle import ENGINES
 from tests.places import DATA
+from tests.scenarios import run_scenario
 
 WORLDS = DATA / "worlds"
 COMMITTED = {
@@ -125,7 +126,7 @@ def test_answers_that_nobody_waits_for_are_lost(world, monkeypatch):
 
 def test_naive_tasks_lose_what_they_finish_with_behind_the_savepoint():
     """Drained as before FLIP-147: the sink hears of the end when the savepoint is complete, and no checkpoint follows."""
-    result = simulate(loads(DRAINED_NAIVELY, name="drained").scenarios[0], engine="compiled")
+    result = run_scenario(DRAINED_NAIVELY, engine="compiled")
 
     assert result.job_status == "FINISHED"
     assert facts(result) == "the job has finished and 1 record is lost: never committed"
@@ -133,7 +134,7 @@ def test_naive_tasks_lose_what_they_finish_with_behind_the_savepoint():
 
 def test_transactions_that_expire_while_their_job_is_rescaled_are_lost():
     """The committer has 28 of them from a job with other channels, which knew it; 3, 28 and 20 are all 51 records, each told once."""
-    result = simulate(loads(EXPIRING, name="expiring").scenarios[0], engine="compiled")
+    result = run_scenario(EXPIRING, engine="compiled")
 
     assert [int(violation.fact.split()[0]) for violation in result.violations] == [3, 28, 20]
     assert result.commits["records"].sum() == 0

@@ -9,11 +9,11 @@ import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.writer import write
 from sim.runtime.simulate import NOT_STOPPED, simulate
 from tests.oracle import oracle
+from tests.scenarios import read_scenario
 from tests.worlds.account import account, undisturbed
 from tests.worlds.generator import FOLDER
 from tests.worlds.limits import exceeded, lifted
@@ -58,7 +58,7 @@ def run_text(text, *, compare=False, patience=PATIENCE):
     began = time.process_time()
     try:
         with limited_cpu(MOST_CPU_S):
-            outcome = _run(loads(text, folder=FOLDER).scenarios[0], compare=compare, patience=patience)
+            outcome = _run(read_scenario(text, folder=FOLDER), compare=compare, patience=patience)
     except ScenarioError as error:
         outcome = Outcome("refused", str(error).splitlines()[0].split(": ", 1)[-1])
     except TimeoutError as error:

@@ -8,18 +8,16 @@ from benchmarks.lab.backtest_verdicts import read_results
 from sim.advice.answer import WIDTH, Text, lines_below, no_answer, overview
 from sim.advice.configuration import diff_flink_keys, patch
 from sim.advice.constraints import cautions
-from sim.advice.judgement import Limits
 from sim.advice.levers import CHANGELOG, rank_levers
 from sim.advice.settings import Change, protocols
 from sim.advice.situation import FOLDER, QUEUE, UPLOAD
 from sim.advice.warnings import P50_ERROR_FACTOR
-from sim.model.schema.study import loads
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.made_up import MadeUp, searched
+from tests.scenarios import read_scenario
 
 LONG = "a-vertex-with-a-name-that-is-as-long-as-names-of-sql-jobs-are-today"
-LIMITS = Limits(checkpoint_ms=2_000)
 ABOVE = [Text("keeps", f"p99 of {LONG} " * 3), Text("keeps", "recovery"), Text("today", "upload", 4)]
 BELOW = [
     *(Text("ask", f"{LONG}?", 4 - place) for place in range(2)),
@@ -96,9 +94,7 @@ def both():
     """Today's scenario, and one with RocksDB and unaligned barriers."""
     point = rocksdb().point | {"checkpoint.barriers": "unaligned", "checkpoint.interval": "5 s"}
     text = JOB.replace("count", LONG)
-    return loads(text).scenarios[0], loads(
-        text, overrides=[override(key, value) for key, value in point.items()]
-    ).scenarios[0]
+    return read_scenario(text), read_scenario(text, overrides=[override(key, value) for key, value in point.items()])
 
 
 def test_the_difference_names_what_changes_and_nothing_else(both):
@@ -118,7 +114,7 @@ def test_flink_reads_what_the_difference_says(both):
     today, advised = both
     block = {item.key: item.advised for item in diff_flink_keys(today, advised)}
     text = JOB.replace("count", LONG).replace("checkpoint: {interval: 10 s}\n", "") + "flink:\n"
-    read = loads(text + "".join(f"  {key}: {value}\n" for key, value in block.items())).scenarios[0]
+    read = read_scenario(text + "".join(f"  {key}: {value}\n" for key, value in block.items()))
 
     assert replace(advised.checkpoint) == read.checkpoint
     assert read.job.vertices[1].state.backend == "rocksdb"
@@ -134,8 +130,8 @@ def test_flink_reads_what_the_difference_says(both):
 def test_the_changelog_brings_the_keys_it_does_not_run_without(profile, claim, changelog, dstl):
     """In NO_CLAIM, Flink's default, a job restarts without end when its changelog is switched on (tests/live)."""
     text = JOB + f"cluster: {{profile: '{profile}'}}\n"
-    today = loads(text).scenarios[0]
-    advised = loads(text, overrides=[override("job.count.state.changelog", "on")]).scenarios[0]
+    today = read_scenario(text)
+    advised = read_scenario(text, overrides=[override("job.count.state.changelog", "on")])
     found = {item.key: item.advised for item in diff_flink_keys(today, advised, [Change(CHANGELOG, "changelog")])}
 
     assert {
@@ -156,7 +152,7 @@ def test_without_a_history_all_predictions_of_other_barriers_are_within_the_fact
 
 def test_unaligned_is_never_advised_without_a_word_about_the_sink():
     """Asked for if nobody said it; nothing if barriers stay aligned."""
-    job = loads(JOB).scenarios[0]
+    job = read_scenario(JOB)
     own = cautions(job, protocols()[-1], [])
 
     assert own[0].is_question

@@ -4,7 +4,7 @@ from ruamel.yaml import YAML
 
 from sim.advice.configuration import KeyChange, diff_flink_keys, patch
 from sim.model.schema.flink_file import parse_flink_file
-from sim.model.schema.study import loads
+from tests.scenarios import read_scenario
 
 FOUND = [
     KeyChange("execution.checkpointing.interval", "10 s", "5 s"),
@@ -68,8 +68,8 @@ def test_a_merge_patch_has_the_name_and_the_spelling_of_the_manifest():
 
 
 def test_values_of_today_are_those_of_the_file():
-    (today,) = loads(TODAY).scenarios
-    (advised,) = loads(TODAY, overrides=["checkpoint.interval=5 s"]).scenarios
+    today = read_scenario(TODAY)
+    advised = read_scenario(TODAY, overrides=["checkpoint.interval=5 s"])
 
     assert [KeyChange("execution.checkpointing.interval", "10000", "5 s")] == diff_flink_keys(
         today, advised, (), parse_flink_file(MANIFEST, "f")

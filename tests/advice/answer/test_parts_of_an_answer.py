@@ -29,8 +29,8 @@ from sim.advice.texts import (
     reason_against,
     tables_of_settings,
 )
-from sim.model.schema.study import loads
 from tests.advice.test_judged_tables import setting, values
+from tests.scenarios import read_scenario
 
 ALIGNED, UNALIGNED = ("30 s", "aligned"), ("30 s", "unaligned")
 LIMITS = Limits(checkpoint_ms=1000.0, recovery_ms=40_000.0, loss=0.01)
@@ -42,7 +42,7 @@ def job_with_sink(connector=""):
         f"version: 1\njob: {{a: {{source: {{rate: 1/s, record: 1 B}}}}, b: {{input: {{a: hash}}{sink}}}}}\n"
         "checkpoint: {interval: 1 s}\nrun: {duration: 1 s}\n"
     )
-    return loads(text).scenarios[0]
+    return read_scenario(text)
 
 
 def search_of(*settings, limits=LIMITS, **others):
@@ -340,7 +340,7 @@ def test_a_table_with_a_committer_is_one_table():
         "version: 1\njob: {a: {source: {rate: 1/s, record: 1 B}}, b: {input: {a: hash}, connector: hudi, commit: as-connector}}\n"
         "checkpoint: {interval: 1 s}\nrun: {duration: 1 s}\n"
     )
-    (scenario,) = loads(text).scenarios
+    scenario = read_scenario(text)
 
     assert len(scenario.job.committers) == 1
     assert [own.short for own in cautions(scenario, protocols()[0], ()) if "table" in own.short] == [

@@ -11,12 +11,12 @@ from sim.advice.settings import BINDING
 from sim.advice.trials import TASK, UNDISTURBED, Bench
 from sim.model.schema.flink_keys import modelled_keys
 from sim.model.schema.option_values import option_values
-from sim.model.schema.study import loads
 from sim.model.units import parse_duration
 from sim.studies.cells import outcome
 from sim.studies.plan import Cell
 from sim.studies.sweeps.design import override
 from tests.advice.made_up import MadeUp, row, searched
+from tests.scenarios import read_scenario
 
 JOB = """\
 # A job of which one option binds.
@@ -212,7 +212,7 @@ def test_one_checkpoint_at_a_time_recovers_sooner_than_several():
         slow.replace("duration: 3 s", "duration: 90 s, until: caught-up")
         + "storage: {bandwidth: 500 kB/s}\nfaults: [{kill: sink, at: 55 s}]\n"
     )
-    one, five = (loads(text, overrides=[f"checkpoint.max-concurrent={number}"]).scenarios[0] for number in (1, 5))
+    one, five = (read_scenario(text, overrides=[f"checkpoint.max-concurrent={number}"]) for number in (1, 5))
     alone, together = (outcome(Cell(scenario, str(i)), check=False) for i, scenario in enumerate((one, five)))
 
     assert alone["replayed_records"] < together["replayed_records"] / 2
@@ -258,7 +258,7 @@ def test_a_checkpoint_of_each_trial_waits_for_windows_that_fire(tmp_path, interv
     ],
 )
 def test_firings_that_trials_do_not_show(changes, seen_s, text):
-    (scenario,) = loads(WINDOWED, overrides=[override(key, value) for key, value in changes.items()]).scenarios
+    scenario = read_scenario(WINDOWED, overrides=[override(key, value) for key, value in changes.items()])
 
     assert [caution.short for caution in unseen_firings(scenario, seen_s * 10**9)] == [text] * bool(text)
 
@@ -284,6 +284,6 @@ def test_windows_of_sql_let_barriers_pass(tmp_path):
     "change", ["job.count.window.api=datastream", "job.count.window.time=processing", "cluster.version=1.19.1"]
 )
 def test_other_windows_let_nothing_pass(change):
-    (scenario,) = loads(SAFE_SINK, overrides=[change]).scenarios
+    scenario = read_scenario(SAFE_SINK, overrides=[change])
 
     assert not [own for own in settings.allowed_protocols(scenario) if settings.TIMERS in own.point]

@@ -12,6 +12,7 @@ from sim.model.job import SHIPPING
 from sim.model.schema.study import loads
 from sim.model.schema.text import Reading, compose
 from sim.studies.sweeps.design import override
+from tests.scenarios import read_scenario
 
 JOB = """\
 # A job with state on the heap.
@@ -27,9 +28,7 @@ run: {duration: 1 min}
 
 
 def situation(text=JOB, full="", **shares):
-    return Situation(
-        loads(text).scenarios[0], compose(text, Reading("job")), protocols()[0], 10**10, shares, {}, full=full
-    )
+    return Situation(read_scenario(text), compose(text, Reading("job")), protocols()[0], 10**10, shares, {}, full=full)
 
 
 def names(where):
@@ -65,7 +64,7 @@ def test_every_change_makes_a_scenario(part):
 def test_more_subtasks_keep_their_key_groups_and_forwarded_edges():
     """Whoever is forwarded to follows; weights stay those of the groups that they were counted on."""
     point = more_subtasks(situation(), "count", 2)
-    job = loads(JOB, overrides=[override(key, value) for key, value in point.items()]).scenarios[0].job
+    job = read_scenario(JOB, overrides=[override(key, value) for key, value in point.items()]).job
 
     assert [vertex.parallelism for vertex in job.vertices] == [2, 4, 4]
     assert SHIPPING["forward"].one_to_one
@@ -168,7 +167,7 @@ def test_the_target_of_debloating_is_a_third_of_the_limit(network, limit_ms, exp
 
 @pytest.mark.parametrize("today", ["debloat: on", "segment-size: 32 KiB"])
 def test_a_target_is_written_whether_debloating_runs_today_or_not(today):
-    scenario = loads(f"{JOB}cluster: {{network: {{{today}}}}}\n").scenarios[0]
+    scenario = read_scenario(f"{JOB}cluster: {{network: {{{today}}}}}\n")
     lower = Protocol("aligned, debloating to 300 ms", {DEBLOAT: {"target": "300 ms"}}, aligned=True)
 
     assert make_candidate(scenario, 10**10, lower).point[DEBLOAT] == {"target": "300 ms"}

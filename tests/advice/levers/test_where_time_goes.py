@@ -46,10 +46,10 @@ from sim.advice.situation import (
     recovery_parts,
 )
 from sim.advice.trials import work_s
-from sim.model.schema.study import loads
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.made_up import JOB as SMALL
+from tests.scenarios import read_scenario
 
 S = 10**9
 
@@ -232,7 +232,7 @@ PROPOSALS = [
 @pytest.mark.parametrize(("lever", "job", "where", "point"), PROPOSALS)
 def test_what_a_lever_proposes(lever, job, where, point):
     """`job`: keys of the scenario; `where`: fields of the situation."""
-    (scenario,) = loads(JOB, overrides=[override(key, value) for key, value in job.items()]).scenarios
+    scenario = read_scenario(JOB, overrides=[override(key, value) for key, value in job.items()])
     changes = lever.proposes(replace(situation(), scenario=scenario, **where))
 
     assert [change.point for change in changes] == ([] if point is None else [point])
@@ -249,7 +249,7 @@ def test_the_next_shorter_and_the_next_longer_interval_are_tried(interval_s, oth
 
 def test_work_is_a_sum_of_cells_tasks_checkpoints_and_records():
     """Four tasks for 3 s with 5 checkpoints, and 200 records a second through two vertices."""
-    job = loads(SMALL).scenarios[0]
+    job = read_scenario(SMALL)
 
     assert (
         pytest.approx(work_s({"completed": 5, "emitted_per_second": 200.0}, job))

@@ -1,19 +1,18 @@
 """What `import sim` offers, and nothing else."""
 
 import inspect
-import subprocess
-import sys
 
 import pytest
 
 import sim
+from tests.processes import run_python
 
 
 def test_only_public_names_are_offered():
     """Rooms that were loaded on the way are none of them."""
     code = "import sim; sim.load; print(*dir(sim))"
 
-    offered = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    offered = run_python("-c", code, check=True).stdout.split()
 
     assert sorted([*sim.__all__, "__version__"]) == offered
 

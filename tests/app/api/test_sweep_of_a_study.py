@@ -13,6 +13,7 @@ import pytest
 import sim
 from sim.studies.sweeps.store import Store
 from tests.conftest import STUDY
+from tests.processes import run_python
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,5 @@ def test_a_sweep_on_spark_that_is_stopped_keeps_its_rows_and_says_so(tmp_path):
 
     assert (0 < len(kept) < 40, printed) == (True, "")
     assert f"{len(kept)} of 40 cells are kept in rows; run the same command to resume" in message
-    done = subprocess.run(
-        [*command[:2], "{'jobs': 1}"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
+    done = run_python("script.py", "{'jobs': 1}", cwd=tmp_path, env=environment, check=True)
     assert (done.stdout.strip(), kept < set(Store(tmp_path / "rows").rows())) == ("40", True)

@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 
 import sim
 from sim.app.cli import app
+from tests.processes import run_python
 
 # typer itself brings pydantic
 HEAVY = ("pandas", "numpy", "numba", "pyarrow", "simpy", "matplotlib", "pyspark", "ruamel")
@@ -34,7 +33,7 @@ def test_help_imports_nothing_heavy(arguments):
         f"sys.exit(' '.join(name for name in {HEAVY!r} if name in sys.modules))"
     )
 
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = run_python("-c", program)
 
     assert done.stderr.strip() == ""
     assert "Usage: ckptsim" in done.stdout
@@ -71,10 +70,10 @@ def test_the_overview_fits_a_screen(ckptsim):
 def test_a_shell_completes_verbs_and_examples(shell):
     """The script that typer writes for a shell calls the command to be told what may follow."""
     environment = {**os.environ, "_CKPTSIM_COMPLETE": f"source_{shell}"}
-    main = [sys.executable, "-c", "from sim.app.cli import app; app(prog_name='ckptsim')"]
-    script = subprocess.run(main, capture_output=True, text=True, check=False, env=environment).stdout
+    main = ("-c", "from sim.app.cli import app; app(prog_name='ckptsim')")
+    script = run_python(*main, env=environment).stdout
     request = {**os.environ, "_CKPTSIM_COMPLETE": "complete_bash", "COMP_WORDS": "ckptsim init f", "COMP_CWORD": "2"}
-    offered = subprocess.run(main, capture_output=True, text=True, check=False, env=request).stdout.split()
+    offered = run_python(*main, env=request).stdout.split()
 
     assert "_CKPTSIM_COMPLETE=complete_" + shell in script
     assert offered == ["first", "failures"]

@@ -21,7 +21,7 @@ from benchmarks.lab.backtest_verdicts import main as verdicts
 from benchmarks.lab.what_ifs_learned import learned
 from sim.jobs.evidence.what_ifs import FILE, evidence, read_factors
 from sim.jobs.reading import infer
-from sim.model.schema.study import loads
+from tests.scenarios import read_scenario
 
 SEVERE = "recordings/p2-severe-aligned.json.gz"
 
@@ -59,7 +59,7 @@ def test_nine_of_ten_settings_lie_within_where_their_job_is_left_out():
 def test_our_own_recording_is_imported_from_what_its_rest_api_said():
     """What the recording is configured with, found again: parallelism, exchange, place of tasks, and 3 ms per record."""
     inference = infer(as_answers(DATA / SEVERE))
-    scenario = loads(inference.text).scenarios[0]
+    scenario = read_scenario(inference.text)
     sink = scenario.job.vertex("sink")
 
     assert (

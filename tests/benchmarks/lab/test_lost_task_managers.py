@@ -4,8 +4,8 @@ import pytest
 
 from benchmarks.lab import Recording
 from sim.jobs.reading import to_document
-from sim.model.schema.study import loads
 from tests.benchmarks.lab.recorded import document
+from tests.scenarios import read_scenario
 
 
 def imported(*actions, placement="isolated"):
@@ -25,7 +25,7 @@ def start(at_s):
 def test_a_loss_is_noticed_at_once_and_replaced_later():
     """The restart strategy is the recorder's; what is told in the scenario reaches the model."""
     written = imported(kill(20), start(23))
-    scenario = loads(written.text, "x").scenarios[0]
+    scenario = read_scenario(written.text, "x")
 
     assert written.not_modelled == ()
     assert written.document["restart"] == {"connection-reset": "0 s", "fresh-start": "0 s", "replacement": "3 s"}

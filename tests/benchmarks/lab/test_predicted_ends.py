@@ -1,8 +1,7 @@
 """Ends and failures of a simulated run are measured as those of a recorded one."""
 
 from benchmarks.lab.predicted_ends import of_ends_and_failures
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
+from tests.scenarios import run_scenario
 
 JOB = """
 version: 1
@@ -17,7 +16,7 @@ run: {{duration: 20 s}}
 
 
 def values(bounded="", fields=""):
-    result = simulate(loads(JOB.format(bounded=bounded, more=fields), name="ends").scenarios[0])
+    result = run_scenario(JOB.format(bounded=bounded, more=fields))
     return {(quantity, vertex): value for quantity, vertex, value in of_ends_and_failures(result)}
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from benchmarks.lab import read
 from sim.jobs.reading import to_document
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
 from tests.places import RECORDINGS
+from tests.scenarios import run_scenario
 
 ROCKSDB = RECORDINGS / "rocksdb-incremental-p2-aligned.json.gz"
 
@@ -17,7 +16,7 @@ ROCKSDB = RECORDINGS / "rocksdb-incremental-p2-aligned.json.gz"
 @cache
 def simulated(path):
     found = to_document(read(path))
-    return simulate(loads(found.text, name="recorded").scenarios[0])
+    return run_scenario(found.text)
 
 
 def both(path, column):

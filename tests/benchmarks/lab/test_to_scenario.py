@@ -8,6 +8,7 @@ from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from tests.benchmarks.lab.recorded import document
 from tests.places import RECORDINGS
+from tests.scenarios import read_scenario
 
 FILES = sorted(RECORDINGS.glob("*.json.gz"))
 
@@ -73,7 +74,7 @@ def test_two_edges_from_one_node_have_names_of_their_own():
     imported = with_node(
         1, kind="join", inputs=[{"from": "src", "exchange": "keyby"}, {"from": "src", "exchange": "rebalance"}]
     )
-    job = loads(write(imported.document, "?"), name="x").scenarios[0].job
+    job = read_scenario(write(imported.document, "?"), name="x").job
 
     assert imported.not_modelled == ()
     assert imported.document["job"]["map"]["input"] == {"src": "hash", "src-2": {"from": "src", "ship": "rebalance"}}
@@ -90,7 +91,7 @@ def test_an_injected_failure_is_a_fault():
     recorded["config"]["flink"]["restart-strategy.fixed-delay.delay"] = "2 s"
     recorded["events"] = {}  # its start is not known: the usual one
     found = imported(recorded)
-    run = loads(found.text).scenarios[0]
+    run = read_scenario(found.text)
 
     assert found.document["faults"] == [{"kill": "sink[1]", "at": "24.9 s"}]
     assert (run.restart.strategy, run.restart.delay_ns, run.restart.attempts) == ("fixed-delay", 2_000_000_000, 10)

@@ -8,6 +8,7 @@ import pytest
 from sim.jobs.evidence.envelope import features, unvalidated, utilisation, warning
 from sim.model.schema.study import load, loads
 from tests.places import ROOT
+from tests.scenarios import read_scenario
 
 # ---- Each feature is seen when its key is set, and not before.
 
@@ -23,7 +24,7 @@ run: {duration: 30 s}
 
 
 def seen(*changes):
-    return features(loads(PLAIN, overrides=list(changes)).scenarios[0])
+    return features(read_scenario(PLAIN, overrides=list(changes)))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ run: {duration: 10 s}
 
 
 def scenario(rate="100/s", exchange="hash", options=()):
-    return loads(JOB.replace("RATE", rate).replace("EXCHANGE", exchange), overrides=options).scenarios[0]
+    return read_scenario(JOB.replace("RATE", rate).replace("EXCHANGE", exchange), overrides=options)
 
 
 @pytest.mark.parametrize(

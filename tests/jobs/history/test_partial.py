@@ -20,8 +20,6 @@ from tests.places import DATA
 SNAPSHOT = read_saved(DATA / "rest" / "pressed.zip")
 OF_JOB = f"/jobs/{SNAPSHOT.job}"
 OVERVIEW = SNAPSHOT.answers[f"{OF_JOB}/checkpoints"]
-DETAILS = next(path for path in SNAPSHOT.answers if "/details/" in path and "subtasks" not in path)
-SUBTASKS = min(path for path in SNAPSHOT.answers if "/details/75/subtasks/2e58" in path)
 REST = "`ckptsim explain http://HOST:8081 --job JOB` asks for all of it; `ckptsim import http://HOST:8081 --save FOLDER` keeps it in files."
 
 

@@ -6,10 +6,10 @@ from sim.advice.horizon import horizon
 from sim.jobs.evidence.backtest import backtest
 from sim.jobs.infer.log import infer_log
 from sim.jobs.reading import recorded_job
-from sim.model.schema.study import loads
 from sim.model.units import parse_duration
 from tests.jobs.infer.made_jobs import comment_of
 from tests.jobs.infer.test_infer_log import logged
+from tests.scenarios import read_scenario
 
 
 def grid(every_ms, took_ms, count=6):
@@ -68,7 +68,7 @@ def test_a_log_whose_checkpoints_grow_is_a_job_whose_state_grows():
     """Bandwidth is of bytes and duration of the same checkpoint, the last one is as large as its own, and so are later ones."""
     log = sized(lambda size: size // 400_000, GROWING)
     inference, compared = infer_log(log), backtest(recorded_job(log))
-    scenario = loads(inference.text, "log").scenarios[0]
+    scenario = read_scenario(inference.text, "log")
     ahead = horizon([scenario], compared, 7200 * 10**9)
 
     assert inference.document["storage"] == {"bandwidth": "400 MB/s", "file-latency": "0 s"}

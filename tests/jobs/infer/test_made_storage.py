@@ -11,7 +11,7 @@ from sim.jobs.source.rest_answers import VertexDetails
 from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, subtask, vertex
 
 VERTICES = [vertex("src"), vertex("count", "src", parallelism=2), vertex("sink", "count", parallelism=2)]
-LATENCY_MS, PER_MS = 30, 100_000  # 100 MB/s
+PER_MS = 100_000  # 100 MB/s
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from sim.jobs.infer.cores import usual_checkpoints
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
-from sim.model.schema.study import loads
 from sim.model.units import parse_byte_rate, parse_duration
 from sim.results.summary import summarize
-from sim.runtime.simulate import simulate
 from tests.places import DATA
+from tests.scenarios import run_scenario
 
 
 def saved(name):
@@ -20,7 +19,7 @@ def saved(name):
 
 def run_of(name, duration, *overrides):
     text = infer_scenario(saved(name)).text
-    return simulate(loads(text, overrides=[f"run.duration={duration}", *overrides]).scenarios[0], check=False)
+    return run_scenario(text, overrides=[f"run.duration={duration}", *overrides], check=False)
 
 
 # ---- A full queue of requests that wait for answers beside the task thread, under other barriers.

@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from tests.places import ROOT, SIM
+from tests.processes import run_python
 
 RECORD = """\
         Quantity(
@@ -77,13 +76,13 @@ def found(tmp_path_factory):
     before, known, after = catalogue.read_text().partition(KNOWN)
     catalogue.write_text(f"{before}{RECORD}{known}{after}")
     recording = ROOT / "tests" / "data" / "rest" / "pressed.zip"
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(recording), SCENARIO],
+    done = run_python(
+        "-c",
+        PROGRAM,
+        recording,
+        SCENARIO,
         cwd=place,
         env=os.environ | {"PYTHONPATH": f"{place}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert (done.returncode, bool(known)) == (0, True), done.stderr
     return json.loads(done.stdout)

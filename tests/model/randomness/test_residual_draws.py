@@ -2,7 +2,6 @@
 
 from sim.model.randomness import Residual, Residuals, drawn_ns
 
-MS = 10**6
 RESIDUALS = Residuals(
     4, (Residual("map", "sync", ((0, 1, 2, 3), (10, 11, 12, 13))), Residual("sink", "async", ((20, 21, 22, 23),)))
 )

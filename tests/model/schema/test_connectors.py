@@ -9,6 +9,7 @@ from sim.model.sinks import SINKS, commit_of
 from sim.protocol.options import forced_aligned_edges
 from sim.runtime.simulate import simulate
 from tests.places import ROOT
+from tests.scenarios import read_scenario, run_scenario
 
 SCENARIOS = ROOT / "scenarios"
 JOB = """\
@@ -24,7 +25,7 @@ run: {{duration: 1 min}}
 
 
 def job(sink):
-    return loads(JOB.format(sink=sink)).scenarios[0].job
+    return read_scenario(JOB.format(sink=sink)).job
 
 
 @pytest.mark.parametrize("name", SINKS)
@@ -115,7 +116,7 @@ run: {{duration: 70 s}}
 def test_a_job_is_down_for_longer_than_its_transactions_are_kept(name):
     """Where an external system forgets them, an interval of records is lost; by the sink's own timeout nothing is."""
     timeouts = ["", ", transaction-timeout: 25 s"] if SINKS[name].transaction_timeout_ns else [""]
-    results = [simulate(loads(DOWN.format(name=name, timeout=timeout)).scenarios[0]) for timeout in timeouts]
+    results = [run_scenario(DOWN.format(name=name, timeout=timeout)) for timeout in timeouts]
     lost = [int(result.commits["lost_records"].sum()) for result in results]
 
     assert all(len(result.recoveries) for result in results)

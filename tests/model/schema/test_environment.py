@@ -5,8 +5,9 @@ from dataclasses import fields
 import pytest
 
 from sim.model.scenario import Overheads
-from sim.model.schema.study import DEFAULT, environment_names, load_environment, loads
+from sim.model.schema.study import DEFAULT, environment_names, load_environment
 from sim.model.schema.text import ScenarioError
+from tests.scenarios import read_scenario
 
 SCENARIO = """\
 # Why?
@@ -26,7 +27,7 @@ def written(tmp_path, **values_ms):
 
 
 def overheads(text, folder="."):
-    return loads(SCENARIO + text, folder=folder).scenarios[0].overheads
+    return read_scenario(SCENARIO + text, folder=folder).overheads
 
 
 def test_a_name_is_one_of_those_that_come_along():

@@ -8,7 +8,7 @@ from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS
 from sim.results.journal import Happening
-from sim.runtime.simulate import simulate
+from tests.scenarios import run_scenario
 
 TEXT = """\
 # A commit fails.  What becomes of its records?
@@ -27,7 +27,7 @@ COMMITTING = [name for name, kind in SINKS.items() if kind.committer != "none"]
 
 def ran(name, commit="{time: 100 ms}", *, profile="2.x", lasts=""):
     text = TEXT.format(name=name, commit=commit, profile=profile, lasts=f", lasts: {lasts}" if lasts else "")
-    return simulate(loads(text).scenarios[0])
+    return run_scenario(text)
 
 
 def failed(result):
@@ -71,7 +71,7 @@ def test_what_waits_for_another_attempt_is_in_the_next_checkpoint():
     """The task fails between two attempts, and a checkpoint that was taken meanwhile is restored."""
     text = TEXT.format(name="kafka-exactly-once", commit="as-connector", profile="1.20", lasts=", lasts: 20 s")
     text = text.replace("faults: [", "faults: [{kill: sink, at: 28.5 s}, ")
-    result = simulate(loads(text).scenarios[0])
+    result = run_scenario(text)
 
     assert len(result.recoveries) == 1
     assert result.violations == ()

@@ -9,6 +9,7 @@ from sim.model.schema.flink_keys import current_names, has_key, listed_keys, mod
 from sim.model.schema.flink_text import non_default_keys
 from sim.model.schema.option_values import key_in_release
 from sim.model.schema.study import loads
+from tests.scenarios import read_scenario
 
 BASE = """\
 job:
@@ -113,8 +114,8 @@ def test_what_is_written_is_read_again(path, profile):
 
 def test_an_older_flink_gets_the_names_that_it_knows():
     """Every name that is written for a version is one that this version reads."""
-    (old,) = loads(BASE.format(profile="1.15", rest="checkpoint: {interval: 9 s}")).scenarios
-    (new,) = loads(BASE.format(profile="2.x", rest="checkpoint: {interval: 9 s}")).scenarios
+    old = read_scenario(BASE.format(profile="1.15", rest="checkpoint: {interval: 9 s}"))
+    new = read_scenario(BASE.format(profile="2.x", rest="checkpoint: {interval: 9 s}"))
 
     for older, name in current_names().items():
         assert name == key_in_release(name, new)

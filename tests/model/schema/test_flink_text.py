@@ -4,7 +4,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from sim.model.schema.flink_text import configuration_text
-from sim.model.schema.study import loads
+from tests.scenarios import read_scenario
 
 BASE = """\
 # What then?
@@ -25,10 +25,10 @@ run: {duration: 60 s}
 )
 def test_what_is_written_is_read_again(given):
     """As the same settings, under `flink:`."""
-    scenario = loads(BASE + given).scenarios[0]
+    scenario = read_scenario(BASE + given)
     pasted = "".join(f"  {line}\n" for line in configuration_text(scenario).splitlines())
 
-    again = loads(f"{BASE}flink:\n{pasted}").scenarios[0]
+    again = read_scenario(f"{BASE}flink:\n{pasted}")
 
     assert (scenario.checkpoint, scenario.cluster) == (again.checkpoint, again.cluster)
     assert set(YAML(typ="safe").load(configuration_text(scenario)))
@@ -38,7 +38,7 @@ def test_what_else_was_changed():
     """Said only where it is advised."""
     network = "cluster: {profile: 1.20, network: {segment-size: 8 KiB, floating-buffers-per-gate: 2}}"
     given = f"checkpoint: {{interval: 30 s, incremental: true, local-recovery: true, timeout: 2 min}}\n{network}"
-    scenario = loads(BASE + given).scenarios[0]
+    scenario = read_scenario(BASE + given)
     keys = [
         "checkpoint.incremental",
         "checkpoint.local-recovery",
@@ -48,7 +48,7 @@ def test_what_else_was_changed():
     ]
     pasted = "".join(f"  {line}\n" for line in configuration_text(scenario, keys).splitlines())
 
-    again = loads(f"{BASE}cluster: {{profile: 1.20}}\nflink:\n{pasted}").scenarios[0]
+    again = read_scenario(f"{BASE}cluster: {{profile: 1.20}}\nflink:\n{pasted}")
 
     assert (scenario.checkpoint, scenario.cluster) == (again.checkpoint, again.cluster)
     assert "incremental" not in configuration_text(scenario)
@@ -57,9 +57,7 @@ def test_what_else_was_changed():
 def test_older_flinks_have_older_names():
     """Which every later one still reads."""
     text = "checkpoint: {interval: 30 s, barriers: unaligned, incremental: true, local-recovery: true}\ncluster: {profile: 1.15}"
-    printed = configuration_text(
-        loads(BASE + text).scenarios[0], ["checkpoint.incremental", "checkpoint.local-recovery"]
-    )
+    printed = configuration_text(read_scenario(BASE + text), ["checkpoint.incremental", "checkpoint.local-recovery"])
 
     assert "execution.checkpointing.unaligned: true\n" in printed
     assert "state.backend.incremental: true\n" in printed

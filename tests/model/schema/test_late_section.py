@@ -5,6 +5,7 @@ import pytest
 from sim.model.job import Watermark, Window
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
+from tests.scenarios import read_scenario
 
 TEXT = """# What waits?
 version: 1
@@ -17,7 +18,7 @@ run: {{duration: 10 s}}
 
 
 def read(what):
-    return loads(TEXT.format(what=what), name="x").scenarios[0].job.vertices[1]
+    return read_scenario(TEXT.format(what=what), name="x").job.vertices[1]
 
 
 def complaint(what):
@@ -89,7 +90,7 @@ def test_a_source_says_how_far_its_event_time_has_come():
     text = TEXT.format(what="service: 1 ms").replace(
         "record: 1 kB}", "record: 1 kB, watermark: {interval: 1 s, lateness: 3 s}}"
     )
-    source = loads(text, name="x").scenarios[0].job.vertices[0].source
+    source = read_scenario(text, name="x").job.vertices[0].source
 
     assert Watermark(10**9, 3 * 10**9) == source.watermark
     with pytest.raises(ScenarioError, match="is 0 s: a source looks for watermarks now and then"):
@@ -103,7 +104,7 @@ def test_a_source_may_be_idle_and_some_of_its_subtasks_silent():
         "src: {source: {rate: 100/s, record: 1 kB}", "src: {parallelism: 4, source: {SOURCE}"
     )
     given = "rate: 120/s, record: 1 kB, silent: 1, records: 600, watermark: {idle-timeout: 5 s}"
-    vertex = loads(text.replace("SOURCE", given), name="x").scenarios[0].job.vertices[0]
+    vertex = read_scenario(text.replace("SOURCE", given), name="x").job.vertices[0]
 
     assert Watermark(idle_timeout_ns=5 * 10**9) == vertex.source.watermark
     assert (vertex.emitting, vertex.source.rates[0].per_second, [vertex.total(i) for i in range(4)]) == (

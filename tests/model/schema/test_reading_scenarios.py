@@ -9,6 +9,7 @@ from sim.model.cluster import Debloating, NetworkMemory
 from sim.model.job import Rate
 from sim.model.scenario import Overheads, Run
 from sim.model.schema.study import load, loads
+from tests.scenarios import read_scenario
 
 FULL = """\
 # yaml-language-server: $schema=./ckptsim.schema.json
@@ -76,7 +77,7 @@ run: {duration: 60 s}
 
 @pytest.fixture(scope="module")
 def full():
-    return loads(FULL, "full").scenarios[0]
+    return read_scenario(FULL, "full")
 
 
 def test_the_question_is_the_first_comment(full):
@@ -137,7 +138,7 @@ def test_two_x_ignores_options_that_became_constants(key, constant):
     new = loads(SMALL, overrides=[f"cluster.network.{key}=4"])
     old = loads(SMALL, overrides=[f"cluster.network.{key}=4", "cluster.profile=1.20"])
 
-    assert new.scenarios[0].cluster.network == loads(SMALL).scenarios[0].cluster.network
+    assert new.scenarios[0].cluster.network == read_scenario(SMALL).cluster.network
     assert [f"is ignored: Flink 2.x has no such option, it is {constant} (profile: 1.20 has it)"] == [
         w.message for w in new.warnings
     ]
@@ -149,7 +150,7 @@ def test_two_x_ignores_options_that_became_constants(key, constant):
 def test_key_groups_follow_the_parallelism(p, groups):
     """Flink: the next power of two of 1.5 p, from 128 to 32768."""
 
-    assert groups == loads(SMALL, overrides=[f"job.b.parallelism={p}"]).scenarios[0].job.vertex("b").max_parallelism
+    assert groups == read_scenario(SMALL, overrides=[f"job.b.parallelism={p}"]).job.vertex("b").max_parallelism
 
 
 def test_forward_between_unequal_parallelisms_is_rebalance():
@@ -173,7 +174,7 @@ def test_concurrency_gives_way_to_a_pause():
 def test_a_hot_key_takes_its_share():
     """The first subtask gets it, the others the rest in equal parts."""
     overrides = ["job.b.input.a={ship: hash, weights: {hot: 70 %}}", "job.b.parallelism=4"]
-    weights = loads(SMALL, overrides=overrides).scenarios[0].job.vertex("b").inputs[0].weights
+    weights = read_scenario(SMALL, overrides=overrides).job.vertex("b").inputs[0].weights
 
     assert (Fraction(7, 10), Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)) == weights
 
@@ -204,7 +205,7 @@ def test_the_rest_of_a_hot_key_s_records_goes_by_key_groups(groups, others):
         "job.b.parallelism=3",
         f"job.b.max-parallelism={groups}",
     ]
-    weights = loads(SMALL, overrides=overrides).scenarios[0].job.vertex("b").inputs[0].weights
+    weights = read_scenario(SMALL, overrides=overrides).job.vertex("b").inputs[0].weights
 
     assert [Fraction(7, 10), *(Fraction(3, 10) * own / sum(others) for own in others)] == list(weights)
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 from sim.model.job import Distribution
 from sim.model.schema.study import loads
 from sim.runtime.lowering import plane_spec
+from tests.scenarios import read_scenario
 
 TEXT = """# Who sees it twice?
 version: 1
@@ -25,7 +26,7 @@ run: {duration: 10 s}
 
 def test_edges_stand_in_the_order_of_the_file_each_with_its_own_amounts():
     """The order of the gates, by which a join takes turns."""
-    job = loads(TEXT, name="x").scenarios[0].job
+    job = read_scenario(TEXT, name="x").job
     left, other, right = job.vertices[-1].inputs
 
     assert [(i.upstream, i.ship) for i in (left, other, right)] == [
@@ -68,7 +69,7 @@ run: {duration: 10 s}
 
 
 def test_a_side_output_has_amounts_of_its_own_and_all_its_readers_the_same():
-    job = loads(SIDE, name="x").scenarios[0].job
+    job = read_scenario(SIDE, name="x").job
     amounts = {(v.name, i.output): (job.fan_out(i), i.record_bytes.mean) for v in job.vertices[2:] for i in v.inputs}
 
     assert {
@@ -101,11 +102,11 @@ run: {duration: 10 s}
 
 
 def test_edges_of_a_union_are_one_input_of_a_join():
-    scenario = loads(UNION, name="x").scenarios[0]
+    scenario = read_scenario(UNION, name="x")
 
     assert scenario.job.vertices[-1].gates_of_inputs == (2, 1)
     assert plane_spec(scenario).vertices[-1].gates_of_inputs == (2, 1)
-    assert loads(UNION.replace(", union: left", ""), name="x").scenarios[0].job.vertices[-1].gates_of_inputs == (
+    assert read_scenario(UNION.replace(", union: left", ""), name="x").job.vertices[-1].gates_of_inputs == (
         1,
         1,
         1,

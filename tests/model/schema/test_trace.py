@@ -9,6 +9,7 @@ import pytest
 
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
+from tests.scenarios import read_scenario
 
 BASE = """\
 # What then?
@@ -27,7 +28,7 @@ READERS = {
 
 def read(text, folder, reader):
     (folder / "t.csv").write_bytes(text.encode())
-    return loads(READERS[reader], "s", folder=folder).scenarios[0]
+    return read_scenario(READERS[reader], "s", folder=folder)
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -113,7 +114,7 @@ def test_the_cells_of_a_sweep_read_a_file_once(tmp_path, reader):
     file.write_text("no rows".ljust(stat.st_size))
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
-    assert first == loads(READERS[reader], "s", folder=tmp_path).scenarios[0]
+    assert first == read_scenario(READERS[reader], "s", folder=tmp_path)
 
 
 def test_a_window_behind_the_end_is_refused(tmp_path):
@@ -185,7 +186,7 @@ def test_a_table_of_rates(tmp_path):
     (tmp_path / "trace=a").mkdir()
     rows = pd.DataFrame({"line": [2, 3, 4, 5], "t_s": [100.0, 101, 102, 103.5], "rate": [1.5, None, 2, 3]})
     rows.to_parquet(tmp_path / "trace=a" / "part-0.parquet")
-    scenario = loads(BASE % "{trace: trace=a, column: rate}", "s", folder=tmp_path).scenarios[0]
+    scenario = read_scenario(BASE % "{trace: trace=a, column: rate}", "s", folder=tmp_path)
 
     expected = [(0, Fraction(3, 2)), (2 * 10**9, 2), (3_500_000_000, 3)]
     assert expected == [(rate.start_ns, 2 * rate.per_second) for rate in scenario.job.vertices[0].source.rates]
@@ -197,7 +198,7 @@ def test_settings_of_a_sweep_share_the_rates_of_a_window(tmp_path):
     def rates(begin, interval="5 s", parallelism=2):
         changes = [f"job.a.source.rate={{trace: t.csv, column: v, from: {begin}}}", f"checkpoint.interval={interval}"]
         changes.append(f"job.a.parallelism={parallelism}")
-        (scenario,) = loads(BASE % "1/s", "s", overrides=changes, folder=tmp_path).scenarios
+        scenario = read_scenario(BASE % "1/s", "s", overrides=changes, folder=tmp_path)
         return scenario.job.vertices[0].source.rates
 
     (tmp_path / "t.csv").write_text(TEN_SECONDS)

@@ -14,9 +14,7 @@ from sim.model.schema.trace import TraceError, read_trace
 from sim.model.series.metrics import METRICS_FILE, QUERIES, Kind, classify_name, classify_series
 from sim.model.series.monitoring import NotRecordsError, table_of_document
 from sim.studies.sweeps.sweep_file import define
-from sim.studies.traces.anywhere import read_anywhere
-from sim.studies.traces.choices import Choices
-from sim.studies.traces.listing import list_files
+from tests.model.series.traces import read_here
 
 with METRICS_FILE.open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file))
@@ -186,7 +184,7 @@ def test_a_lag_is_refused_in_every_format(tmp_path, file):
 
     with pytest.raises(TraceError, match="a backlog in records") as refused:
         read_trace(Trace(trace=file, column="kafka_consumergroup_lag"), tmp_path, until_ns=10**12)
-    counts = read_anywhere(list_files(str(tmp_path / file)).files, str(tmp_path / "tables"), Choices(), master="here")
+    counts = read_here(tmp_path / file, tmp_path / "tables")
 
     assert f"query {query}, or write scale:" in str(refused.value)
     assert [f"query {query}; --per '1 s'" in reason for reason in counts["reason"]] == [True]
@@ -199,9 +197,7 @@ def test_per_and_scale_override_in_every_format(tmp_path, file):
     trace = Trace(trace=file, column="kafka_consumergroup_lag", scale=1)
 
     found = read_trace(trace, tmp_path, until_ns=10**12)
-    counts = read_anywhere(
-        list_files(str(tmp_path / file)).files, str(tmp_path / "tables"), Choices(per_s=60.0), master="here"
-    )
+    counts = read_here(tmp_path / file, tmp_path / "tables", per_s=60.0)
 
     assert [rate for _, rate in found] == [120_000, 121_000, 119_000]
     assert counts.set_index("kind")["count"]["rates"] == 3
@@ -213,7 +209,7 @@ def test_a_counter_is_differentiated_in_every_format_and_that_is_said(tmp_path, 
     name = "flink_taskmanager_job_task_numRecordsIn"
 
     found = read_trace(Trace(trace=file, column=name), tmp_path, until_ns=10**12)
-    counts = read_anywhere(list_files(str(tmp_path / file)).files, str(tmp_path / "tables"), Choices(), master="here")
+    counts = read_here(tmp_path / file, tmp_path / "tables")
 
     assert [rate for _, rate in found] == [10, 20, 5]
     assert counts[counts["kind"] == "rates"].set_index("kind")["count"].to_dict() == {"rates": 3}
@@ -272,9 +268,7 @@ def test_advise_and_sweep_refuse_a_lag_as_run_does(tmp_path):
 )
 def test_a_table_of_a_time_and_a_metric_needs_no_choices(tmp_path, header, kind):
     (tmp_path / "two.csv").write_text(f"{header}\n1764400000,600\n1764400060,1200\n1764400120,1300\n")
-    counts = read_anywhere(
-        list_files(str(tmp_path / "two.csv")).files, str(tmp_path / "tables"), Choices(), master="here"
-    )
+    counts = read_here(tmp_path / "two.csv", tmp_path / "tables")
 
     assert kind in set(counts["kind"])
     assert ("--per '1 s' takes" in "".join(counts["reason"].dropna())) == (kind == "quarantine")

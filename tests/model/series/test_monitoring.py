@@ -11,9 +11,7 @@ from sim.model.schema.study import loads
 from sim.model.schema.trace import TraceError, columns_and_rows, read_trace
 from sim.model.series.monitoring import RECIPE, MonitoringError, table_of_document
 from sim.studies.sweeps.sweep_file import define
-from sim.studies.traces.anywhere import read_anywhere
-from sim.studies.traces.choices import Choices
-from sim.studies.traces.listing import list_files
+from tests.model.series.traces import read_here
 
 BEGIN_S, STEP_S = 1_763_850_000, 15
 RATES = [1000 + 2 * (i * 37 % 200) for i in range(240)]
@@ -118,7 +116,7 @@ def test_load_takes_the_one_source(folder, name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_traces_read_finds_the_rates(folder, tmp_path, name):
-    counts = read_anywhere(list_files(str(folder / name)).files, str(tmp_path / "tables"), Choices(), master="here")
+    counts = read_here(folder / name, tmp_path / "tables")
     kinds = counts.set_index("kind")["count"]
 
     assert len(RATES) == kinds["rates"]
@@ -156,7 +154,7 @@ def test_other_systems_and_offsets_are_refused_with_the_recipe(tmp_path, name):
 
     with pytest.raises(TraceError) as refused:
         columns_and_rows(tmp_path / name)
-    counts = read_anywhere(list_files(str(tmp_path / name)).files, str(tmp_path / "tables"), Choices(), master="here")
+    counts = read_here(tmp_path / name, tmp_path / "tables")
 
     assert str(refused.value).endswith(f"not read: {RECIPE}")
     assert counts["kind"].tolist() == ["quarantine"]
@@ -232,7 +230,5 @@ def test_the_hour_after_a_change_of_clocks(tmp_path):
         read_trace(Trace(trace="local.csv", column="rate", zone="Berlin"), tmp_path, until_ns=10**13)
 
     for zone, rows in (("Europe/Berlin", 6), (None, 4)):
-        counts = read_anywhere(
-            list_files(str(tmp_path / "local.csv")).files, str(tmp_path / f"{zone}"), Choices(zone=zone), master="here"
-        )
+        counts = read_here(tmp_path / "local.csv", tmp_path / f"{zone}", zone=zone)
         assert rows == counts.set_index("kind")["count"]["rates"]

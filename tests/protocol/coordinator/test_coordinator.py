@@ -140,26 +140,6 @@ def test_the_first_trigger():
     assert first_trigger_delay("1.20", **at, draw=2**32 - 1) == 100
 
 
-def test_law_20_triggers_in_a_horizon():
-    """floor((H - phase) / I) + 1 when checkpoints are shorter than the interval."""
-    machine, checkpoint, t0s, wake = coordinator(), 0, [], 40
-    machine.on(SchedulerStarted(0, 40))
-    while wake <= 1000:
-        now = wake
-        for command in machine.on(PeriodicTimerFired(now)):
-            if isinstance(command, ArmPeriodicTimer):
-                wake = command.at_ns
-            elif isinstance(command, PrepareTrigger):
-                t0s.append(now)
-                checkpoint += 1
-                machine.on(TriggerReady(now + 3, PLAN))
-                completed(machine, checkpoint, now + 50)
-                if checkpoint > 1:
-                    machine.on(StateDiscarded(now + 60, checkpoint - 1))
-
-    assert len(t0s) == (1000 - 40) // 100 + 1
-
-
 # ------------------------------------------------------------------------------------------ requests
 
 
@@ -318,14 +298,6 @@ def test_an_abort_tells_the_latest_completed():
     triggered(20, machine)
 
     assert NotifyAborted(2, ALL, 1) in machine.on(CheckpointTimedOut(1020, 2))
-
-
-def test_law_22_no_acknowledgement_after_an_abort():
-    machine = triggered(0)
-    machine.on(Acknowledged(50, 0, 1))
-    machine.on(CheckpointTimedOut(1000, 1))
-
-    assert machine.on(Acknowledged(1100, 1, 1)) == ()
 
 
 def test_a_failed_metadata_write_aborts():

@@ -1,7 +1,6 @@
 """A job under the adaptive scheduler that loses a task manager, for tests of several rooms."""
 
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
+from tests.scenarios import run_scenario
 
 JOB = """
 version: 1
@@ -17,4 +16,4 @@ run: {duration: 130 s}
 
 
 def run(*overrides, job=JOB, engine="compiled"):
-    return simulate(loads(job, overrides=overrides).scenarios[0], engine=engine)
+    return run_scenario(job, overrides=overrides, engine=engine)

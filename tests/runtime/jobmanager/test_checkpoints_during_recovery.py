@@ -11,10 +11,9 @@ from sim.model.job import Job, Rate, Source
 from sim.plane.interface import Position
 from sim.plane.spec import layout
 from sim.runtime.context import TaskSnapshot
-from sim.runtime.job_instance import JobInstance
 from sim.runtime.jobmanager.restore import on_downstream
 from sim.runtime.lowering import plane_spec
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, started
 
 FIXED = Restart("fixed-delay", delay_ns=100 * MS)
 OFF: dict[str, bool] = {}
@@ -30,8 +29,7 @@ def ended(kind, options, *kills_ms, sink_ns=20 * MS, placement="isolated", secon
     base = scenario(job, kind, seconds=seconds, interval_ms=400, **options)
     faults = tuple(Fault(Kill("stage0", 0), When((ms * MS,))) for ms in kills_ms)
     cluster = replace(base.cluster, placement=placement)
-    instance = JobInstance(replace(base, cluster=cluster, restart=FIXED, faults=faults), "compiled")
-    instance.start()
+    instance = started(replace(base, cluster=cluster, restart=FIXED, faults=faults))
     instance.env.run(until=instance.env.timeout(seconds * SECOND))
     instance.plane.check()
     return instance

@@ -1,68 +1,56 @@
 """What fails and what restarts, call by call: who stops, who reports it and when, what a restart is remembered as."""
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
-from sim.model.faults import Restart, TaskManagerLost
 from sim.protocol import recovery
-from sim.protocol.recovery import JobStatus
 from sim.results.journal import Happening, Journal
+from sim.runtime.context import Context
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from tests.laws.small_jobs import MS, chain, scenario
 from tests.runtime.task.fake_slots import FakeClock
 
 HOSTS = (0, 1, 2, 0)
 """A source on each of two task managers, and two readers; the second one beside the first source."""
-WRITER, READER = (0, 1, 0, 1), (2, 2, 3, 3)
-FAIL_MS, RESET_MS, MISSED_MS = 5, 20, 300
-GONE, SILENT = TaskManagerLost(0), TaskManagerLost(0, silent=True)
 ALL = frozenset(range(4))
 
 
 class Cluster:
     """A recovery whose machine hears events and decides nothing."""
 
-    def __init__(self, profile="2.x"):
-        self.env, self.calls, self.heard = FakeClock(), [], []
-        self.env.event = lambda: SimpleNamespace(succeed=self.call("succeed"), triggered=False)
+    def __init__(self):
+        self.env, self.calls, self.heard, self.journal = FakeClock(), [], [], Journal()
+        self.env.event = lambda: SimpleNamespace(succeed=self.call("succeed"))
         base = scenario(chain(2))
-        overheads = replace(base.overheads, fail_ns=FAIL_MS * MS, restart_ns=3 * MS)
-        restart = Restart("fixed-delay", connection_reset_ns=RESET_MS * MS, cancellation_timeout_ns=50 * MS)
-        base = replace(base, overheads=overheads, restart=restart, cluster=replace(base.cluster, profile=profile))
-        self.journal = Journal()
-        note = lambda happening, checkpoint=-1, task=-1, number=0, detail="": self.journal.note(  # noqa: E731
-            self.env.now, happening, checkpoint, task, number, detail
-        )
-        layout = SimpleNamespace(writer=WRITER, reader=READER, vertex=[0, 0, 1, 1])
         self.context = SimpleNamespace(
             env=self.env,
-            scenario=base,
-            note=note,
-            layout=layout,
+            scenario=replace(base, restart=replace(base.restart, cancellation_timeout_ns=50 * MS)),
+            layout=SimpleNamespace(writer=(0, 1, 0, 1), reader=(2, 2, 3, 3), vertex=[0, 0, 1, 1]),
             tasks=ALL,
             hosts=HOSTS,
             stats={},
+            journal=self.journal,
             plane=SimpleNamespace(halt=self.call("halt")),
             storage=SimpleNamespace(lose_disk=self.call("lose disk")),
         )
-        self.tasks = [self.task(task) for task in ALL]
-        self.coordinator = SimpleNamespace(
+        self.context.note = partial(Context.note, self.context)
+        self.tasks = [self.task() for _ in ALL]
+        coordinator = SimpleNamespace(
             message=self.env.call_in,
             dispatch=self.call("coordinator"),
-            start=lambda restarts, restarted: self.calls.append(("start", restarts, restarted)),
             lose_leader=self.call("lose leader"),
             elect_leader=self.call("elect leader"),
-            on_completed=None,
             presumed_running={},
-            machine=SimpleNamespace(latest_completed=4, schedule=None),
+            machine=SimpleNamespace(schedule=None),
         )
         managers = SimpleNamespace(
-            lose=lambda how, number: self.env.now + MISSED_MS * MS,
+            lose=lambda how, number: self.env.now,
             elect=self.call("elect"),
             slots=SimpleNamespace(lost={host: SimpleNamespace(refusal_ns=0) for host in HOSTS}),
-            silent_since=lambda lost_ns: lost_ns + MISSED_MS * MS,
+            silent_since=lambda lost_ns: lost_ns + 300 * MS,
         )
         cluster = SimpleNamespace(
             context=self.context,
@@ -70,35 +58,22 @@ class Cluster:
             task_managers=managers,
             checks=SimpleNamespace(restarting=self.call("restarting")),
         )
-        self.job_end = SimpleNamespace(finished=frozenset())
-        outcome = SimpleNamespace(fail=self.call("fail"))
-        self.host = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
-        self.machine = SimpleNamespace(
-            restarts=1, initializing=frozenset(), status=JobStatus.RUNNING, strategy="strategy", regions=(ALL,)
+        self.host = RecoveryHost(
+            cluster, coordinator, SimpleNamespace(finished=frozenset()), SimpleNamespace(fail=self.call("fail"))
         )
+        machine = SimpleNamespace(restarts=1, initializing=frozenset())
         self.host._loop = SimpleNamespace(
-            machine=self.machine, dispatch=lambda event: self.heard.append((self.env.now // MS, event))
+            machine=machine, dispatch=lambda event: self.heard.append((self.env.now // MS, type(event)))
         )
 
     def call(self, name):
         return lambda *facts: self.calls.append((name, *facts))
 
-    def task(self, number):
-        task = SimpleNamespace(task=number, stopped=False, occupied=False, running=True, freed=None)
-        task.stop = lambda: (setattr(task, "stopped", True), self.calls.append(("stop", number)))
-        task.free = lambda: self.calls.append(("free", number))
+    def task(self):
+        task = SimpleNamespace(stopped=False, occupied=False, running=True, free=self.call("free"))
+        task.stop = lambda: setattr(task, "stopped", True)
         task.when_freed = lambda then: setattr(task, "freed", then)
         return task
-
-    def events(self, until_ms=None):
-        """(ms, kind, tasks) of what the machine has heard."""
-        if until_ms is not None:
-            self.env.run(until_ms * MS)
-        events, self.heard[:] = list(self.heard), []
-        return [(at_ms, type(event), set(getattr(event, "tasks", ()))) for at_ms, event in events]
-
-    def stopped(self):
-        return {task.task for task in self.tasks if task.stopped}
 
     def noted(self, happening):
         return [(row.task, row.number) for row in self.journal if row.happening is happening]
@@ -114,32 +89,27 @@ class TestWithoutAJobManager:
         cluster.host.lose_job_manager(100 * MS)
         cluster.env.run(50 * MS)
         cluster.host.lose_job_manager(200 * MS)
-        assert cluster.events(249) == []
-        assert [(250, recovery.JobManagerReturned, set())] == cluster.events(250)
+        cluster.env.run(249 * MS)
+        assert cluster.heard == []
+        cluster.env.run(250 * MS)
+        assert [(250, recovery.JobManagerReturned)] == cluster.heard
         assert [len(cluster.noted(kind)) for kind in (Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED)] == [
             1,
             1,
         ]
 
     def test_deployments_under_way_come_to_nothing(self, cluster):
-        cluster.host.restores[1] = SimpleNamespace(
-            cancel_deployment=cluster.call("cancel deployment"), give_up=lambda _: None
-        )
+        cluster.host.restores[1] = SimpleNamespace(cancel_deployment=cluster.call("cancel deployment"))
         cluster.host.lose_job_manager(100 * MS)
         assert ("cancel deployment",) in cluster.calls
 
 
 class TestCancellations:
-    def cancel(self, cluster, tasks=ALL, restart=1):
-        cluster.host._failure = ("task", "killed", 7)
-        cluster.host.carry_out(recovery.CancelTasks(restart, frozenset(tasks)))
-        return cluster.host.stats[restart]
-
     def test_a_watchdog_takes_the_task_managers_down_of_those_that_do_not_stop(self, cluster):
         """Those that have stopped meanwhile keep theirs."""
         for task in (1, 2):
             cluster.tasks[task].occupied = True
-        self.cancel(cluster)
+        cluster.host.carry_out(recovery.CancelTasks(1, ALL))
         cluster.tasks[2].freed()
         cluster.env.run(49 * MS)
         assert cluster.noted(Happening.TASK_MANAGER_LOST) == []

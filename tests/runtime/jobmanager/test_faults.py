@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.faults import Fault, Rescale, Restart, SlowTask, StorageOutage, When
+from sim.model.faults import Fault, FaultLaw, Rescale, Restart, SlowTask, StorageOutage, When
 from sim.model.scenario import Instances
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
@@ -46,12 +46,13 @@ def test_an_outage_of_storage_goes_on(chained):
 def test_a_fault_that_fails_nothing_is_told_all_the_same():
     result = run(
         {},
-        Fault(StorageOutage(1500 * MS), When((SECOND,))),
+        Fault(StorageOutage(500 * MS), When(every=FaultLaw(1100 * MS))),
         Fault(SlowTask("sink", 40, SECOND), When((2 * SECOND,))),
         seconds=3,
     )
 
     assert [(entry.time_ns, entry.detail) for entry in result.journal if entry.happening is Happening.FAULT] == [
-        (SECOND, "no storage for 1.5 s"),
+        (1100 * MS, "no storage for 0.5 s"),
         (2 * SECOND, "sink slower by 40"),
+        (2200 * MS, "no storage for 0.5 s"),
     ]

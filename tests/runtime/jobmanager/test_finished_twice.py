@@ -2,8 +2,7 @@
 
 import pytest
 
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
+from tests.scenarios import run_scenario
 
 WORLD = """# What becomes of a task that has finished when the job fails twice?
 version: 1
@@ -24,7 +23,7 @@ STATES = ("", ", backend: rocksdb", ", ttl: 1 h", ", ttl: 1 h, changelog: {stora
 @pytest.mark.parametrize("state", STATES)
 def test_a_finished_task_has_no_state_behind_a_second_failure(state, finish):
     """The first checkpoint behind a restart waits for it: it has come to the end of its inputs only then."""
-    result = simulate(loads(WORLD.format(state=state, finish=finish), name="twice").scenarios[0])
+    result = run_scenario(WORLD.format(state=state, finish=finish))
     kept = result.subtasks[result.subtasks["vertex"] == "kept"].merge(
         result.checkpoints[["id", "trigger_timestamp"]], on="id"
     )

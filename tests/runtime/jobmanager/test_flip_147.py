@@ -1,14 +1,14 @@
 """What the scenarios about the end of jobs answer, as tables: the claims of FLIP-147, to the digit."""
 
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from sim.model.schema.study import load
 from sim.runtime.simulate import simulate
+from tests.places import ROOT
 
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
+SCENARIOS = ROOT / "scenarios"
 
 
 def results(name):

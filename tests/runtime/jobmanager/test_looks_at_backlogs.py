@@ -8,38 +8,30 @@ from sim.model.job import Backlog
 from sim.runtime.jobmanager.coordinator_host import _Enumerator
 from tests.runtime.task.fake_slots import FakeClock
 
-LOG = SimpleNamespace(total=1000, due=lambda ordinal: ordinal)
-
 
 class Looking:
-    """A source with three subtasks behind another vertex, the last of them silent: a record is due every ns, 1000 in all."""
+    """A source with two subtasks that have to emit 1000 records."""
 
     def __init__(self, backlog):
-        self.env = FakeClock()
-        self.served = np.zeros(5, np.int64)
+        self.served = np.zeros(2, np.int64)
         self.reports = []
-        layout = SimpleNamespace(first_task=[0, 1])
-        vertices = [None, SimpleNamespace(emitting=2)]
         context = SimpleNamespace(
-            env=self.env,
-            layout=layout,
-            scenario=SimpleNamespace(job=SimpleNamespace(vertices=vertices)),
+            env=FakeClock(),
+            layout=SimpleNamespace(first_task=[0]),
+            scenario=SimpleNamespace(job=SimpleNamespace(vertices=[SimpleNamespace(emitting=2)])),
             plane=SimpleNamespace(served=lambda: self.served),
-            spec=SimpleNamespace(vertices=[None, SimpleNamespace(source=LOG)]),
+            spec=SimpleNamespace(vertices=[SimpleNamespace(source=SimpleNamespace(total=1000))]),
         )
         self.machine = SimpleNamespace(leader=0, absent=False)
-        coordinator = SimpleNamespace(
-            machine=self.machine, dispatch=lambda event: self.reports.append((event.source, event.behind))
-        )
-        self.enumerator = _Enumerator(context, coordinator, 1, backlog)
+        coordinator = SimpleNamespace(machine=self.machine, dispatch=lambda event: self.reports.append(event.behind))
+        self.enumerator = _Enumerator(context, coordinator, 0, backlog)
 
-    def report(self, first, second, now=None):
+    def report(self, first, second):
         """What is told at a look at which its two subtasks have come so far."""
-        self.served[1:3] = first, second
-        self.env.now = self.env.now if now is None else now
+        self.served[:] = first, second
         self.reports.clear()
         self.enumerator.look()
-        return [is_behind for _, is_behind in self.reports]
+        return self.reports
 
 
 def test_another_job_manager_knows_nothing_until_it_is_told():

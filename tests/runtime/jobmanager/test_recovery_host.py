@@ -17,13 +17,12 @@ from sim.model.faults import (
     When,
 )
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
-from sim.model.schema.study import loads
 from sim.model.state import StateOptions
 from sim.plane.interface import ThreadState
 from sim.results.journal import Happening
-from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source, started
+from tests.scenarios import read_scenario
 
 ENGINE = "compiled"
 FIXED = Restart(
@@ -69,7 +68,7 @@ run: {duration: 90 s}
 
 def test_equal_failures_of_one_pipeline_take_equally_long():
     """Buffers that are flushed every 100 ms hold more or less: checks at one phase of that would wait for seconds."""
-    (scenario,) = loads(TWO_PIPELINES).scenarios
+    scenario = read_scenario(TWO_PIPELINES)
     rows = simulate(scenario).tables["recoveries"]
 
     assert set(rows["vertices"]) == {"a and a-map"}
@@ -114,8 +113,7 @@ def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns):
     """The index of every draw is part of a snapshot: whatever was lost is read again, to the byte, and nothing twice."""
     instances = []
     for faults in ((), ((Kill("stage0", 0), 1500), (Kill("source", 1), 2600))):
-        instance = JobInstance(failing(*faults, job=ends(chain(2, sink_ns=sink_ns)), kind=kind), ENGINE)
-        instance.start()
+        instance = started(failing(*faults, job=ends(chain(2, sink_ns=sink_ns)), kind=kind), ENGINE)
         instance.env.run(until=instance.env.timeout(12 * SECOND))
         instance.plane.check()
         instances.append(instance)
@@ -315,8 +313,7 @@ def test_what_was_on_its_way_to_a_lost_job_manager_is_lost():
 @pytest.mark.parametrize(("at_ms", "stopped"), [(2090, False), (2210, True)])
 def test_tasks_stop_when_their_job_manager_is_silent_for_a_heartbeat(at_ms, stopped):
     """Lost at 1700 ms, last heard of up to 100 ms before."""
-    instance = JobInstance(failing((JobManagerDown(1500 * MS), 1700)), ENGINE)
-    instance.start()
+    instance = started(failing((JobManagerDown(1500 * MS), 1700)), ENGINE)
     instance.env.run(until=instance.env.timeout(at_ms * MS))
 
     assert {stopped} == {state == ThreadState.HALTED for state in instance.plane.tasks()["state"]}

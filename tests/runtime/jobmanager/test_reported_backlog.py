@@ -4,8 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sim.model.job import Backlog, Rate, Source
-from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import MS, SECOND, chain, scenario
+from tests.laws.small_jobs import MS, SECOND, chain, scenario, started
 
 HISTORY = (Rate(0, Fraction(2000)), Rate(1 * SECOND, Fraction(100)))
 """Per subtask: 2,000 records that are due at once, and then a hundred a second; the sink serves 500/s."""
@@ -16,10 +15,9 @@ def triggers(backlog, in_backlog_ns, *, seconds=9, rates=HISTORY):
     job = chain(sink_ns=2 * MS)
     first, *others = job.vertices
     job = replace(job, vertices=(replace(first, source=Source(rates, backlog=backlog)), *others))
-    instance = JobInstance(
+    instance = started(
         scenario(job, seconds=seconds, interval_ms=200, interval_during_backlog_ns=in_backlog_ns), "compiled"
     )
-    instance.start()
     instance.env.run(until=seconds * SECOND)
 
     assert instance.violations() == ()
@@ -42,8 +40,7 @@ def test_a_source_that_has_ended_is_not_behind():
     live = replace(first, name="live", source=Source((Rate(0, Fraction(10)),)))
     reader = replace(others[0], inputs=(*others[0].inputs, replace(others[0].inputs[0], upstream="live")))
     job = replace(job, vertices=(replace(first, source=bounded), live, reader, *others[1:]))
-    instance = JobInstance(scenario(job, seconds=4, interval_ms=200, interval_during_backlog_ns=0), "compiled")
-    instance.start()
+    instance = started(scenario(job, seconds=4, interval_ms=200, interval_during_backlog_ns=0))
     instance.env.run(until=4 * SECOND)
 
     assert sum(stats.trigger_ns > 1 * SECOND for stats in instance.stats.values()) > 8

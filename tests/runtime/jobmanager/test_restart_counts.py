@@ -2,8 +2,7 @@
 
 import pytest
 
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
+from tests.scenarios import run_scenario
 
 JOB = """\
 version: 1
@@ -20,7 +19,7 @@ run: {duration: 30 s}
 
 def recoveries(*faults, heartbeat="50 s"):
     text = JOB.replace("FAULTS", ", ".join(faults)).replace("HEARTBEAT", heartbeat)
-    return simulate(loads(text).scenarios[0], check=False).recoveries.to_dict("records")
+    return run_scenario(text, check=False).recoveries.to_dict("records")
 
 
 def kill(at_s):

@@ -10,7 +10,7 @@ from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import simulate
 from sim.storage.media.flat import FlatStorage
-from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario
+from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario, started
 from tests.runtime.job_chains import jobs
 
 ENGINE = "compiled"
@@ -66,8 +66,7 @@ def test_an_expired_checkpoint_leaves_nothing():
 
 def test_metadata_of_a_checkpoint_that_was_given_up_goes():
     """They become durable when nobody waits for them any more; those of the checkpoint under way stay."""
-    instance = JobInstance(scenario(chain(1), seconds=1), ENGINE)
-    instance.start()
+    instance = started(scenario(chain(1), seconds=1), ENGINE)
     while not instance.job.files.store.pending:
         instance.env.step()
     numbers = (min(instance.job.files.store.pending), 999)

@@ -2,9 +2,8 @@
 
 import pytest
 
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
 from tests.oracle import oracle
+from tests.scenarios import run_scenario
 
 JOB = """\
 job:
@@ -19,7 +18,7 @@ run: {duration: 20 s}
 
 def running_ms(*changes, engine="compiled"):
     """From the deployment until all tasks run."""
-    result = simulate(loads(JOB, overrides=changes).scenarios[0], engine=engine)
+    result = run_scenario(JOB, overrides=changes, engine=engine)
     row = result.recoveries.iloc[-1]
     return row["running"] - row["deployed"]
 

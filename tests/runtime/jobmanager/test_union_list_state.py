@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
+from tests.scenarios import read_scenario, run_scenario
 
 JOB = """\
 # What does union list state cost?
@@ -22,7 +22,7 @@ RESCALE = "rescale={at: 2500 ms, parallelism: {writer: 5}}"
 
 
 def simulated(*changes):
-    result = simulate(loads(JOB, overrides=list(changes)).scenarios[0], check=True)
+    result = run_scenario(JOB, overrides=list(changes), check=True)
 
     assert result.violations == ()
     return result.tables
@@ -66,7 +66,7 @@ def test_a_part_that_is_left_out_is_noticed(monkeypatch):
     monkeypatch.setattr(
         Contents, "union_of", lambda self, checkpoint, tasks: original(self, checkpoint, list(tasks)[1:])
     )
-    scenario = loads(JOB, overrides=[TWO_FAILURES]).scenarios[0]
+    scenario = read_scenario(JOB, overrides=[TWO_FAILURES])
     found = simulate(replace(scenario), check=True).violations
 
     assert found

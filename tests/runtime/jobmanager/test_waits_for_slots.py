@@ -24,19 +24,17 @@ SECOND_RESTART = 2
 class Job:
     """A job on three task managers; those that are lost come back at the times that a test says [s]."""
 
-    def __init__(
-        self, lost=(), absent=(), profile="2.x", interval_ns=5 * SECOND, completed=4, indispensable=False, **restart
-    ):
+    def __init__(self, lost=(), absent=(), profile="2.x"):
         self.env = FakeClock()
         self.back_ns = {number: at_s * SECOND for number, at_s in dict(lost).items()}
-        self.current, self.completed, self.log = SECOND_RESTART, completed, []
+        self.current, self.log = SECOND_RESTART, []
         base = scenario(chain(1))
-        base = replace(base, restart=replace(RESTART, **restart), cluster=replace(base.cluster, profile=profile))
-        base = replace(base, checkpoint=replace(base.checkpoint, interval_ns=interval_ns))
+        base = replace(base, restart=RESTART, cluster=replace(base.cluster, profile=profile))
+        base = replace(base, checkpoint=replace(base.checkpoint, interval_ns=5 * SECOND))
         managers = SimpleNamespace(
             returning=self.returning,
             without_any=lambda missing: len(missing) == 3,
-            can_do_without=lambda missing: len(missing) < 3 and not (missing and indispensable),
+            can_do_without=lambda missing: len(missing) < 3,
             absent={number: SimpleNamespace(given_ns=at_s * SECOND) for number, at_s in dict(absent).items()},
         )
         note = lambda happening, detail: self.log.append((self.env.now, happening, detail))  # noqa: E731
@@ -45,17 +43,13 @@ class Job:
             rescale=lambda missing: self.log.append((self.env.now // SECOND, "rescaled", set(missing))),
             fail=lambda reason: self.log.append((self.env.now // SECOND, "failed", reason)),
         )
-        self.coordinator = SimpleNamespace(on_completed=None, machine=self)
+        self.coordinator = SimpleNamespace(machine=SimpleNamespace(latest_completed=4))
         self.elasticity = Elasticity(
             context, managers, self.coordinator, outcome, lambda restart: restart == self.current
         )
 
     def returning(self):
         return {number: at_ns for number, at_ns in self.back_ns.items() if at_ns > self.env.now}
-
-    @property
-    def latest_completed(self):
-        return self.completed
 
     def run(self, until_s):
         self.env.run(until_s * SECOND)
@@ -91,8 +85,8 @@ class TestWithoutAnySlot:
 class TestWhileItRuns:
     """Deployed at 3 s without the first task manager, which is back at 50 s."""
 
-    def running(self, **options):
-        job = Job(absent={0: 50}, **options)
+    def running(self):
+        job = Job(absent={0: 50})
         job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
         return job
 

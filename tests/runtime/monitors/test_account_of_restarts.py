@@ -51,7 +51,7 @@ class TestDeployments:
 
     def test_a_task_that_served_records_afterwards(self, account):
         fake_ends(account)
-        assert self.deploy(account, moved=3) == ["src[1] served 3 records after it was cancelled"]
+        assert self.deploy(account, moved=1) == ["src[1] served 1 record after it was cancelled"]
 
     def test_a_task_whose_thread_is_at_work(self, account):
         fake_ends(account, at_work={0})

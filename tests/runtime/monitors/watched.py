@@ -4,10 +4,10 @@ from dataclasses import replace
 from functools import cache
 from typing import TypeVar
 
-from sim.model.schema.study import loads
 from sim.results.journal import Journal
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
+from tests.scenarios import read_scenario
 
 A = TypeVar("A", bound=InvariantMonitor)
 STATEFUL = """# What does a checkpoint hold?
@@ -26,7 +26,7 @@ MAP, SINK = 2, 4  # the first task of each vertex
 
 def stopped(text, at_ns):
     """The first job instance of a scenario file, run up to a time."""
-    instance = JobInstance(loads(text, name="stopped").scenarios[0], "compiled")
+    instance = JobInstance(read_scenario(text, name="stopped"), "compiled")
     instance.start()
     instance.env.run(until=instance.env.timeout(at_ns))
     return instance

@@ -1,6 +1,5 @@
 """A job that restarts forever is told as one; one that gets somewhere, or that somebody else holds up, is not."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,8 +8,9 @@ from sim.model.schema.study import load
 from sim.results.tables import TOO_MANY_FAILED, RecoveryStats
 from sim.runtime.simulate import simulate
 from sim.runtime.standstill import endless
+from tests.places import DATA
 
-WORLD = Path(__file__).parents[2] / "data" / "worlds" / "flush-never-ends.yaml"
+WORLD = DATA / "worlds/flush-never-ends.yaml"
 
 
 def test_a_flush_that_can_never_be_written():

@@ -9,9 +9,6 @@ from sim.results.tables import RecoveryStats
 from sim.runtime.sampling import CatchUp
 from tests.laws.small_jobs import chain
 
-SOURCES, OTHERS = (0, 1), (2, 3, 4, 5)
-"""Two subtasks each of source, stage and sink."""
-
 
 class Usual:
     """What usually waits: nothing is known of it unless a test says so."""
@@ -39,10 +36,10 @@ def context(served, in_flight=(0,) * 6, origin=None):
     )
 
 
-def begun(served=(90, 80, 60, 70, 30, 40), at=(50, 60, 40, 40, 10, 15), usual=None, number=1, **options):
+def begun(served=(90, 80, 60, 70, 30, 40), at=(50, 60, 40, 40, 10, 15), usual=None, **options):
     """A restart: where the tasks stood, and where their checkpoint puts them."""
     parts = {task: SimpleNamespace(position=SimpleNamespace(served=position)) for task, position in enumerate(at)}
-    stats = RecoveryStats(number, "task", "killed", 40, 45, 6)
+    stats = RecoveryStats(1, "task", "killed", 40, 45, 6)
     return CatchUp(context(served, **options), stats, parts, usual or Usual())
 
 

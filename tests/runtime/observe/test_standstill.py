@@ -5,7 +5,6 @@ read, even after three expired checkpoints.  With one of the two edges, or none,
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,9 @@ from sim.model.schema.study import load
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import simulate
 from sim.runtime.standstill import find_alignment_deadlock
+from tests.places import DATA
 
-WORLD = Path(__file__).parents[2] / "data" / "worlds" / "early-barrier-before-a-forced-alignment.yaml"
+WORLD = DATA / "worlds/early-barrier-before-a-forced-alignment.yaml"
 CIRCLE = (
     "'m3' reads no more from 'm2' until the barrier of 'm1' comes,"
     " and 'm1' cannot send it, as its output is full until 'm3' reads on"

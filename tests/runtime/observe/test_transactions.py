@@ -16,19 +16,10 @@ def account():
     return CommitMonitor(SimpleNamespace(context=context, contents=contents, ends=None, ledger=None, formatter=TELLER))
 
 
-def committable(writer=0, epoch=3, opened_ns=0, records=10):
-    return Committable(writer, epoch, ((0, records),), opened_ns, 100)
-
-
-def store(*committables, back=()):
-    """What one task has in a checkpoint."""
-    return SimpleNamespace(committables=Uncommitted(0, committables) if committables else None, held_back=back)
-
-
-def begun_from(before, checkpoint=3, parts=None):
-    """The account of a job that begins with a checkpoint of another one; `parts`: as they are dealt out to it."""
+def begun_from(before, checkpoint):
+    """The account of a job that begins with a checkpoint of another one."""
     after = account()
-    after.contents.checkpoints[checkpoint] = parts or {}
+    after.contents.checkpoints[checkpoint] = {}
     after.continue_from(before, checkpoint)
     return after
 
@@ -40,14 +31,11 @@ def missing(after):
     return after.found
 
 
-def commit(transactions, *committed, lost=()):
-    transactions.context.commits.append(SimpleNamespace(committed=committed, lost=lost))
-
-
 def test_checkpoints_that_are_gone_are_forgotten():
     before = account()
     for checkpoint in (2, 3):
-        before.cut(checkpoint, 0, store(committable(epoch=checkpoint), back=(5, 1)))
+        committables = Uncommitted(0, (Committable(0, checkpoint, ((0, 10),), 0, 100),))
+        before.cut(checkpoint, 0, SimpleNamespace(committables=committables, held_back=(5, 1)))
     before.forget(lambda number: number < 3)
 
     assert [len(missing(begun_from(before, number))) for number in (2, 3)] == [0, 1]

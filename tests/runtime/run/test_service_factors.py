@@ -1,7 +1,7 @@
 """Subtasks of one vertex that need other times for a record: in all engines, several records as one, and after a rescale."""
 
 import sim
-from sim.model.schema.study import loads
+from tests.scenarios import read_scenario
 
 TEXT = """# Who is slow?
 version: 1
@@ -15,7 +15,7 @@ SLOW = "job.map.service-factor={1: 2}"
 
 
 def result(*overrides, engine="compiled"):
-    return sim.simulate(loads(TEXT, overrides=list(overrides)).scenarios[0], engine=engine)
+    return sim.simulate(read_scenario(TEXT, overrides=list(overrides)), engine=engine)
 
 
 def each_ms(tasks):

@@ -9,10 +9,9 @@ import pytest
 from sim.model.job import AsyncIO, Distribution, Job
 from sim.model.sinks import Commit
 from sim.plane import build
-from sim.runtime.job_instance import JobInstance
 from sim.runtime.lowering import plane_spec
 from sim.runtime.redistribution import redistribute
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, started
 
 
 def rescaled(base, **parallelism):
@@ -24,8 +23,7 @@ def rescaled(base, **parallelism):
 
 def latest(base, engine="compiled"):
     """What the latest completed checkpoint of a second of this job holds."""
-    instance = JobInstance(base, engine)
-    instance.start()
+    instance = started(base, engine)
     instance.env.run(until=instance.env.timeout(2 * SECOND))
     return instance, instance.contents.checkpoints[instance.job.coordinator.machine.latest_completed]
 

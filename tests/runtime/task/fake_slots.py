@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +16,7 @@ class FakeClock:
 
     def __init__(self):
         self.now = 0
-        self._calls: list[tuple[int, int, Callable[[], None]]] = []
+        self._calls = []
         self._number = count()
 
     def call_in(self, delay_ns, action):
@@ -58,7 +56,7 @@ class FakeSlot:
 
     def __init__(self, *, windows=(), log=None, channels=(0,), source=None, window=None, alignment=None):
         self.env = FakeClock()
-        self.log: list[tuple[Any, ...]] = []
+        self.log = []
         self.served, self.late, self.read = 0, 0, [0] * len(channels)
         self.waited_ns = {"soft_ns": 0, "hard_ns": 0}
         self.channels = list(channels)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
+from tests.scenarios import run_scenario
 
 JOB = """\
 job:
@@ -18,7 +17,7 @@ AFTER = "job.b.snapshot.after-in-flight=true"
 
 
 def ran(*changes, engine="compiled"):
-    return simulate(loads(JOB, overrides=changes).scenarios[0], engine=engine)
+    return run_scenario(JOB, overrides=changes, engine=engine)
 
 
 def medians(result):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
+from tests.scenarios import run_scenario
 
 JOB = """\
 job:
@@ -17,7 +16,7 @@ run: {duration: 20 s}
 
 
 def ran(*changes, engine="compiled"):
-    return simulate(loads(JOB, overrides=changes).scenarios[0], engine=engine)
+    return run_scenario(JOB, overrides=changes, engine=engine)
 
 
 def delays(result):

@@ -2,8 +2,6 @@
 
 from types import SimpleNamespace
 
-import pytest
-
 from sim.model.storage import Storage
 from sim.results.tables import CheckpointStats
 from sim.runtime.clock import TwoPlaneEnvironment
@@ -17,60 +15,31 @@ PER_MS = 1_000  # bytes
 TASK = 3
 
 
-class Desk:
-    """Task 3's in-flight data over a plane that says what is captured; 1000 B in a ms, 5 ms to close."""
-
-    def __init__(self):
-        self.plane = FakePlane()
-        self.env = TwoPlaneEnvironment(self.plane, lambda _: None)
-        options = Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, inline_threshold_bytes=0)
-        self.storage = CheckpointStorage(self.env, options, seed=1)
-        self.stats = {checkpoint: CheckpointStats(checkpoint, 0, 1) for checkpoint in (1, 2)}
-        context = SimpleNamespace(plane=self.plane, stats=self.stats)
-        manager = SimpleNamespace(channel_state={TASK: ChannelStateWriter(self.env, self.storage, [TASK])})
-        contents = SimpleNamespace(in_flight_final=lambda *_, **__: None)
-        self.data = ChannelState(
-            SimpleNamespace(context=context, task=TASK, manager=manager, contents=contents, note=lambda *_: None)
-        )
-        self.closed_ms = []
-
-    def holds(self, input_ms):
-        """So much input is captured by now, given in the time it takes to write."""
-        self.plane.input_bytes = input_ms * PER_MS
-
-    def finish(self, checkpoint=1):
-        """Returns the bytes captured in the input and in the output."""
-        self.data.capture_ended(checkpoint, lambda: self.closed_ms.append(self.env.now / MS), lambda: None)
-        stats = self.stats[checkpoint].of(TASK)
-        return stats.captured_input_bytes, stats.captured_output_bytes
-
-    def until(self, ms):
-        if ms * MS > self.env.now:
-            self.env.run(until=ms * MS)
-
-    @property
-    def releases(self):
-        return self.plane.verbs.count(("release_capture", TASK))
-
-
-@pytest.fixture
-def desk():
-    return Desk()
-
-
-def test_buffers_are_released_after_the_write(desk):
+def test_buffers_are_released_after_the_write():
     """8 ms of data: pinned at 7, back in their pools at 9; the file is closed 5 ms later."""
-    desk.holds(input_ms=8)
-    desk.data.input_overtaken(1)
-    desk.data.barriers_complete(1)
-    desk.finish()
-    desk.until(7)
+    plane = FakePlane()
+    plane.input_bytes = 8 * PER_MS
+    env = TwoPlaneEnvironment(plane, lambda _: None)
+    options = Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, inline_threshold_bytes=0)
+    writer = ChannelStateWriter(env, CheckpointStorage(env, options, seed=1), [TASK])
+    slot = SimpleNamespace(
+        context=SimpleNamespace(plane=plane, stats={1: CheckpointStats(1, 0, 1)}),
+        task=TASK,
+        manager=SimpleNamespace(channel_state={TASK: writer}),
+        contents=SimpleNamespace(in_flight_final=lambda *_, **__: None),
+        note=lambda *_: None,
+    )
+    data, closed_ms = ChannelState(slot), []
+    data.input_overtaken(1)
+    data.barriers_complete(1)
+    data.capture_ended(1, lambda: closed_ms.append(env.now / MS), lambda: None)
+    env.run(until=7 * MS)
 
-    assert desk.plane.verbs == [("capture", TASK, 1)]
-    assert desk.data.storing
-    desk.until(9)
-    assert not desk.data.storing
-    assert desk.releases > 0
-    assert desk.closed_ms == []
-    desk.until(20)
-    assert desk.closed_ms == [13]
+    assert plane.verbs == [("capture", TASK, 1)]
+    assert data.storing
+    env.run(until=9 * MS)
+    assert not data.storing
+    assert ("release_capture", TASK) in plane.verbs
+    assert closed_ms == []
+    env.run(until=20 * MS)
+    assert closed_ms == [13]

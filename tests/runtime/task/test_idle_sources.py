@@ -4,9 +4,8 @@ from math import inf
 
 import pytest
 
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
 from tests.runtime.task.windowed_runs import read, sizes
+from tests.scenarios import run_scenario
 
 JOB = """# What does a silent partition do to windows?
 version: 1
@@ -36,7 +35,7 @@ USUAL = {
 
 
 def run(watermark=IDLE, *, sections="", **given):
-    return simulate(loads(JOB.format(watermark=watermark, **USUAL | given) + sections, name="idle").scenarios[0])
+    return run_scenario(JOB.format(watermark=watermark, **USUAL | given) + sections)
 
 
 def fired(result):
@@ -83,7 +82,7 @@ def test_idleness_passes_operators():
         "  win:\n    input: {src: hash}",
         "  b: {source: {rate: 100/s, record: 500 B}}\n  m: {input: {src: hash}, parallelism: 2}\n  win:\n    input: {m: hash, b: hash}",
     )
-    result = simulate(loads(text, name="idle").scenarios[0])
+    result = run_scenario(text)
 
     assert list(fired(result)) == [6.0, 11.0, 16.0, 21.0]
     assert pytest.approx(fired(result)[6.0], abs=30) == 600 + 500

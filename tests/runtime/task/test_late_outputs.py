@@ -2,8 +2,7 @@
 
 import pytest
 
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
+from tests.scenarios import run_scenario
 
 ASYNC = """# How does a job of requests checkpoint?
 version: 1
@@ -31,7 +30,7 @@ run: {{duration: 20 s}}
 
 @pytest.fixture(scope="module")
 def result():
-    return simulate(loads(ASYNC.format(service="10 us"), name="ask").scenarios[0])
+    return run_scenario(ASYNC.format(service="10 us"))
 
 
 def served(result, vertex):
@@ -55,7 +54,7 @@ def test_the_end_of_data_waits_for_answers(then):
     )
     if then == "stops":
         text += "actions: [{at: 1 s, stop: drain}]\n"
-    result = simulate(loads(text, name="ask").scenarios[0])
+    result = run_scenario(text)
 
     assert result.job_status == "FINISHED"
     assert served(result, "ask") == served(result, "sink") > 100
@@ -64,7 +63,7 @@ def test_the_end_of_data_waits_for_answers(then):
 
 @pytest.fixture(scope="module")
 def held_back():
-    return simulate(loads(CASCADE.format(bound=""), name="cascade").scenarios[0])
+    return run_scenario(CASCADE.format(bound=""))
 
 
 def test_output_arrives_with_its_commit(held_back):

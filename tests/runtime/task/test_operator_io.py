@@ -10,9 +10,8 @@ from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.sinks import Commit, Flush
 from sim.model.storage import Retry, Storage
 from sim.results.journal import Happening
-from sim.runtime.job_instance import JobInstance
 from sim.runtime.task.epochs import Epochs
-from tests.laws.small_jobs import MS, SECOND, chain, scenario
+from tests.laws.small_jobs import MS, SECOND, chain, scenario, started
 
 ENGINE = "compiled"
 STORAGE = Storage(1_000_000, close_ns=2 * MS, inline_threshold_bytes=0)
@@ -32,8 +31,7 @@ def sinking(flush=None, commit=None, **options):
 
 
 def ran(base, *, meanwhile=lambda instance: None):
-    instance = JobInstance(base, ENGINE)
-    instance.start()
+    instance = started(base, ENGINE)
     meanwhile(instance)
     instance.env.run(until=instance.env.timeout(base.run.duration_ns) | instance.outcome.failed)
     return instance
@@ -77,8 +75,7 @@ def test_without_local_room_a_flush_waits_for_uploads():
 
 def test_an_abort_that_drops_leaves_nothing():
     """One file of three is durable, one under way, one in the line: they are deleted, stopped, forgotten, on the disk as well."""
-    instance = JobInstance(sinking(Flush(60_000, files=3), operator_io="async", abort_policy="drop"), ENGINE)
-    instance.start()
+    instance = started(sinking(Flush(60_000, files=3), operator_io="async", abort_policy="drop"), ENGINE)
     uploads = lambda: [file for file in instance.storage.files if file.name[0] == "flush" and not file.disk]  # noqa: E731
     while not any(file.complete for file in uploads()):
         instance.env.step()
@@ -152,8 +149,7 @@ def test_all_notifications_lost_is_nothing_visible():
 
 def test_an_abort_tells_of_the_completion_before_it():
     """The notification of 1 is lost, 2 expires: its abort names 1, which is committed then."""
-    instance = JobInstance(sinking(commit=Commit(), timeout_ns=5 * SECOND), ENGINE)
-    instance.start()
+    instance = started(sinking(commit=Commit(), timeout_ns=5 * SECOND), ENGINE)
     instance.env.run(until=instance.env.timeout(300 * MS))
     instance.commits.clear()
     sink = instance.tasks[-1]

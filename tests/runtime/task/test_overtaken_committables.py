@@ -1,16 +1,16 @@
 """Barriers that overtake committables between a writer and its committer: who loses records, and who does not."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from sim.model.schema.study import load
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
+from tests.places import ROOT
 from tests.worlds.in_flight import in_flight_of
 
-SCENARIO = Path(__file__).parents[3] / "scenarios/iceberg-15846.yaml"
+SCENARIO = ROOT / "scenarios/iceberg-15846.yaml"
 LOSES = {("iceberg-v1", "unaligned"), ("iceberg-v1", "aligned-timeout 0.5 s")}
 
 

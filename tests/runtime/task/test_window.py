@@ -2,9 +2,8 @@
 
 import pytest
 
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
 from tests.runtime.task.windowed_runs import read, sizes
+from tests.scenarios import run_scenario
 
 WINDOWS = """# What do windows that end together do to checkpoints?
 version: 1
@@ -23,7 +22,7 @@ run: {{duration: {duration}}}
 
 def run(window="fire: 0 s", *, bound="", barriers="aligned", sections="", duration="24 s", service="10 us"):
     text = WINDOWS.format(window=window, bound=bound, barriers=barriers, duration=duration, service=service)
-    return simulate(loads(text + sections, name="win").scenarios[0])
+    return run_scenario(text + sections)
 
 
 def served(result, vertex):
@@ -58,7 +57,7 @@ def test_without_a_drain_no_window_ends_while_the_savepoint_is_written():
     """Its data ends at 8 s, and the savepoint takes five: the timer of 10 s is quiet, and the window stays in the savepoint."""
     text = WINDOWS.replace("    window:", "    snapshot: {{async: 5 s}}\n    window:")
     text = text.format(window="state-per-record: 40 B", bound="", barriers="aligned", duration="24 s", service="10 us")
-    result = simulate(loads(text + "actions: [{at: 8 s, stop: no-drain}]\n", name="win").scenarios[0])
+    result = run_scenario(text + "actions: [{at: 8 s, stop: no-drain}]\n")
     savepoint = result.checkpoints.sort_values("trigger_timestamp").iloc[-1]
 
     assert result.job_status == "FINISHED"
@@ -87,7 +86,7 @@ def run_events(
     window="fire: 0 s", *, bound="", checkpoint="barriers: aligned", sections="", duration="24 s", service="10 us"
 ):
     text = EVENTS.format(window=window, bound=bound, checkpoint=checkpoint, duration=duration, service=service)
-    return simulate(loads(text + sections, name="win").scenarios[0])
+    return run_scenario(text + sections)
 
 
 def delay(checkpoint, window="fire: 3 ms"):
@@ -123,7 +122,7 @@ def test_windows_behind_windows_wait_for_what_they_fire():
     text = text.format(
         window="fire: 2 ms", bound="", checkpoint="barriers: unaligned", duration="24 s", service="10 us"
     )
-    result = simulate(loads(text, name="win").scenarios[0])
+    result = run_scenario(text)
     at = read(result, "sink", 20)
 
     assert pytest.approx(at.sum(), abs=120) == 3000

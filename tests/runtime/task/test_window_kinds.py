@@ -2,9 +2,9 @@
 
 import pytest
 
-from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
 from tests.runtime.task.windowed_runs import read, sizes
+from tests.scenarios import read_scenario, run_scenario
 
 JOB = """# When do records of windows leave?
 version: 1
@@ -26,7 +26,7 @@ def run(window, *, bound="", fan_out="1", interval="3 s", barriers="aligned", du
     text = JOB.format(
         window=window, bound=bound, fan_out=fan_out, interval=interval, barriers=barriers, duration=duration
     )
-    result = simulate(loads(text + sections, name="win").scenarios[0])
+    result = run_scenario(text + sections)
 
     assert result.violations == ()
     return result
@@ -81,9 +81,9 @@ def test_windows_behind_late_windows_wait_no_second_time():
     )
     text = text.replace("sink: {input: {win: hash}", f"sink: {{window: {{{windows}}}, fan-out: 1, input: {{win: hash}}")
     result = simulate(
-        loads(
+        read_scenario(
             text.replace("checkpoint:", "  end: {input: {sink: hash}, service: 10 us}\ncheckpoint:"), name="win"
-        ).scenarios[0]
+        )
     )
 
     assert result.violations == ()
@@ -157,7 +157,7 @@ def test_a_source_with_a_first_stage_ends(stop):
     ).replace(
         "parallelism: 2}\n  win", "parallelism: 2, window: {tumbling: 2 s, time: processing, stage: local}}\n  win"
     )
-    result = simulate(loads(text + stop, name="win").scenarios[0])
+    result = run_scenario(text + stop)
 
     assert result.job_status == "FINISHED"
     assert result.violations == ()

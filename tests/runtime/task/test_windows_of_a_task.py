@@ -10,7 +10,7 @@ from sim.runtime.context import TaskSnapshot
 from sim.runtime.task.windows import EventTimeWindows, ProcessingTimeWindows, _WindowSnapshot
 from tests.runtime.task.fake_slots import FakeSlot
 
-MS, SECOND = 10**6, 10**9
+SECOND = 10**9
 TUMBLING = Window(5 * SECOND, "event")
 
 

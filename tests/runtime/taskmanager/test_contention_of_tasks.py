@@ -2,9 +2,8 @@
 
 import pytest
 
-from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
 from sim.studies.comparison import scarce_cores
+from tests.scenarios import run_scenario
 
 JOB = """
 version: 1
@@ -20,7 +19,7 @@ PARALLELISM = ("job.src.parallelism", "job.parse.parallelism", "job.profile.para
 
 
 def ran(*overrides, engine="compiled"):
-    return simulate(loads(JOB, overrides=list(overrides)).scenarios[0], engine=engine, check=False)
+    return run_scenario(JOB, overrides=list(overrides), engine=engine, check=False)
 
 
 def served(result):

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from statistics import median
 
 import pytest
@@ -13,12 +12,12 @@ from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.flows import flows
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
-from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
 from sim.runtime.task_manager import Busy, Processor
+from tests.places import USERS
+from tests.scenarios import read_scenario, run_scenario
 
 MS, S = 1_000_000, 1_000_000_000
-USERS = Path(__file__).parents[2] / "data" / "users-jobs"
 
 
 class Cores:
@@ -93,7 +92,7 @@ def test_asynchronous_phases_are_longer_where_cores_are_short():
     took = {}
     for cores in (None, 8, 2):
         text = JOB if cores is None else JOB.replace("single", f"single, cores: {cores}")
-        (built,) = loads(text, "s").scenarios
+        built = read_scenario(text, "s")
         table = simulate(replace(built, run=replace(built.run, duration_ns=12 * S))).tables["subtasks"]
         took[cores] = table[table["vertex"] == "sink"]["async_duration"].median()
 
@@ -104,7 +103,7 @@ def test_asynchronous_phases_are_longer_where_cores_are_short():
 def test_tasks_that_sleep_leave_their_cores_to_snapshots():
     """The same job, whose threads use a core in a quarter of their busy time: 2.4 threads."""
     text = JOB.replace("single", "single, cores: 2, on-core: 25 %").replace("duration: 30 s", "duration: 12 s")
-    table = simulate(loads(text, "s").scenarios[0]).tables["subtasks"]
+    table = run_scenario(text).tables["subtasks"]
 
     assert pytest.approx(table[table["vertex"] == "sink"]["async_duration"].median(), rel=0.05) == 125 * 2.4 / 2
 

@@ -32,6 +32,10 @@ def take(backend, number, type_="checkpoint", *, confirm=True, may_reuse=lambda 
     return frozen, [*frozen.reused, *written]
 
 
+def freeze(backend, number, type_="checkpoint"):
+    return backend.take(number, type_, lambda _: True)
+
+
 def all_files(frozen):
     return [file for step in frozen.steps for file in step.files]
 
@@ -404,7 +408,7 @@ def test_new_keys_are_logged_and_restored_ones_are_not():
     first.update(2, S)
     assert first.pending_bytes == 3200
     logged(first, first.cut(), 2)
-    frozen = first.take(1, "checkpoint", lambda _: True)
+    frozen = freeze(first, 1)
     again = made(GROWING)
     again.restore(1, [part(frozen, frozen.reused)], 2 * S)
     again.resize(1_003_000)
@@ -412,12 +416,12 @@ def test_new_keys_are_logged_and_restored_ones_are_not():
     assert again.pending_bytes == 0
     again.resize(1_003_050)
     assert again.pending_bytes == 50
-    assert sum(file.size_bytes for file in all_files(again.take(2, "canonical", lambda _: True))) == 1_003_050
+    assert sum(file.size_bytes for file in all_files(freeze(again, 2, "canonical"))) == 1_003_050
 
 
 def test_the_log_opens_with_the_state_a_run_begins_with():
     """Nothing is materialised yet: the first checkpoint waits for all of it, and none of it is frozen."""
-    frozen = made(LOGGED, INCREMENTAL).take(1, "checkpoint", lambda _: True)
+    frozen = freeze(made(LOGGED, INCREMENTAL), 1)
 
     assert (frozen.sync_ns, frozen.steps) == (0, ())
     assert list(frozen.awaited) == [("log-1000000", 1_000_000, "shared")]
@@ -429,7 +433,7 @@ def test_a_checkpoint_writes_the_tail_of_the_log():
     backend = made(LOGGED, INCREMENTAL)
     early = logged(backend, backend.cut(), 1)
     backend.update(5, S)
-    frozen = backend.take(1, "checkpoint", lambda _: True)
+    frozen = freeze(backend, 1)
 
     assert (early,) == frozen.reused
     assert list(frozen.awaited) == [("log-1005000", 5000, "shared")]
@@ -446,9 +450,9 @@ def test_nothing_pending_is_no_file():
 def test_a_tail_under_way_is_waited_for_by_the_next_checkpoint_too():
     """It is written once."""
     backend = made(LOGGED, INCREMENTAL)
-    backend.take(1, "checkpoint", lambda _: True)
+    freeze(backend, 1)
     backend.update(1, S)
-    frozen = backend.take(2, "checkpoint", lambda _: True)
+    frozen = freeze(backend, 2)
 
     assert [file.name for file in frozen.awaited] == ["log-1000000", "log-1001000"]
     assert frozen.written_bytes == 1000
@@ -470,7 +474,7 @@ def test_materialisation_truncates_the_log():
     frozen = materialise(backend, 1, S)
     backend.update(2, 2 * S)
     tail = logged(backend, backend.cut(), 2)
-    first, second = (backend.take(number, "checkpoint", lambda _: True) for number in (1, 2))
+    first, second = (freeze(backend, number) for number in (1, 2))
 
     assert tail == first.reused[-1]
     assert frozen.written_bytes == first.written_bytes
@@ -483,7 +487,7 @@ def test_the_next_materialisation_builds_on_one_that_a_complete_checkpoint_holds
     backend = made(LOGGED, INCREMENTAL)
     materialise(backend, 1, S)
     again = materialise(backend, 2, 2 * S)
-    backend.take(7, "checkpoint", lambda _: True)
+    freeze(backend, 7)
     backend.notify_complete(7)
     third = materialise(backend, 3, 3 * S)
 
@@ -494,7 +498,7 @@ def test_a_materialisation_behind_a_restore_waits_for_its_checkpoint_too():
     """Its files are written again until a complete checkpoint holds them; those restored from are not."""
     backend = made(LOGGED, INCREMENTAL)
     materialise(backend, 1, S)
-    frozen = backend.take(1, "checkpoint", lambda _: True)
+    frozen = freeze(backend, 1)
     again = made(LOGGED, INCREMENTAL)
     again.restore(1, [part(frozen, frozen.reused)], 2 * S)
     again.update(5, 3 * S)
@@ -510,10 +514,10 @@ def test_a_restore_reads_the_materialisation_and_replays_the_log():
     materialise(backend, 1, S)
     backend.update(2, 2 * S)
     logged(backend, backend.cut(), 2)
-    frozen = backend.take(1, "checkpoint", lambda _: True)
+    frozen = freeze(backend, 1)
     again = made(LOGGED, StateOptions(incremental=True, load_bytes_per_second=1_000_000))
     restoring = again.restore(1, [part(frozen, frozen.reused)], 9 * S)
-    after = again.take(2, "checkpoint", lambda _: True)
+    after = freeze(again, 2)
 
     assert set(frozen.reused) == {handle for handle, _ in (*restoring.reads, *restoring.then)}
     assert [size for _, size in restoring.then] == [2000], "one thread reads the log, after the tables"
@@ -529,9 +533,9 @@ def test_a_log_in_memory_is_copied_whole_by_every_checkpoint():
     """Five changes, then seven: 1 us each on the task thread, 2 us each on the way; no file is written.  What a run begins with is not."""
     backend = made(IN_MEMORY, INCREMENTAL)
     backend.update(5, S)
-    first = backend.take(1, "checkpoint", lambda _: True)
+    first = freeze(backend, 1)
     backend.update(2, 2 * S)
-    second = backend.take(2, "checkpoint", lambda _: True)
+    second = freeze(backend, 2)
 
     assert [
         (frozen.sync_ns, frozen.written_bytes, frozen.steps[0].work_ns, frozen.full_bytes) for frozen in (first, second)
@@ -544,9 +548,9 @@ def test_a_materialisation_cuts_the_log_in_memory():
     backend = made(IN_MEMORY, INCREMENTAL)
     backend.update(5, S)
     frozen = materialise(backend, 1, S)
-    assert backend.take(1, "checkpoint", lambda _: True).sync_ns == 0
+    assert freeze(backend, 1).sync_ns == 0
     backend.update(2, 2 * S)
-    after = backend.take(2, "checkpoint", lambda _: True)
+    after = freeze(backend, 2)
 
     assert (2000, 2000, frozen.written_bytes + 2000) == (after.sync_ns, after.written_bytes, after.full_bytes)
 
@@ -554,17 +558,17 @@ def test_a_materialisation_cuts_the_log_in_memory():
 def test_restored_changes_are_referred_to_and_not_copied_again():
     backend = made(IN_MEMORY, INCREMENTAL)
     backend.update(5, S)
-    frozen = backend.take(1, "checkpoint", lambda _: True)
+    frozen = freeze(backend, 1)
     again = made(IN_MEMORY, INCREMENTAL)
     again.restore(1, [part(frozen, frozen.reused)], 2 * S)
     again.update(2, 3 * S)
-    after = again.take(2, "checkpoint", lambda _: True)
+    after = freeze(again, 2)
 
     assert (after.sync_ns, after.written_bytes, after.full_bytes) == (2000, 2000, 1_007_000)
 
 
 def test_savepoints_with_a_changelog_are_those_of_the_backend_below():
-    frozen = made(LOGGED, INCREMENTAL).take(1, "native", lambda _: True)
+    frozen = freeze(made(LOGGED, INCREMENTAL), 1, "native")
 
     assert tables(all_files(frozen)) == ["000001.sst"]
     assert frozen.awaited == ()
@@ -576,9 +580,9 @@ def test_log_that_is_materialised_is_neither_awaited_nor_kept():
     file = backend.cut()
     backend.materialised(1, backend.materialise(1), [])
 
-    assert backend.take(1, "checkpoint", lambda _: True).awaited == ()
+    assert freeze(backend, 1).awaited == ()
     logged(backend, file, 1)
-    assert backend.take(2, "checkpoint", lambda _: True).reused == ()
+    assert freeze(backend, 2).reused == ()
 
 
 def test_log_that_is_materialised_is_not_written():
@@ -587,9 +591,9 @@ def test_log_that_is_materialised_is_not_written():
     backend.update(2, S)
     materialise(backend, 1, S)
     assert backend.pending_bytes == 0
-    assert written_and_awaited(backend.take(1, "checkpoint", lambda _: True)) == (0, ())
+    assert written_and_awaited(freeze(backend, 1)) == (0, ())
     backend.update(3, 2 * S)
-    assert written_and_awaited(backend.take(2, "checkpoint", lambda _: True)) == (3000, ("log-1005000",))
+    assert written_and_awaited(freeze(backend, 2)) == (3000, ("log-1005000",))
 
 
 def test_the_log_that_is_new_counts_from_an_upload_or_a_materialisation():
@@ -614,7 +618,7 @@ def test_a_share_of_the_log_is_replayed():
     options = replace(INCREMENTAL, load_bytes_per_second=1_000_000)
     backend = made(LOGGED, options)
     handle = logged(backend, backend.cut(), 1)
-    frozen = backend.take(1, "checkpoint", lambda _: True)
+    frozen = freeze(backend, 1)
     restoring = made(LOGGED, options).restore(1, [KeyedPart("checkpoint", frozen.image, (handle,), Fraction(1, 4))], 0)
 
     assert ([size for _, size in restoring.reads], restoring.threads) == ([250_000] * 4, 4)
@@ -625,11 +629,11 @@ def test_a_materialisation_waits_for_the_one_before():
     """It has to be confirmed by a checkpoint that refers to it, or to fail (ChangelogKeyedStateBackend#initMaterialization)."""
     backend = made(LOGGED, INCREMENTAL)
     assert backend.may_materialise
-    backend.take(6, "checkpoint", lambda _: True)
+    freeze(backend, 6)
     materialise(backend, 1, S)
     backend.notify_complete(6)
     assert not backend.may_materialise
-    backend.take(7, "checkpoint", lambda _: True)
+    freeze(backend, 7)
     backend.notify_complete(7)
     assert backend.may_materialise
     backend.materialise(2)
@@ -655,7 +659,7 @@ def restored_log(*, load_bytes_per_second=None):
     for number in (2, 3):
         backend.update(number, number * S)
         logged(backend, backend.cut(), number)
-    frozen = backend.take(1, "checkpoint", lambda _: True)
+    frozen = freeze(backend, 1)
     return again, frozen, again.restore(1, [part(frozen, frozen.reused)], 9 * S)
 
 
@@ -672,13 +676,13 @@ def test_what_was_restored_can_be_restored_again_as_it_stands():
     """Before it is materialised anew."""
     again, frozen, _ = restored_log()
 
-    assert frozen.image == again.take(2, "checkpoint", lambda _: True).image
+    assert frozen.image == freeze(again, 2).image
 
 
 def test_a_materialisation_behind_a_restore_ends_the_restored_log():
     again, _, _ = restored_log()
     materialise(again, 1, 10 * S)
-    after = again.take(2, "checkpoint", lambda _: True)
+    after = freeze(again, 2)
 
     assert [handle.name for handle in after.reused if handle.name.startswith("log")] == []
 
@@ -688,7 +692,7 @@ def test_a_materialisation_behind_a_restore_is_what_the_next_one_builds_upon():
     again, _, _ = restored_log()
     again.update(1, 9 * S)
     materialise(again, 1, 10 * S)
-    again.take(2, "checkpoint", lambda _: True)
+    freeze(again, 2)
     again.notify_complete(2)
 
     assert tables(all_files(materialise(again, 2, 11 * S))) == []

@@ -4,10 +4,10 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 
-from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.runtime.simulate import simulate
 from sim.studies.compare import comparison_of
+from tests.scenarios import read_scenario
 from tests.worlds.generator import FOLDER, text
 
 NUMBER = re.compile(
@@ -31,7 +31,7 @@ def compared(seed):
     for barriers in (None, "unaligned", "aligned"):
         changes = [] if barriers is None else [f"checkpoint.barriers={barriers}"]
         try:
-            (scenario,) = loads(source, folder=FOLDER, overrides=changes).scenarios
+            scenario = read_scenario(source, folder=FOLDER, overrides=changes)
         except ScenarioError:
             continue
         for k in range(2):

@@ -5,7 +5,7 @@ import pytest
 from sim.jobs.evidence.backtest import UNKNOWN, BacktestEvidence, evidence_of, with_causes
 from sim.jobs.observations import observation_table
 from sim.model.backtest import ComparedQuantity, Quantiles
-from sim.model.schema.study import loads
+from tests.scenarios import read_scenario
 
 TINY = """\
 # Is it true?
@@ -94,7 +94,7 @@ def test_evidence_is_read_off_the_history_and_the_scenario():
         history = observation_table(
             [("state_size", "", number, False, float(size)) for number, size in enumerate(sizes, 2)]
         )
-        (scenario,) = loads(TINY.replace("BACKEND", backend)).scenarios
+        scenario = read_scenario(TINY.replace("BACKEND", backend))
         return evidence_of(history, scenario)
 
     assert evidence(range(10, 100, 10)).growth == (20.0, 80.0)

@@ -10,6 +10,7 @@ from sim.model.cluster import version_span
 from sim.model.schema.study import loads
 from sim.runtime.manifest import identity
 from tests.places import DATA
+from tests.scenarios import read_scenario
 
 JOBS = tomllib.loads((DATA / "known-issues.toml").read_text())
 ISSUES = {issue.id: issue for issue in known_issues()}
@@ -179,8 +180,7 @@ def test_an_advice_names_the_defects_that_its_setting_brings():
     """Those of unaligned barriers, for a job that is aligned today."""
     job = ["job.sink.commit=two-phase", "cluster.version=1.20.1"]
     today, advised = (
-        loads(SMALLEST, overrides=[*job, f"checkpoint.barriers={kind}"]).scenarios[0]
-        for kind in ("aligned", "unaligned")
+        read_scenario(SMALLEST, overrides=[*job, f"checkpoint.barriers={kind}"]) for kind in ("aligned", "unaligned")
     )
     (caution,) = new_defects(today, advised)
 
@@ -236,7 +236,7 @@ def test_a_key_that_is_off_leaves_out_what_needs_it():
 def test_a_written_key_changes_no_result():
     """What a run is does not depend on keys that are not modelled."""
     plain, written = (
-        loads(SMALLEST, overrides=changes).scenarios[0] for changes in ([], [with_keys(**{HEALTH_CHECK: "true"})])
+        read_scenario(SMALLEST, overrides=changes) for changes in ([], [with_keys(**{HEALTH_CHECK: "true"})])
     )
 
     assert identity(plain) == identity(written)

@@ -1,19 +1,18 @@
 """Jobs that finish, and checkpoints that end before their job: what a reader needs is when, and what it costs."""
 
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from sim.model.schema.study import loads
 from sim.results.end_of_job import finish, last_trigger_s
 from sim.results.journal import Happening
 from sim.results.side_by_side import StrategyRow
 from sim.results.summary import summarize
 from sim.results.verdict import verdict
-from sim.runtime.simulate import simulate
+from tests.places import DATA
 from tests.results.analysis.runs_by_hand import EDGES, Made
+from tests.scenarios import run_scenario
 
 
 def ended(*late, seconds=10):
@@ -129,7 +128,7 @@ def test_net_throughput_tells_strategies_apart():
     assert pytest.approx(failing("slow", 500).summary.throughput_per_second) == 50
 
 
-REPORT_14 = (Path(__file__).parents[3] / "data" / "reports" / "br14" / "scenario.yaml").read_text()
+REPORT_14 = (DATA / "reports/br14/scenario.yaml").read_text()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +144,7 @@ REPORT_14 = (Path(__file__).parents[3] / "data" / "reports" / "br14" / "scenario
 def test_the_checkpoint_that_holds_the_end_is_named(interval, fault, final):
     """FLINK-25920: what happens between the end of data and the last checkpoint.  The journal decides, not samples."""
     text = REPORT_14.replace("interval: 30 s", f"interval: {interval}") + fault + "\n"
-    result = simulate(loads(text).scenarios[0])
+    result = run_scenario(text)
     found = finish([result.tables], [result.ended_ns / 1e9], 0)
     ended_ns = max(row.time_ns for row in result.journal if row.happening is Happening.END_OF_DATA)
     completed = {row.checkpoint: row.time_ns for row in result.journal if row.happening is Happening.COMPLETED}

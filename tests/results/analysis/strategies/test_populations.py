@@ -1,7 +1,6 @@
 """Every column of results is computed over the population that it names: rows of other populations never change it."""
 
 from dataclasses import fields, replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.quantities import PLANNED_RESTARTS
-from sim.model.schema.study import load, loads
+from sim.model.schema.study import load
 from sim.results.columns import Population, columns_of
 from sim.results.consequences import Consequences, consequences
 from sim.results.consequences_texts import consequences_sentence, planned_restarts_table
@@ -20,7 +19,9 @@ from sim.results.restarts import longest_downtime_sentence, restarts_table
 from sim.results.summary import Summary, summarize
 from sim.runtime.simulate import simulate
 from sim.studies.expectations import expectation
+from tests.places import DATA
 from tests.results.analysis.runs_by_hand import Made
+from tests.scenarios import read_scenario, run_scenario
 
 SCENARIO = """
 version: 1
@@ -62,7 +63,7 @@ def test_every_number_names_its_population():
 @pytest.fixture(scope="module")
 def tables():
     """The tables of a run with two failures and a transactional sink."""
-    return simulate(loads(SCENARIO).scenarios[0]).tables
+    return run_scenario(SCENARIO).tables
 
 
 def row_of(tables):
@@ -170,7 +171,7 @@ METRICS = (
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_expectations_leave_savepoints_out(tables, metric):
-    scenario = loads(SCENARIO).scenarios[0]
+    scenario = read_scenario(SCENARIO)
     plain, others = (
         SimpleNamespace(tables=own, scenario=scenario)
         for own in (tables, with_savepoints(tables, np.random.default_rng(3)))
@@ -192,7 +193,7 @@ def test_planned_restarts_change_their_own_columns(tables):
 @pytest.fixture(scope="module")
 def report_23():
     """FLINK-40379: task managers come back one by one, and a cooldown decides how often the job restarts for them."""
-    scenarios = load(Path(__file__).parents[3] / "data" / "reports" / "br23" / "scenario.yaml").scenarios
+    scenarios = load(DATA / "reports/br23/scenario.yaml").scenarios
     return [simulate(scenario).tables for scenario in scenarios]
 
 

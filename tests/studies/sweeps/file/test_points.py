@@ -41,13 +41,6 @@ def test_a_value_is_a_text_in_tables_and_json_in_a_scenario(value, text, written
     assert (text, written) == (text_of(value), override("k", value))
 
 
-class Combination:
-    """A scenario, as far as windows are counted."""
-
-    def __init__(self, **axes):
-        self.axes = tuple(axes.items())
-
-
 def test_a_definition_knows_its_scenarios(defined):  # noqa: F811
     found = defined(
         "set: {checkpoint.barriers: {aligned-timeout: 1 s}, checkpoint.interval: 3 s}\nvary: {run.seed: [1, 2]}"
