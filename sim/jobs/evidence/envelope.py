@@ -14,6 +14,7 @@ from sim.model.faults import kind_of_fault
 from sim.model.job import Input, Job, Vertex, key_groups
 from sim.model.scenario import Scenario
 from sim.model.units import SECOND, format_byte_rate, format_duration, format_size
+from sim.results.formats import bytes_text
 
 # ---- Utilization: the busy share of the busiest subtask at the highest rate of the sources.
 
@@ -100,7 +101,7 @@ NUMBERS = {
     "time per record": NumberFeature(format_duration, sides="both"),
     "async I/O latency": NumberFeature(format_duration, sides="both"),
     "windows": NumberFeature(format_duration, sides="both"),
-    "state per subtask": NumberFeature(format_size),
+    "state per subtask": NumberFeature(bytes_text),
     "storage bandwidth": NumberFeature(format_byte_rate, sides="both"),
     "latency per file": NumberFeature(format_duration),
     "buffer size": NumberFeature(format_size, sides="both"),
@@ -303,6 +304,9 @@ def recorded_values() -> dict[str, list[Value]]:
     return {name: [int(value) if name in NUMBERS else value for value in values] for name, values in features.items()}
 
 
+_CHECKOUT, _PAGE = Path(__file__).parents[3], "docs/truth.md"
+
+
 def unvalidated(scenarios: Iterable[Scenario]) -> list[str]:
     """Return a phrase per feature outside the envelope, for example 'parallelism 50 (recordings: 1 to 4)'."""
     values_of: dict[str, dict[Value, None]] = {}
@@ -323,7 +327,8 @@ def warning(scenarios: Iterable[Scenario]) -> str:
     phrases = unvalidated(scenarios)
     others = [f"{len(phrases) - _MAX_NAMED} more"] if len(phrases) > _MAX_NAMED else []
     named = ", ".join([*phrases[:_MAX_NAMED], *others])
-    return f"not validated: {named}; see docs/truth.md" if phrases else ""
+    page = f"; see {_PAGE}" if (_CHECKOUT / _PAGE).is_file() else ""  # a wheel does not bring it
+    return f"not validated: {named}{page}" if phrases else ""
 
 
 def _is_inside(name: str, value: Value, recorded: Sequence[Value]) -> bool:

@@ -5,7 +5,8 @@ from functools import cache
 
 import pytest
 
-from sim.jobs.evidence.envelope import features, unvalidated, utilisation, warning
+from sim.jobs.evidence import envelope
+from sim.jobs.evidence.envelope import features, unvalidated, utilisation, values_text, warning
 from sim.model.schema.study import load, loads
 from tests.places import ROOT
 from tests.scenarios import read_scenario
@@ -179,3 +180,16 @@ def test_the_first_scenario_of_the_readme_is_inside():
     block = (ROOT / "README.md").read_text().split("```yaml\n")[1].split("```")[0]
 
     assert warning(loads(block).scenarios) == ""
+
+
+def test_shares_of_state_have_a_short_text():
+    """20 GB of six subtasks are 3333333333 B each."""
+    assert values_text("state per subtask", [3_333_333_333]) == "3.3 GB"
+
+
+def test_an_installed_package_names_no_page_that_it_does_not_bring(monkeypatch, tmp_path):
+    scenarios = load(ROOT / "scenarios" / "flink-37375-slow-dfs-nodes.yaml").scenarios
+    before = warning(scenarios)
+    monkeypatch.setattr(envelope, "_CHECKOUT", tmp_path)
+
+    assert before == f"{warning(scenarios)}; see docs/truth.md"
