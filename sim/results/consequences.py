@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sim.model.quantities import title_of
+from sim.model.quantities import PLANNED_RESTARTS, title_of
 from sim.results.checkpoint_kinds import is_periodic, pool_rows
 from sim.results.columns import Population, compute_columns, result_column
 from sim.results.estimates import Duration, quantiles
@@ -38,6 +38,8 @@ _LIVE = "live until the end of the run"
 
 
 _VISIBLE_SHARES = (0.5, 0.99, 1.0)
+_FULL_SHARE = 0.95
+"""Share of the replayed records from which all count as committed."""
 
 
 def _cost_column(value: str, meaning: str, of: Literal["failures", "planned_restarts"], **options: Any) -> Any:
@@ -104,7 +106,12 @@ class Consequences:
         "p99",
         is_optional=True,
     )
-    visible_max_ms: float = _visibility_column(2, "likewise, the longest", "longest", "max")
+    visible_max_ms: float = _visibility_column(
+        2,
+        "likewise, the longest; of records that a failure replays, since the checkpoint it restores",
+        "longest",
+        "max",
+    )
     lost_records: float = result_column(
         "per run: of transactions that timed out, or whose files are missing",
         Population.COMMITS,
@@ -238,6 +245,7 @@ def consequences(
     committers: Collection[str] = (),
     has_failed: bool = False,
     falls_behind: Sequence[bool] = (),
+    sources: Collection[str] = (),
 ) -> Consequences:
     """Compute the costs of a strategy from the tables of its replications.
 
@@ -245,7 +253,8 @@ def consequences(
 
     `durations_ms`: length of each run.  `committers`: vertices that commit, including those that have not committed
     anything.  `has_failed`: whether some job failed permanently; its lag is then unbounded.  `falls_behind`: for each run, whether its
-    backlog keeps growing (`falls_behind`); its restarts then count as never caught up.
+    backlog keeps growing (`falls_behind`); its restarts then count as never caught up.  `sources`: vertices that emit what is
+    replayed.
     """
     runs = [
         _without_catch_up(run) if grows else run
@@ -269,6 +278,9 @@ def consequences(
         first_commits.loc[first_commits["visible_latency"] >= 0, ["visible_latency", "records"]].to_numpy(dtype=float).T
     )
     weights = np.fmax(records, 1) / max(records.mean(), 1) if len(records) else None
+    *shorter, longest = quantiles(visible_ms, np.array(invisible_ages_ms), *_VISIBLE_SHARES, weights=weights)
+    replays = (wait_ms for run in runs for wait_ms, _ in replay_waits_ms(run, sources))
+    longest = longest._replace(value=float(np.fmax.reduce([longest.value, *replays])))
     values, bounds = compute_columns(
         Consequences,
         _Pooled(
@@ -279,7 +291,7 @@ def consequences(
             restarts=restart_costs(restarts, len(runs)),
             failures=restart_costs([restart for restart in restarts if not restart.is_planned], len(runs)),
             planned_restarts=restart_costs([restart for restart in restarts if restart.is_planned], len(runs)),
-            visible=quantiles(visible_ms, np.array(invisible_ages_ms), *_VISIBLE_SHARES, weights=weights),
+            visible=[*shorter, longest],
             delays=pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs]),
         ),
     )
@@ -308,6 +320,28 @@ def _invisible_ages_ms(run: Tables, end_ms: float, committers: Collection[str]) 
         at_the_end = commits.loc[visible & ~answered, "commit_timestamp"]
         last_ms = [*completed, *(commits["commit_timestamp"] - commits["commit_latency"])[answered], *at_the_end, 0.0]
         yield end_ms - max(last_ms)
+
+
+def replay_waits_ms(run: Tables, sources: Collection[str]) -> Iterator[tuple[float, int]]:
+    """Yield, for each failure, (time until all that it replays is visible [ms], checkpoint from which it counts).
+
+    It ends at the commit by the last committer that commits these records within the run.  A failure is left out if none does.
+    `sources`: vertices that emit what is replayed.
+    """
+    recoveries, commits = run["recoveries"], run["commits"][run["commits"]["commit_latency"] >= 0]
+    if not sources or commits.empty or recoveries.empty:
+        return
+    started_ms, tasks = run["checkpoints"].groupby("id")["trigger_timestamp"].max(), run["tasks"]
+    emitted = tasks.loc[tasks["vertex"].isin(sources), "numRecordsIn"].sum() - recoveries["replayed_records"].sum()
+    for failure in recoveries[~recoveries["kind"].isin(PLANNED_RESTARTS)].to_dict("records"):
+        number, visible_ms = failure["restored_checkpoint"], list[float]()
+        for _, rows in commits.groupby("vertex"):
+            is_after = rows["commit_timestamp"] - rows["commit_latency"] > failure["failed"]
+            committed = rows[is_after].groupby("commit_timestamp")["records"].sum().cumsum()
+            replayed = failure["replayed_records"] * rows["records"].sum() / emitted  # as this committer counts records
+            visible_ms += committed.index[committed >= _FULL_SHARE * replayed][:1].tolist()
+        if visible_ms and number in started_ms.index:
+            yield max(visible_ms) - started_ms[number], number
 
 
 def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:

@@ -7,7 +7,7 @@ the columns `time` and `lag` of the table `series`, which are in s.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -65,14 +65,20 @@ class LongSavepoint(NamedTuple):
 
 
 def late_triggers(
-    runs: Sequence[Tables], *, interval_ms: float, min_pause_ms: float, max_concurrent: int
+    runs: Sequence[Tables],
+    *,
+    interval_ms: float,
+    min_pause_ms: float,
+    max_concurrent: int,
+    refused_ms: Sequence[Collection[float]],
 ) -> LateTriggers | None:
     """Return how late checkpoints are triggered, and why, or None if they are on time.
 
     If the median time between triggers is late, it is returned.  If it is on time, or if there are too few triggers for a median,
     the longest time before a trigger that waits for an older checkpoint is returned, provided that it is late.
 
-    Intervals of less than a second are not examined.  `runs`: replications of one strategy.
+    Intervals of less than a second are not examined.  `runs`: replications of one strategy.  `refused_ms`: for each run, the
+    times of triggers that were refused because tasks were not running.
     """
     rows = pd.concat(
         [
@@ -84,7 +90,7 @@ def late_triggers(
         return None
     jobs = rows.assign(ended=rows["trigger_timestamp"] + rows["end_to_end_duration"]).groupby(["run", "x_job"])
     gaps_ms = jobs["trigger_timestamp"].diff()
-    awaited, gap_ms = rows, float(gaps_ms.median())  # the checkpoints that triggers waited for
+    awaited, gap_ms = rows, float(gaps_ms.median()) if gaps_ms.count() else 0.0  # checkpoints that triggers waited for
     is_longest = gaps_ms.count() < _MIN_GAPS_FOR_MEDIAN or gap_ms <= _LATE_FACTOR * interval_ms
     if is_longest:
         # time from the end of the older checkpoint and its min-pause until the trigger: hardly any if the trigger waited for it
@@ -94,6 +100,9 @@ def late_triggers(
             return None
         awaited, gap_ms = jobs.shift(max_concurrent).loc[longest_ms.index], float(longest_ms.iloc[0])
     why = _reason_of_late_triggers(awaited, gap_ms, interval_ms, min_pause_ms, max_concurrent, is_longest=is_longest)
+    if not why:
+        late = rows.assign(begin=rows["trigger_timestamp"] - gaps_ms)[gaps_ms > _LATE_FACTOR * interval_ms]
+        why = _restarts_that_delay(runs, late, refused_ms)
     return LateTriggers(gap_ms, interval_ms, why, is_longest)
 
 
@@ -106,7 +115,7 @@ def _reason_of_late_triggers(
     *,
     is_longest: bool,
 ) -> str:
-    """Return why triggers are late, or "" if it is unknown.  `awaited`: rows of the checkpoints that they waited for."""
+    """Return why triggers are late, or "" if checkpoints do not delay them.  `awaited`: rows of those that triggers waited for."""
     if min_pause_ms:
         completes = 2 * (awaited["status"] == "COMPLETED").sum() >= len(awaited)
         return f"min-pause, {ms_text(min_pause_ms)}, " + (
@@ -114,7 +123,7 @@ def _reason_of_late_triggers(
             if completes
             else "is the least interval; only completed ones begin a pause"
         )
-    if awaited["end_to_end_duration"].median() > max_concurrent * max(interval_ms, gap_ms - interval_ms):
+    if is_longest or awaited["end_to_end_duration"].median() > max_concurrent * max(interval_ms, gap_ms - interval_ms):
         expired = awaited["failure_message"] == EXPIRED
         return f"{'a checkpoint' if is_longest else 'each'} waits " + (
             "until the one before expires"
@@ -123,7 +132,20 @@ def _reason_of_late_triggers(
             if max_concurrent == 1
             else f"for an older one, as max-concurrent is {max_concurrent}"
         )
-    return ""  # restarts delay the triggers
+    return ""
+
+
+def _restarts_that_delay(runs: Sequence[Tables], late: pd.DataFrame, refused_ms: Sequence[Collection[float]]) -> str:
+    """Return how restarts delay most of the late triggers, or "" if they do not.
+
+    `late`: rows of the table `checkpoints` with the number of the `run`, and the trigger before (`begin`).
+    """
+    spans = list(zip(late["run"], late["begin"], late["trigger_timestamp"], strict=True))
+    refused = sum(any(begin < ms < end for ms in refused_ms[run]) for run, begin, end in spans)
+    restarted = sum(runs[run]["recoveries"]["failed"].between(begin, end).any() for run, begin, end in spans)
+    if 2 * refused > len(spans):
+        return "a trigger that is due while tasks restart is refused"
+    return "the job restarts in between" if 2 * restarted > len(spans) else ""
 
 
 def late_triggers_sentence(by_strategy: Sequence[tuple[str, LateTriggers]], *, several: bool) -> str:

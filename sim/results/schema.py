@@ -210,6 +210,7 @@ FILES = (
     Column("path", "", ""),
     Column("size", "bytes", ""),
     Column("scope", "", "exclusive (its checkpoint's directory), shared (the job's) or savepoint (its savepoint's)"),
+    Column("physical", "", "number of the physical file that contains it (file merging); -1: it is one itself"),
     Column("job", "", "newest job instance that referenced it"),
     Column("created_by", "", "first checkpoint of that instance that referenced it"),
     Column("last_used", "", "last checkpoint of that instance that referenced it"),

@@ -193,6 +193,7 @@ class FileRow(NamedTuple):
     created_by: int  # first checkpoint of that instance that referenced it
     last_used: int  # last one
     deleted_ns: int  # -1: not deleted
+    physical: int  # number of the physical file that contains it; -1: it is one itself
     needed_by: tuple[StoredSnapshot, ...] = ()  # snapshots retained at the end that reference it
 
 

@@ -215,16 +215,16 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     if all(len(group) == 1 for group in groups.values()):
         groups = {"": list(strategies)}
     name, compared = max(groups.items(), key=lambda item: _importance_of_choice(item[1]))
-    decisive = _difference_sentence(compared)
+    difference = _difference(compared)
     parts = (
         finish_sentence(compared),
         _disabled_checkpoints_sentence(compared),
         _invisible_output_sentence(compared),
         early_end_sentence(compared),
-        _join_clauses(decisive, _unlimited_text(compared)),
+        _join_clauses(difference.text, _unlimited_text(compared)),
         ".",
-        "" if "tails are not" in decisive or "the longest" in decisive else _long_tail_sentence(compared),
-        _first_upload_sentence(strategies),
+        "" if difference.names_longest else _long_tail_sentence(compared),
+        _first_upload_sentence(compared),
         _schedule_sentences(strategies),
     )
     text = "".join(parts)
@@ -340,8 +340,17 @@ def _importance_of_choice(strategies: Sequence[StrategyRow]) -> tuple[int, int, 
     return sum(strategy.failed for strategy in strategies), sum(map(_failures, strategies)), ratio
 
 
-def _difference_sentence(strategies: Sequence[StrategyRow]) -> str:
-    """Return the sentence on the decisive difference, without a full stop.
+class _Difference(NamedTuple):
+    """The sentence on the decisive difference between strategies, without a full stop."""
+
+    text: str
+    names_longest: bool = (
+        False  # it gives the duration of the longest checkpoint, so that the tail needs no other sentence
+    )
+
+
+def _difference(strategies: Sequence[StrategyRow]) -> _Difference:
+    """Return the sentence on the decisive difference.
 
     The first that applies: no checkpoint ended, one strategy fails, none is comparable, medians differ, slowest checkpoints
     differ, all strategies are equal.
@@ -352,27 +361,31 @@ def _difference_sentence(strategies: Sequence[StrategyRow]) -> str:
         if strategy.summary.completed + strategy.summary.failed or strategy.failed or strategy.summary.standstill
     ]
     if not running:
-        return _unended_sentence(strategies)
+        return _Difference(_unended_sentence(strategies))
     # the few checkpoints of a strategy whose checkpoints stop early are not comparable
     running = [strategy for strategy in running if math.isnan(strategy.last_trigger_s)] or running
     several, comparable = len(strategies) > 1, _comparable(running)
     worst = max(running, key=lambda own: (own.failed, bool(own.summary.standstill), _failed_share(own)))
     if worst.failed or _failures(worst) or worst.summary.standstill:
-        return _failure_sentence(worst, running, comparable)
+        names_longest = bool(comparable) and _has_long_tail(_best_strategy(comparable, _median_ms))
+        return _Difference(_failure_sentence(worst, running, comparable), names_longest)
     if not comparable:
-        return "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer"
+        return _Difference(
+            "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer"
+        )
     slow, fast = max(comparable, key=_median_ms), _best_strategy(comparable, _median_ms)
     if not is_noise(_median_ms(slow), _median_ms(fast)):
-        return _join_clauses(
-            _wait_text(slow, several), _median_change_text(fast, slow), _throughput_change_text(fast, slow)
+        return _Difference(
+            _join_clauses(
+                _wait_text(slow, several), _median_change_text(fast, slow), _throughput_change_text(fast, slow)
+            )
         )
     tail = _tail(comparable)
     late, early = max(comparable, key=tail.ms), _best_strategy(comparable, tail.ms)
     if not is_noise(tail.ms(late), tail.ms(early)):
-        return _join_clauses(
-            _tail_sentence(late, early, tail, _medians_text(comparable)), _throughput_change_text(early, late)
-        )
-    return _equality_sentence(slow, comparable, several)
+        clauses = _tail_sentence(late, early, tail, _medians_text(comparable)), _throughput_change_text(early, late)
+        return _Difference(_join_clauses(*clauses), names_longest=True)
+    return _Difference(_equality_sentence(slow, comparable, several), names_longest=_has_long_tail(slow))
 
 
 def _comparable(strategies: Sequence[StrategyRow]) -> list[StrategyRow]:
@@ -508,10 +521,9 @@ def _completion_text(comparable: Sequence[StrategyRow]) -> str:
     if not comparable:
         return ""
     fast = _best_strategy(comparable, _median_ms)
-    completed, longest_ms = fast.summary.completed, fast.summary.end_to_end_max_ms
-    took = _median_text(fast)
-    if longest_ms >= _MIN_TAIL_FACTOR * _median_ms(fast) and completed > 1:
-        took += f" in the median, the longest in {ms_text(longest_ms)}"
+    completed, took = fast.summary.completed, _median_text(fast)
+    if _has_long_tail(fast):
+        took += f" in the median, the longest in {ms_text(fast.summary.end_to_end_max_ms)}"
     return f"{fast.called} completes {'its one' if completed == 1 else f'all {completed}'} in {took}{_in_flight_text(fast, 'stores')}"
 
 
@@ -537,13 +549,12 @@ def _is_expiry(message: str) -> bool:
 
 def _equality_sentence(slow: StrategyRow, strategies: Sequence[StrategyRow], several: bool) -> str:
     """Return the sentence for strategies that do not differ by more than noise, or for a single one."""
-    fast, longest_ms = min(strategies, key=_median_ms), slow.summary.end_to_end_max_ms
-    is_quick, medians = _median_ms(slow) < MAX_QUICK_MS, _medians_text(strategies)
+    fast, medians = min(strategies, key=_median_ms), _medians_text(strategies)
     begin = f"Checkpoints of {slow.called} take" if several and len(strategies) == 1 else "Checkpoints take"
-    if longest_ms >= (2 * MAX_QUICK_MS if is_quick else _MIN_TAIL_FACTOR * _median_ms(slow)):
-        times = f"{_median_text(slow)} in the median, the longest {ms_text(longest_ms)}"
+    if _has_long_tail(slow):
+        times = f"{_median_text(slow)} in the median, the longest {ms_text(slow.summary.end_to_end_max_ms)}"
         text = f"{begin} {times}: {_uncapitalise(_wait_text(slow, several, slowest=True))}"
-    elif is_quick:
+    elif _median_ms(slow) < MAX_QUICK_MS:
         text = f"{begin} {medians}: nothing holds the barriers up ({_load_text(slow)})"
     else:
         text = _wait_text(slow, several)
@@ -654,8 +665,10 @@ def _queue_text(strategy: StrategyRow, single: Single, checkpoint: str) -> str:
         waits = f"{waited} for {vertex}, whose thread is at work on an older commit"
     elif name in strategy.firing:
         waits = f"{waited} behind data in front of {vertex}, or while its window fires"
-    else:
+    elif is_noise(single.path.queue_ms, single.path.queue_vertex_ms):
         waits = f"behind {waited} of queued data in front of {vertex}"
+    else:
+        waits = f"behind {ms_text(single.path.queue_ms)} of queued data, {waited} of it in front of {vertex}"
     return f"Barriers of {checkpoint} wait {waits} ({load})"
 
 
@@ -678,8 +691,12 @@ def _checkpoint_name(strategy: StrategyRow, single: Single, several: bool) -> st
 
 
 def _median_change_text(fast: StrategyRow, slow: StrategyRow) -> str:
-    """Return a clause that compares the median durations of two strategies."""
-    return f"{fast.called} checkpoints take {_median_text(fast)} instead of {_median_text(slow)}{_in_flight_text(fast)}"
+    """Return a clause that compares the median durations of two strategies, and the longest ones if that of `fast` is long, too."""
+    longest = ""
+    if _has_long_tail(fast):
+        fast_ms, slow_ms = (row.summary.end_to_end_max_ms for row in (fast, slow))
+        longest = f" (longest {ms_text(fast_ms)} instead of {ms_text(slow_ms)})"
+    return f"{fast.called} checkpoints take {_median_text(fast)} instead of {_median_text(slow)}{longest}{_in_flight_text(fast)}"
 
 
 def _in_flight_text(strategy: StrategyRow, verb: str = "store") -> str:
@@ -741,6 +758,13 @@ def _best_strategy(strategies: Sequence[StrategyRow], duration: Callable[[Strate
 
 _served_per_second: Callable[[StrategyRow], float] = attrgetter("summary.throughput_per_second")
 _median_ms: Callable[[StrategyRow], float] = attrgetter("summary.end_to_end_p50_ms")
+
+
+def _has_long_tail(strategy: StrategyRow) -> bool:
+    """Return whether the longest checkpoint of a strategy is so much longer than the median that sentences give it, too."""
+    median_ms = _median_ms(strategy)
+    least_ms = 2 * MAX_QUICK_MS if median_ms < MAX_QUICK_MS else _MIN_TAIL_FACTOR * median_ms
+    return strategy.summary.end_to_end_max_ms >= least_ms
 
 
 def _median_text(strategy: StrategyRow) -> str:

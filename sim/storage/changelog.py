@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from sim.model.state import Changelog, State, StateOptions
+from sim.model.state import Changelog, State, StateOptions, load_rate
 from sim.model.storage import SnapshotType
 from sim.model.units import SECOND
 from sim.storage.lsm import distinct
@@ -48,7 +48,8 @@ class ChangelogBackend:
         self.inner = inner
         self.state = state
         self.options = options
-        self.load_bytes_per_second = of_job.load_bytes_per_second
+        self.applies_bytes_per_second = of_job.load_bytes_per_second or int(load_rate(state.value_bytes))
+        self._applies_initial = of_job.load_bytes_per_second is not None
         self.transfer_threads = of_job.transfer_threads
         self.end_bytes = size_bytes
         # size of the wrapped backend [bytes]; None: unknown, from a restore until the next `resize`
@@ -214,7 +215,8 @@ class ChangelogBackend:
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
         """Restore the materialisation, then read and replay the log.
 
-        One thread reads the files of the log one after the other (ChangelogBackendRestoreOperation#restore).
+        One thread reads the files of the log one after the other, and applies each change through the state
+        (ChangelogBackendRestoreOperation#readBackendHandle).
         """
         below, log, replayed_bytes = [], [], 0
         for part in parts:
@@ -222,25 +224,21 @@ class ChangelogBackend:
             if rest := tuple(handle for handle in part.handles if handle not in log_files):
                 image = part.image.below if isinstance(part.image, _Image) else part.image
                 below.append(part._replace(image=image, handles=rest))
-            replayed_bytes += int(sum(handle.size_bytes for handle in log_files) * part.share)
+            applied = (handle for handle in log_files if self._applies_initial or not _is_initial(handle))
+            replayed_bytes += int(sum(handle.size_bytes for handle in applied) * part.share)
             log += log_files
         restoring = self.inner.restore(0, below, now_ns) if below or not log else Restoring()
-        replay_ns = 0 if self.load_bytes_per_second is None else replayed_bytes * SECOND // self.load_bytes_per_second
         self._stand(log, below)
         reads, then, threads = [*restoring.reads], [], restoring.threads
         for handle in log:
-            # The log of a run begins with its initial state.  In a real job that state would be in tables of a
-            # materialisation, which several threads read.
-            is_initial = handle.name == f"{_LOG}{handle.size_bytes}" and self.state.backend == "rocksdb"
-            if not is_initial:
+            if not (_is_initial(handle) and self.state.backend == "rocksdb"):
                 then.append((handle, handle.size_bytes))
                 continue
             threads = max(threads, min(self.transfer_threads, handle.size_bytes))
             bounds = [handle.size_bytes * piece // threads for piece in range(threads + 1)]
             reads += [(handle, end - begin) for begin, end in pairwise(bounds)]
-        return restoring._replace(
-            reads=tuple(reads), threads=threads, then=tuple(then), after_ns=restoring.after_ns + replay_ns
-        )
+        after_ns = restoring.after_ns + replayed_bytes * SECOND // self.applies_bytes_per_second
+        return restoring._replace(reads=tuple(reads), threads=threads, then=tuple(then), after_ns=after_ns)
 
     def _stand(self, log: Sequence[Handle], below: Sequence[KeyedPart]) -> None:
         """Reset to a restored snapshot.  Checkpoints refer to its files until the next materialisation."""
@@ -256,6 +254,14 @@ class ChangelogBackend:
         self._held_bytes = None
         self._of_snapshot, self._begun = {}, {}
         self._number = self._latest = self._settled = 0
+
+
+def _is_initial(handle: Handle) -> bool:
+    """Return True for the first file of a log, with the state that a run begins with.
+
+    In a real job that state would be in files of a materialisation, which for RocksDB several threads read.
+    """
+    return handle.name == f"{_LOG}{handle.size_bytes}"
 
 
 def _carried(end_bytes: int, size_bytes: int) -> Handle:

@@ -18,23 +18,33 @@ from functools import cached_property
 from itertools import accumulate, chain, pairwise, starmap
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from sim.model.faults import StorageOutage, TaskManagerLost, kind_of_fault
 from sim.model.job import Distribution, Job, Vertex, key_groups
 from sim.model.quantities import PLANNED_RESTARTS, S3_STANDARD, Prices
 from sim.model.randomness import slowdown
 from sim.model.scenario import Instances, Scenario
 from sim.model.sinks import DOES_NOT_START, SinkKind
-from sim.model.state import MAX_ROCKSDB_ACCESS_NS, MIN_ROCKSDB_ACCESS_NS, ROCKSDB_ACCESS_NS
+from sim.model.state import (
+    LOAD_BYTES_PER_SECOND,
+    LOAD_ENTRY_NS,
+    MAX_ROCKSDB_ACCESS_NS,
+    MIN_ROCKSDB_ACCESS_NS,
+    ROCKSDB_ACCESS_NS,
+)
 from sim.model.storage import Retry
 from sim.model.text import capitalised, listed
 from sim.model.units import UnitError, format_duration, parse_flink_size
+from sim.protocol.options import FailureReason
 from sim.protocol.recovery import outages
 from sim.results.checkpoint_kinds import has_savepoints, is_periodic
-from sim.results.consequences import Consequences
+from sim.results.consequences import Consequences, replay_waits_ms
 from sim.results.consequences_texts import consequences_sentence, consequences_texts, planned_restarts_table
 from sim.results.end_of_job import finish, last_trigger_s
 from sim.results.estimates import is_noise
 from sim.results.formats import TextTable, bytes_text, change_text, count_text, ms_text, per_second_text, share_text
+from sim.results.journal import Happening
 from sim.results.late_triggers import late_triggers, long_savepoint
 from sim.results.not_completed import not_completed
 from sim.results.rates import MAX_REMAINING_SHARE, Tables, backlog, overload_since
@@ -50,13 +60,14 @@ from sim.results.stored import (
     table_sinks,
     whole_periods_ms,
 )
-from sim.results.summary import bottleneck
+from sim.results.summary import STATISTICS, bottleneck
 from sim.results.sweep_effects import DEAD
 from sim.results.tables import EXPIRED
 from sim.results.verdict import MIN_COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
 from sim.runtime.lowering import hosts
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result
+from sim.storage.media.flat import slowness
 from sim.studies.plan import baseline
 from sim.studies.replications import Replications
 
@@ -257,6 +268,8 @@ def uneven_subtask(vertex: Vertex, index: int) -> str:
 
 # ---- Results of a study by strategy. Derived values are computed at their first use, and cached.
 
+_MIN_DISTURBED_SHARE = 0.5
+"""Share of the run in which a job is down or catching up, from which the verdict begins with it."""
 _MAX_EMPTY_COMMITS = 10
 """Default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
 RUNS_ON = "runs on"
@@ -400,7 +413,18 @@ class Comparison:
         if not self.strategies:
             return "No strategy has a result."
         caveat = f"{capitalised(self.caveat)}. As simulated: " if self.caveat else ""
-        return f"{caveat}{verdict(self.strategies)}"
+        return f"{caveat}{self._mostly_disturbed}{verdict(self.strategies)}"
+
+    @property
+    def _mostly_disturbed(self) -> str:
+        """Return a sentence if the job is down or catching up for most of the run with each strategy, or ""."""
+        rows = [self.consequences[line.label] for line in self.strategies]
+        is_dead = any(line.failed for line in self.strategies)
+        if is_dead or not all(row.disturbed_share >= _MIN_DISTURBED_SHARE for row in rows):
+            return ""
+        least = share_text(min(row.disturbed_share for row in rows))
+        of_all = " or more with all strategies" if len(rows) > 1 else ""
+        return f"The job is down or catching up for {least} of the time{of_all}: failures decide, not checkpoints. "
 
     @cached_property
     def notes(self) -> list[str]:
@@ -411,6 +435,8 @@ class Comparison:
             *dict.fromkeys(self._uneven()),
             *self._during_faults(),
             *dict.fromkeys(chain.from_iterable(map(_aligned_inputs, self._scenarios))),
+            *self._waits_for_shared_files(),
+            *self._without_p99(),
             *map(str, self.deciding),
             *self._left_out(),
         ]
@@ -490,6 +516,25 @@ class Comparison:
                 f"Clients of storage wait up to {ms_text(longest_ms)} before they try again (storage.retry), so an outage may last "
                 "that much longer for them."
             )
+
+    def _waits_for_shared_files(self) -> Iterator[str]:
+        """Yield a sentence on strategies whose asynchronous part is mostly waiting for other subtasks, without in-flight data."""
+        for line in self.strategies:
+            options, row = self.results[line.label][0].scenario.checkpoint, line.summary
+            is_shared = options.barriers.kind == "unaligned" and options.subtasks_per_channel_state_file > 1
+            if is_shared and row.persisted_bytes == 0 and not is_noise(row.async_ms, row.path.async_ms):
+                yield (
+                    f"{line.label}: async is {ms_text(row.async_ms)}, but {ms_text(row.path.async_ms)} on the critical path: a subtask "
+                    "acknowledges only when all that share its file of in-flight data, empty or not, have their last barrier "
+                    "(checkpoint.subtasks-per-channel-state-file)."
+                )
+
+    def _without_p99(self) -> Iterator[str]:
+        """Yield a sentence on the strategy with the fewest checkpoints, if the question asks for a p99 that needs more."""
+        needed = STATISTICS["end_to_end_p99_ms"].smallest_sample
+        fewest = min((line.summary.completed for line in self.strategies), default=needed)
+        if fewest < needed and re.search(r"p99|99th|99 ?%", self.question.lower()):
+            yield f"p99 needs {needed} checkpoints, and some strategy has {fewest}: set run.duration or run.replications."
 
     def _left_out(self) -> Iterator[str]:
         """Yield sentences on detected warm-ups (`run.warmup: auto`), and on cold starts."""
@@ -678,6 +723,7 @@ class Comparison:
                 interval_ms=interval_ns / 1e6,
                 min_pause_ms=options.min_pause_ns / 1e6,
                 max_concurrent=options.max_concurrent,
+                refused_ms=list(map(_refused_ms, results)),
             )
             if options.interval_during_backlog_ns is None
             else None,
@@ -696,6 +742,14 @@ class Comparison:
             harmed_sink=_harmed_sink(scenario),
             held_window=_held_window(results[0]),
         )
+
+
+def _refused_ms(result: Result) -> list[float]:
+    """Return the times [ms] of triggers that were refused because tasks were not running."""
+    if result.recoveries.empty:
+        return []  # saves a pass over a long journal
+    refused = result.journal.only({Happening.REFUSED})
+    return [row.time_ns / 1e6 for row in refused if row.detail == FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING.name]
 
 
 def _in_cold_start(name: str, replications: Replications) -> str:
@@ -837,16 +891,13 @@ def _sentences(result: Result, cost: Consequences, warmup_s: float) -> Iterator[
                 written_bytes = float(counted["checkpointed_size"].sum())
                 usage = f"at {count_text(len(counted) / span)} checkpoints and {bytes_text(written_bytes / span)} of state written per hour"
             yield f"The oldest record of a transaction waits {cost.ms_text('visible_p50_ms')} until it is visible, {usage}"
-        yield from _replayed_sentences(result, cost)
+        yield from _replayed_sentences(result)
     commits, files = commits_per_hour([result.tables], [hours * 3600], warmup_s=warmup_s)
     if files > 0:
         is_compacted = any(kind.name == "file-sink-compaction" for _, kind in known_sinks(result.scenario.job).values())
         before = ", as writers flush them; those of the compactor are not counted" * is_compacted
         yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files{before}"
-    written = result.files[result.files["scope"] != "savepoint"].groupby(["owner", "checkpoint"]).size()
-    if not result.scenario.storage.merging and (each := written.median()) >= _MIN_FILES:
-        an_hour = count_text(written.sum() / hours)
-        yield f"A checkpoint writes {count_text(each)} files in the median, beside its metadata; {an_hour} are written per hour"
+    yield from _file_sentences(result, hours)
     for name, (_, kind) in known_sinks(result.scenario.job).items() if len(result.recoveries) else ():
         if kind.committer == "none":
             is_only = _without_readers(result.scenario.job) == (name,)
@@ -857,8 +908,28 @@ def _sentences(result: Result, cost: Consequences, warmup_s: float) -> Iterator[
         vertex.source and len(vertex.source.rates) > 1 for vertex in result.scenario.job.vertices
     ):
         yield from _peak_sentences(result.series)
+    yield from _slow_file_sentences(result, done)
     yield from _limit_sentences(result, done)
     yield from _size_sentences(result, done[is_periodic(done)])
+
+
+def _file_sentences(result: Result, hours: float) -> Iterator[str]:
+    """Yield a sentence on the files of checkpoints: physical ones with file merging, or if they are many."""
+    rows = result.files[result.files["scope"] != "savepoint"]
+    if rows.empty:
+        return
+    each = rows.groupby(["owner", "checkpoint"]).size().median()
+    if result.scenario.storage.merging is not None:
+        # files that are too large to be merged are physical ones, too
+        physical = rows.assign(physical=rows["physical"].where(rows["physical"] >= 0, -2 - rows.index.to_numpy()))
+        of_each = physical.groupby(["owner", "checkpoint"])["physical"].nunique().median()
+        yield (
+            f"A checkpoint writes {count_text(each)} files in the median into {count_text(of_each)} physical ones, beside its metadata; "
+            f"{count_text(physical['physical'].nunique() / hours)} of these are created per hour; the space that they waste is not counted"
+        )
+    elif each >= _MIN_FILES or "storage.file-merging" in dict(result.scenario.axes):
+        an_hour = count_text(len(rows) / hours)
+        yield f"A checkpoint writes {count_text(each)} files in the median, beside its metadata; {an_hour} are written per hour"
 
 
 def _with_names(sentences_of: Mapping[str, Iterable[str]]) -> list[str]:
@@ -932,39 +1003,16 @@ def _interruptions(result: Result) -> Iterator[str]:
         )
 
 
-def _replayed_sentences(result: Result, cost: Consequences) -> Iterator[str]:
+def _replayed_sentences(result: Result) -> Iterator[str]:
     """Yield a sentence on records replayed after a failure, if they wait longer for visibility than any transaction does."""
-    started_ms = result.checkpoints.groupby("id")["trigger_timestamp"].max()
-    failures = result.recoveries[~result.recoveries["kind"].isin(PLANNED_RESTARTS)]
-    waits_ms = [
-        (_replay_visible_ms(result, row["failed"], row["replayed_records"]) - started_ms[number], number)
-        for row in failures.to_dict("records")
-        if (number := row["restored_checkpoint"]) in started_ms.index
-    ]
-    longest_ms, number = max((wait for wait in waits_ms if wait[0] > cost.visible_max_ms), default=(0.0, 0))
-    if number:
+    sources = [vertex.name for vertex in result.scenario.job.vertices if vertex.source]
+    others_ms = result.commits.loc[~result.commits["again"].astype(bool), "visible_latency"].max()
+    longest_ms, number = max(replay_waits_ms(result.tables, sources), default=(0.0, 0))
+    if others_ms < longest_ms and not is_noise(longest_ms, others_ms):
         yield (
             f"What is replayed after a failure becomes visible up to {ms_text(longest_ms)} after checkpoint {number}, from which it is "
-            "replayed: its wait is counted from the transaction after the restart"
+            f"replayed: visible max counts from there, and the longest transaction is visible after {ms_text(others_ms)}"
         )
-
-
-def _replay_visible_ms(result: Result, failed_ms: float, replayed: float) -> float:
-    """Return the time [ms] by which the replayed records of a failure are committed, by the last committer that commits them.
-
-    `replayed` counts records of the sources.  Committers that do not commit them within the run are ignored.  NaN if none does.
-    """
-    commits = result.commits[result.commits["commit_latency"] >= 0]
-    sources = [vertex.name for vertex in result.scenario.job.vertices if vertex.source]
-    read = result.tasks[result.tasks["vertex"].isin(sources)]
-    served = read["numRecordsIn"].sum() - result.recoveries["replayed_records"].sum()
-    visible_ms: list[float] = []
-    for _, rows in commits.groupby("vertex"):
-        per_record = rows["records"].sum() / served  # committed records per record of the sources
-        is_after = rows["commit_timestamp"] - rows["commit_latency"] > failed_ms
-        committed = rows[is_after].groupby("commit_timestamp")["records"].sum().cumsum()
-        visible_ms += committed.index[committed >= _FULL_SHARE * replayed * per_record][:1].tolist()
-    return max(visible_ms, default=math.nan)
 
 
 _GROWN_DELAY = 3
@@ -978,6 +1026,7 @@ def _failure_sentences(result: Result) -> Iterator[str]:
     if was_lost and (outage := outage_sentence(scenario)):
         grows = restart.strategy == "exponential-delay" and (~rows["kind"].isin(PLANNED_RESTARTS)).sum() > 1
         yield outage + "; after other failures it can take longer, as the restart delay grows" * bool(grows)
+    yield from _leaderless_sentences(result)
     restored = {*rows["restored_checkpoint"]} - {-1}
     if len(restored) == 1 and rows["failed"].diff().min() >= (scenario.checkpoint.interval_ns or math.inf) / 1e6:
         count = int((rows["restored_checkpoint"] >= 0).sum())
@@ -1013,6 +1062,28 @@ def _failure_sentences(result: Result) -> Iterator[str]:
     yield from _restore_sentences(result)
 
 
+def _leaderless_sentences(result: Result) -> Iterator[str]:
+    """Yield a sentence on the longest time for which tasks ran on without a JobManager, and on what is replayed of it."""
+    rows = result.recoveries[result.recoveries["kind"] == "job-manager"]
+    if rows.empty:
+        return  # saves a pass over a long journal
+    moments = list(result.journal.only({Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED}))
+    lost_ms = np.array([row.time_ns / 1e6 for row in moments if row.happening is Happening.JOB_MANAGER_LOST])
+    elected_ms = [row.time_ns / 1e6 for row in moments if row.happening is Happening.JOB_MANAGER_ELECTED]
+    ran_ms, failed_ms, count, number = max(
+        (failed_ms - lost_ms[lost_ms <= failed_ms].max(), failed_ms, replayed, restored)
+        for failed_ms, replayed, restored in zip(
+            rows["failed"], rows["replayed_records"], rows["restored_checkpoint"], strict=True
+        )
+    )
+    end = "another one leads" if failed_ms in elected_ms else "they miss its heartbeats (restart.heartbeat-timeout)"
+    begin = f"checkpoint {number}" if number else "the beginning"
+    yield (
+        f"Tasks run on for {ms_text(ran_ms)} without a JobManager, until {end}: what they emit is replayed, {count_text(count)} "
+        f"records since {begin}"
+    )
+
+
 def _failure_rate_sentence(result: Result, failed_ms: Sequence[float]) -> str:
     """Return a sentence on the most failures within the interval of the restart strategy `failure-rate`, and on its limit."""
     restart, within_ms = result.scenario.restart, result.scenario.restart.rate_interval_ns / 1e6
@@ -1035,6 +1106,12 @@ def _restore_sentences(result: Result) -> Iterator[str]:
         yield (
             f"{(read == 0).sum()} of {len(read)} restarts read no state from storage, as tasks have copies on their disks (local-recovery)"
             f"{f', others up to {bytes_text(read.max())}' * bool(read.max())}"
+        )
+    logs = any(vertex.state and vertex.state.changelog for vertex in scenario.job.vertices)
+    if logs and options.state.load_bytes_per_second is None and (rows["restored_bytes"] > 0).any():
+        yield (
+            f"Restores apply the log of a changelog one change after the other: assumed are {format_duration(LOAD_ENTRY_NS)} for each and "
+            f"{bytes_text(LOAD_BYTES_PER_SECOND)}/s (checkpoint.restore-rate)"
         )
     recovered_bytes = rows["recovered_bytes"].max()
     if options.during_recovery and recovered_bytes > 0:
@@ -1059,6 +1136,21 @@ def _peak_sentences(series: pd.DataFrame) -> Iterator[str]:
         yield (
             f"The backlog of the sources grows to {count_text(records)} records at {ms_text(1e3 * top_s)}, and "
             f"{f'less {after}' if is_over else f'more {after}, when the run ends'}"
+        )
+
+
+def _slow_file_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the checkpoints that wait for a file that is slow by chance.  `done`: completed checkpoints."""
+    storage, path = result.scenario.storage, result.path
+    if not storage.slow_probability or storage.merging is not None:  # in a merged file, its physical file decides
+        return
+    waits = path[path["id"].isin(done["id"]) & (path["file"] != "")]
+    names = [tuple(int(part) if part.isdigit() else part for part in file.split("/")) for file in waits["file"]]
+    slow = waits[[slowness(storage, result.scenario.run.seed, name) > 1 for name in names]]
+    if len(slow):
+        yield (
+            f"{slow['id'].nunique()} of {len(done)} completed checkpoints wait for a slow file, up to {ms_text(slow['duration'].max() / 1e6)} "
+            f"(storage.slow: {share_text(storage.slow_probability)} of the files take {storage.slow_factor} times as long)"
         )
 
 
@@ -1126,7 +1218,7 @@ _FRAME_BYTES = 10 * 1024**2
 _MIN_FILES = 40
 """Minimum files per checkpoint (median) that are reported."""
 _FULL_SHARE = 0.95
-"""Share of the possible requests from which a vertex counts as full, and of replayed records from which all count as committed."""
+"""Share of the possible requests from which a vertex counts as full."""
 _MIN_CHECKPOINTS_FOR_RATE = 3
 """With more completed checkpoints than this, their number is given per hour instead of per run."""
 _MIN_TIMEOUT_SHARE = 0.05

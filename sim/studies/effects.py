@@ -51,6 +51,8 @@ LEADING = (
 """Columns that the overview prefers, in this order."""
 MIN_UNLIKE_SHARE = 0.1
 """Minimum difference of a kind's share of the failures for which what failures cost is not compared."""
+MIN_COMPLETED = 5
+"""Minimum completed checkpoints per run for which statistics of their durations are compared without a warning."""
 MIN_LEADING_SHARE = 0.1
 """Minimum relative change that the verdict prefers; repetitions of a real job differ by as much (`sim.results.estimates`)."""
 
@@ -213,6 +215,14 @@ def unlike_failures(rows: pd.DataFrame, *, by_cause: bool = False) -> str:
         for side, kinds in counts.items()
     )
     return f"Failures are unlike, and so are downtime and time until caught up: {'; '.join(texts)}"
+
+
+def few_checkpoints(rows: pd.DataFrame) -> str:
+    """Return a sentence on the side with the fewest completed checkpoints in a run, if they are too few to compare, or ""."""
+    fewest = rows.groupby(SIDE)["completed"].min().sort_values()
+    if fewest.empty or not 0 < fewest.iloc[0] < MIN_COMPLETED:
+        return ""
+    return f"{fewest.index[0]} has {fewest.iloc[0]:.0f} completed checkpoints in a run, too few for a median or a longest one: set run.duration"
 
 
 def leading(quantities: Sequence[QuantityDifference]) -> QuantityDifference | None:

@@ -117,6 +117,7 @@ class Replications:
             committers=committers,
             has_failed=has_failed,
             falls_behind=self.falls_behind,
+            sources=[vertex.name for vertex in self.scenario.job.vertices if vertex.source is not None],
         )
 
     def median_duration_ms(self, end: WarmUpEnd) -> float:

@@ -355,6 +355,11 @@ def median_is(told, match):
     """Of the named strategy, instead of the slowest, which is slower by more than noise."""
     found = {name.lower(): value for name, value in told.medians().items()}
     own, worst = found[match["of"].lower()], max(found.values())
+    others = [told.durations(told.runs(name))[-1] for name, value in found.items() if value == worst]
+    if match["longest"] and not (
+        same_ms(match["longest"], told.durations(told.runs(match["of"]))[-1]) and same_ms(match["other"], *others)
+    ):
+        return False
     return (
         same_ms(match["early"], own)
         and same_ms(match["late"], worst)
@@ -463,6 +468,14 @@ def written(told, match):
         and match["size"] in {None, bytes_text(told.row(match)["checkpointed_size"])}
         and (match["initial"] is None or begins_with(told, match))
         and (match["older"] is None or same_ms(match["older"], queued_ms))
+    )
+
+
+def wait_in_queues(told, match):
+    """The longest of its waits is at that vertex; those at all vertices are given, too, if they are notably longer."""
+    queued_ms = sum(row["duration"] for row in told.parts(match) if row["part"] in QUEUES) / 1e6
+    return largest(*QUEUES)(told, match) and (
+        is_noise(queued_ms, number(match["took"])) if match["all"] is None else same_ms(match["all"], queued_ms)
     )
 
 
@@ -615,6 +628,9 @@ def loses_a_task_manager(told, match):
 @of_each_run
 def waits_since_its_checkpoint(run, match):
     """Some failure went back to that checkpoint; so long after its trigger something is committed, and about all that is replayed by then."""
+    own = run.commits[~run.commits["again"].astype(bool)]
+    if not same_ms(match["others"], own["visible_latency"].max()):
+        return False
     began_ms = run.checkpoints.loc[run.checkpoints["id"] == int(match["number"]), "trigger_timestamp"].max()
     restored = run.recoveries[run.recoveries["restored_checkpoint"] == int(match["number"])]
     sources = {vertex.name for vertex in run.scenario.job.vertices if vertex.source}
@@ -628,6 +644,61 @@ def waits_since_its_checkpoint(run, match):
             share = replayed * own["records"].sum() / read
             found |= any(after.loc[after["commit_timestamp"] <= ms, "records"].sum() >= 0.5 * share for ms in at_ms)
     return found
+
+
+@of_each_run
+def runs_on_without_a_leader(run, match):
+    """So long after a loss the tasks stop: a TaskManager's heartbeats have timed out, or there is a successor."""
+    lost_ms, elected_ms = (
+        moments_ms(run, what) for what in (Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED)
+    )
+    timeout_ms = run.scenario.restart.heartbeat_timeout_ns / 1e6
+    for at_ms, row in ((at, row) for at in lost_ms for row in run.recoveries.to_dict("records")):
+        if not same_ms(match["ms"], row["failed"] - at_ms) or row["kind"] != "job-manager":
+            continue
+        ends = row["failed"] in elected_ms if match["led"] else 0.5 * timeout_ms <= row["failed"] - at_ms <= timeout_ms
+        is_told = int(match["number"] or 0) == row["restored_checkpoint"]
+        if ends and is_told and same_count(match["count"], row["replayed_records"]):
+            return True
+    return False
+
+
+@of_each_run
+def applies_changes(run, match):
+    """A vertex with a changelog is restored from a checkpoint, and the scenario has no rate."""
+    logs = [own.name for own in run.scenario.job.vertices if own.state is not None and own.state.changelog is not None]
+    has_rate = run.scenario.checkpoint.state.load_bytes_per_second is not None
+    return bool(logs) and not has_rate and bool((run.recoveries["restored_checkpoint"] > 0).any())
+
+
+@of_each_run
+def wait_for_slow_files(run, match):
+    """As many checkpoints have a file that takes at least half as many times as long as in a run without slow files; the longest is named."""
+    storage = run.scenario.storage
+    other = simulate(replace(run.scenario, storage=replace(storage, slow_probability=0.0)), check=False).path
+    usual = {(row["id"], row["file"]): row["duration"] for row in other.to_dict("records") if row["file"]}
+    done = run.checkpoints.loc[run.checkpoints["status"] == "COMPLETED", "id"]
+    rows = run.path[run.path["id"].isin(done) & (run.path["file"] != "")].to_dict("records")
+    # of a file that the other run did not wait for, it is not known
+    may = [row for row in rows if row["duration"] >= 0.5 * storage.slow_factor * usual.get((row["id"], row["file"]), 0)]
+    known = {row["id"] for row in may if (row["id"], row["file"]) in usual}
+    is_told = int(match["factor"]) == storage.slow_factor and int(match["share"]) == round(
+        100 * storage.slow_probability
+    )
+    is_named = any(same_ms(match["ms"], row["duration"] / 1e6) for row in may)
+    return (
+        is_told
+        and is_named
+        and int(match["of"]) == len(done)
+        and len(known) <= int(match["count"]) <= len({row["id"] for row in may})
+    )
+
+
+def is_mostly_disturbed(told, match):
+    """With each strategy, failures until the job has caught up are at least so large a share of the run."""
+    least = [min(share) for share in zip(*map(disturbed_shares, told.all_runs), strict=True)]
+    is_told = any(abs(100 * share - int(match["share"])) <= 0.51 for share in least)
+    return is_told and (match["all"] is not None) == (len(told.all_runs) > 1)
 
 
 @of_each_run
@@ -779,8 +850,21 @@ def worked_off_after(run, match):
 
 @of_each_run
 def writes_files(run, match):
-    """So many files were written for each snapshot, and in all by the end of the run."""
-    counts = run.files[run.files["scope"] != "savepoint"].groupby(["owner", "checkpoint"]).size()
+    """So many files were written for each snapshot, and in all by the end of the run; those in one physical file count once."""
+    rows = run.files[run.files["scope"] != "savepoint"]
+    counts = rows.groupby(["owner", "checkpoint"]).size()
+    if match["physical"]:
+        names = [
+            str(inside) if inside >= 0 else path for inside, path in zip(rows["physical"], rows["path"], strict=True)
+        ]
+        found = rows.assign(name=names).groupby(["owner", "checkpoint"])["name"].nunique().median()
+        hourly = len({*names}) * 3.6e12 / run.ended_ns
+        return (
+            run.scenario.storage.merging is not None
+            and same_count(match["each"], counts.median())
+            and same_count(match["physical"], found)
+            and same_count(match["all"], hourly)
+        )
     return same_count(match["each"], counts.median()) and same_count(match["all"], counts.sum() * 3.6e12 / run.ended_ns)
 
 
@@ -849,7 +933,17 @@ def replays(told, match):
     runs = told.runs(match["of"])
     ran = [own for own in costs_of(runs) if own[-1]["running"] >= 0] or costs_of(runs)
     ran = [sum(row["replayed_records"] for row in own) for own in ran]
-    disturbed, to_the_end = 0.0, 0.0  # the second: of a backlog that is not worked off after the first failure
+    lag_ms = max(max(1e3 * run.series["lag"].max(), run.recoveries["lag_at_start"].max()) for run in runs)
+    return (
+        same_count(match["records"], median(ran))
+        and same_ms(match["lag"], lag_ms)
+        and any(abs(100 * share - int(match["share"])) <= 0.51 for share in disturbed_shares(runs))
+    )
+
+
+def disturbed_shares(runs):
+    """Shares of the time from failures until the job has caught up; and to the end, if a backlog is not worked off after the first one."""
+    disturbed, to_the_end = 0.0, 0.0
     for run in runs:
         own = sorted(run.recoveries.to_dict("records"), key=lambda row: row["failed"])
         # not every replication has a failure
@@ -861,13 +955,7 @@ def replays(told, match):
         before = waiting[waiting.index <= own[0]["failed"] / 1e3] if own else waiting
         is_left = own and waiting.iloc[len(before) :].min() > before.max() / 10 > 0
         to_the_end += run.ended_ns / 1e6 - own[0]["failed"] if is_left else lasted
-    shares = [1e8 * time / sum(run.ended_ns for run in runs) for time in (disturbed, to_the_end)]
-    lag_ms = max(max(1e3 * run.series["lag"].max(), run.recoveries["lag_at_start"].max()) for run in runs)
-    return (
-        same_count(match["records"], median(ran))
-        and same_ms(match["lag"], lag_ms)
-        and any(abs(share - int(match["share"])) <= 0.51 for share in shares)
-    )
+    return [1e6 * time / sum(run.ended_ns for run in runs) for time in (disturbed, to_the_end)]
 
 
 def served(told, name):
@@ -1040,6 +1128,11 @@ def triggered_late(told, match):
     is_pause &= match["begins"] is None or match["begins"].startswith("begins") == (2 * sum(done) >= len(done))
     if match["longest"]:
         return is_pause and same_ms(match["interval"], options.interval_ns / 1e6) and waits_once(match, runs)
+    if match["refused"] or match["restarts"]:
+        moments = Happening.REFUSED if match["refused"] else Happening.JOB_RESTARTING
+        late = [(run, a, b) for run in runs for a, b in pairwise(triggers_ms(run)) if b - a > number(match["interval"])]
+        if 2 * sum(any(a < at < b for at in moments_ms(run, moments)) for run, a, b in late) <= len(late):
+            return False
     expire = [row["failure_message"] == "CHECKPOINT_EXPIRED" for row in told.periodic(runs, uploads=True)]
     return (
         same_ms(match["apart"], median(apart))
@@ -1229,7 +1322,8 @@ TEMPLATES = (
         r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), (?P<begins>begins at the end of the one before|"
         r"is the least interval; only completed ones begin a pause)|"
         r"(?:each|a checkpoint) waits for (?:the one before|an older one), as max-concurrent is (?P<concurrent>\d+)|"
-        r"(?:each|a checkpoint) waits until the one before (?P<expires>expires))\))?",
+        r"(?:each|a checkpoint) waits until the one before (?P<expires>expires)|"
+        r"(?P<refused>a trigger that is due while tasks restart is refused)|(?P<restarts>the job restarts in between))\))?",
         triggered_late,
     ),
     template(
@@ -1264,14 +1358,14 @@ TEMPLATES = (
     ),
     template(
         "instead",
-        r"(?P<of>NAME) checkpoints take (?P<early>MS) instead of (?P<late>MS)(?: and store (?P<size>SIZE) of in-flight "
-        r"data each)?",
+        r"(?P<of>NAME) checkpoints take (?P<early>MS) instead of (?P<late>MS)(?: \(longest (?P<longest>MS) instead of (?P<other>MS)\))?"
+        r"(?: and store (?P<size>SIZE) of in-flight data each)?",
         median_is,
     ),
     template(
         "queue",
-        rf"Barriers of CHECKPOINT wait behind (?P<took>MS) of queued data in front of {AT}{LOAD}",
-        largest(*QUEUES),
+        rf"Barriers of CHECKPOINT wait behind (?:(?P<all>MS) of queued data, )?(?P<took>MS) of (?:queued data|it) in front of {AT}{LOAD}",
+        wait_in_queues,
         exists,
     ),
     template(
@@ -1495,8 +1589,33 @@ TEMPLATES = (
     template(
         "replayed output",
         rf"{ABOUT}What is replayed after a failure becomes visible up to (?P<ms>MS) after checkpoint (?P<number>\d+), from which it is "
-        r"replayed: its wait is counted from the transaction after the restart",
+        r"replayed: visible max counts from there, and the longest transaction is visible after (?P<others>MS)",
         waits_since_its_checkpoint,
+    ),
+    template(
+        "without a JobManager",
+        rf"{ABOUT}Tasks run on for (?P<ms>MS) without a JobManager, until (?:(?P<led>another one leads)|they miss its heartbeats "
+        r"\(restart\.heartbeat-timeout\)): what they emit is replayed, (?P<count>COUNT) records since (?:the beginning|checkpoint "
+        r"(?P<number>\d+))",
+        runs_on_without_a_leader,
+    ),
+    template(
+        "a log that is applied",
+        rf"{ABOUT}Restores apply the log of a changelog one change after the other: assumed are 2\.8 us for each and 690 MB/s "
+        r"\(checkpoint\.restore-rate\)",
+        applies_changes,
+    ),
+    template(
+        "slow files",
+        rf"{ABOUT}(?P<count>\d+) of (?P<of>\d+) completed checkpoints wait for a slow file, up to (?P<ms>MS) "
+        r"\(storage\.slow: (?P<share>\d+) % of the files take (?P<factor>\d+) times as long\)",
+        wait_for_slow_files,
+    ),
+    template(
+        "mostly disturbed",
+        r"The job is down or catching up for (?P<share>\d+) % of the time(?P<all> or more with all strategies)?: failures decide, not "
+        r"checkpoints",
+        is_mostly_disturbed,
     ),
     template(
         "acknowledgements beyond the frame",
@@ -1565,7 +1684,8 @@ TEMPLATES = (
     ),
     template(
         "files per checkpoint",
-        rf"{ABOUT}A checkpoint writes (?P<each>COUNT) files in the median, beside its metadata; (?P<all>COUNT) are written per hour",
+        rf"{ABOUT}A checkpoint writes (?P<each>COUNT) files in the median(?: into (?P<physical>COUNT) physical ones)?, beside its metadata; "
+        r"(?P<all>COUNT) (?:are written per hour|of these are created per hour; the space that they waste is not counted)",
         writes_files,
     ),
     template(

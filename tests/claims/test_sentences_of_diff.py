@@ -336,6 +336,14 @@ def failures_are_unlike(told, match):
     return told.are_unlike() and counts == [sum(map(int, re.findall(r"\d+", match[side]))) for side in "ab"]
 
 
+def has_few_checkpoints(told, match):
+    """No run of either side completes fewer, some run of this side completes so many, and four at most."""
+    own, other = (
+        min(row["completed"] for row in told.runs[side]) for side in (match["side"], *{*"AB"} - {match["side"]})
+    )
+    return own == int(match["few"]) <= min(4, other)
+
+
 def rocksdb_takes_longer(told, match):
     """All services of these files take 1 ms."""
     return match["name"] == "map" and (match["ms"], match["change"], match["most"]) == ("1 ms", "+1.0 %", "+10 %")
@@ -394,6 +402,11 @@ TEMPLATES = tuple(
             "unlike failures",
             r"Failures are unlike, and so are downtime and time until caught up: A has (?P<a>.*); B has (?P<b>.*)$",
             failures_are_unlike,
+        ),
+        (
+            "few checkpoints",
+            r"(?P<side>[AB]) has (?P<few>\d+) completed checkpoints in a run, too few for a median or a longest one: set run\.duration$",
+            has_few_checkpoints,
         ),
         (
             "RocksDB",

@@ -309,6 +309,30 @@ run: {duration: 30 s}
         duration="4 min",
         rest="storage: {bandwidth: 80 MB/s, slow: {share: 12 %, factor: 10}}",
     ),
+    "triggers that are due while tasks restart": job(
+        b=", state: {size: 1 MB}",
+        interval="6 s",
+        duration="56 s",
+        rest="restart: {strategy: fixed-delay, attempts: 99, delay: 1 s}\nfaults: [{kill: b, every: 12300 ms}]\n",
+    ),
+    "a job that mostly catches up": job(
+        rate="150/s",
+        service="6 ms",
+        interval="4 s",
+        duration="40 s",
+        rest="restart: {strategy: fixed-delay, attempts: 99, delay: 1 s}\nfaults: [{kill: b, every: 5 s}]\n",
+    ),
+    "tasks without a JobManager": job(
+        duration="40 s",
+        rest="restart: {heartbeat-timeout: 4 s, heartbeat-interval: 1 s}\n"
+        "faults: [{job-manager: down-for 15 s, at: 5 s}, {job-manager: down-for 1 s, at: 32 s}]\n",
+    ),
+    "a log that a restore applies": job(
+        b=", state: {size: 4 MB, backend: rocksdb, update: 100 %, changelog: on}",
+        checkpoint=", incremental: true",
+        duration="16 s",
+        rest="storage: {bandwidth: 50 MB/s}\nfaults: [{kill: b, at: 8 s}]\n",
+    ),
     "failures that prolong the delay of the next restart": job(
         b=", connector: file-sink",
         duration="40 s",
@@ -380,8 +404,12 @@ NAMED = {
     "no window ends",
     "only a first upload",
     "none is due",
+    "a log that is applied",
     "files per checkpoint",
     "few with the end",
+    "mostly disturbed",
+    "slow files",
+    "without a JobManager",
     "an axis alone",
     "visible after",
     "visible p50",
@@ -398,6 +426,9 @@ NAMED = {
 """Templates that these scenarios are there for."""
 WORDS = {
     "one checkpoint outlasts the interval": "apart instead of every",
+    "triggers that are due while tasks restart": "(a trigger that is due while tasks restart is refused)",
+    "tasks without a JobManager": "until they miss its heartbeats",
+    "many files": "physical ones",
     "failures as fast as they are tolerated": "that restart.rate tolerates: the job fails",
     "copies on disks": ", others up to",
     "a sink that compacts its files": "as writers flush them",

@@ -129,7 +129,12 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
         alone = command_line("diff", [request.side("a")[0]] * 2, DiffOptions, {})
         notes.append(f"What one of them does alone: {alone} --set-b KEY=VALUE")
     notes += filter(
-        None, [effects.unlike_failures(rows), rocksdb_access_sentence([differences.before, differences.after])]
+        None,
+        [
+            effects.unlike_failures(rows),
+            effects.few_checkpoints(rows),
+            rocksdb_access_sentence([differences.before, differences.after]),
+        ],
     )
     notes += different_issues({"A": differences.before, "B": differences.after})
     if defaults := influential_defaults([differences.before, differences.after]):

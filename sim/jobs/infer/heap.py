@@ -14,7 +14,7 @@ from sim.jobs.infer.state import ASSUMED_ENTRY_BYTES, entry_bytes
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import RestJob
 from sim.model.scenario import Overheads
-from sim.model.state import HEAP_SERIALIZE, heap_rate
+from sim.model.state import HEAP_SERIALIZE, LOAD_BYTES_PER_SECOND, LOAD_ENTRY_NS, heap_rate, load_rate
 from sim.model.units import SECOND, format_size, parse_share, parse_size
 
 # ---- Separate the two parts of an asynchronous phase with heap state: serialization on a core, and the latency of the file.
@@ -86,10 +86,6 @@ def is_local(job: RestJob) -> bool:
 # The thread that reads the state creates an object per entry, so the time depends more on the number of entries than on
 # their bytes.
 
-ENTRY_NS = 2_800
-"""Time per entry, without the time for its bytes, from `tests/data/heap-restores` (values of 100 B, 1 kB and 10 kB)."""
-READ_BYTES_PER_SECOND = 690_000_000
-"""Rate of the bytes of entries, from the same runs on idle cores."""
 _MAX_SLOWDOWN = 7
 """Largest observed factor on the time: 75 MB took 1.25 and 1.35 s while other processes used the cores, and 1.6 MB took
 62 and 88 ms because the code of a new process is not compiled yet (jobs of tests/data/backends); a report has 27 MB/s."""
@@ -118,23 +114,18 @@ def infer_heap_restore(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Fl
     largest = max(shares, key=lambda name: shares[name])
     read = vertex_flows[largest].bytes_per_record
     entry = round(read) if read >= 1 else ASSUMED_ENTRY_BYTES
-    rate = heap_read_rate(entry)
+    rate = load_rate(entry)
     small, large = _EXAMPLE_ENTRY_BYTES
     if shares[largest] / rate * SECOND >= _MIN_READ_NS:
         draft.ask(
             "checkpoint.restore-rate",
             rate_3_digits(rate),
             "How fast does a subtask read its state into the heap?",
-            f"entries of {format_size(entry)}{', as the records' if read >= 1 else ''}, {ENTRY_NS / 1000:g} us each and "
-            f"{rate_3_digits(READ_BYTES_PER_SECOND)}. Entries of {small} B are read at {rate_3_digits(heap_read_rate(small))}, "
-            f"those of {format_size(large)} at {rate_3_digits(heap_read_rate(large))}; observed "
+            f"entries of {format_size(entry)}{', as the records' if read >= 1 else ''}, {LOAD_ENTRY_NS / 1000:g} us each and "
+            f"{rate_3_digits(LOAD_BYTES_PER_SECOND)}. Entries of {small} B are read at {rate_3_digits(load_rate(small))}, "
+            f"those of {format_size(large)} at {rate_3_digits(load_rate(large))}; observed "
             f"between {rate_3_digits(rate / _MAX_SLOWDOWN)} and {rate_3_digits(rate)}; busy cores and little state slow it down.",
         )
-
-
-def heap_read_rate(entry: float) -> float:
-    """Return the bytes per second at which a thread reads entries of `entry` bytes into the heap."""
-    return entry * SECOND / (ENTRY_NS + entry * SECOND / READ_BYTES_PER_SECOND)
 
 
 def _observed_restores(

@@ -276,10 +276,16 @@ class SnapshotFiles:
         rows = []
         for stored, file in self._files.items():
             created_by, last_used = self._uses.get(file.key, (-1, -1))
-            deleted_ns = ledger[stored].deleted_ns
+            deleted_ns, inside = ledger[stored].deleted_ns, ledger[stored].inside
             rows.append(
                 FileRow(
-                    file, directories.path(file), job, created_by, last_used, -1 if deleted_ns is None else deleted_ns
+                    file,
+                    directories.path(file),
+                    job,
+                    created_by,
+                    last_used,
+                    -1 if deleted_ns is None else deleted_ns,
+                    -1 if inside is None else inside,
                 )
             )
         return rows

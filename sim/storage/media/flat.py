@@ -12,6 +12,14 @@ from sim.storage.ledger import Name
 from sim.storage.requests import Attempts, Work
 
 
+def slowness(options: Storage, seed: int, name: Name) -> int:
+    """Return the factor by which operations on a file are slower; 1 if the file is not slow."""
+    if options.slow_probability == 0:
+        return 1
+    unlucky = draw(stream(seed, "slow-file", *name), 0) < options.slow_probability * 2**32
+    return options.slow_factor if unlucky else 1
+
+
 class FlatStorage:
     """Storage that gives each open file its own bandwidth and latency, a `Medium`."""
 
@@ -55,11 +63,7 @@ class FlatStorage:
         return 0 if rate is None else size_bytes * SECOND * self.slowness(name) // rate
 
     def slowness(self, name: Name) -> int:
-        """Return the factor by which operations on a file are slower; 1 if the file is not slow."""
-        if self.options.slow_probability == 0:
-            return 1
-        unlucky = draw(stream(self.seed, "slow-file", *name), 0) < self.options.slow_probability * 2**32
-        return self.options.slow_factor if unlucky else 1
+        return slowness(self.options, self.seed, name)
 
 
 class _FlatFile:

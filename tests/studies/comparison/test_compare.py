@@ -78,6 +78,16 @@ FORWARD = (
 LATE_FORWARD = FORWARD.replace(
     "forward}, service: 1 ms}}", "hash}, service: 1 ms}, c: {input: {b: forward}, service: 1 ms}}"
 )
+BROADCAST = (
+    "job: {a: {source: {rate: unlimited, record: 500 B}}, b: {source: {rate: 20/s, record: 500 B}}, "
+    "c: {input: {a: hash, b: broadcast}, service: 2 ms}}\n"
+    "checkpoint: {interval: 5 s, barriers: unaligned}\nrun: {duration: 40 s}\n"
+)
+SHARED = r"unaligned: async is [\d.]+ s, but \d+ ms on the critical path: .* \(checkpoint\.subtasks-per-channel-state-file\)\."
+SLOW_FILES = (
+    "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 20 MB}}}\n"
+    "checkpoint: {interval: 2 s}\nrun: {duration: 3 min}\nstorage: {bandwidth: 100 MB/s"
+)
 RETAINED = (
     "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 9 MB}}}\n"
     "checkpoint: {interval: 1 s, num-retained: [1, 3]}\nstorage: {object-store: {bandwidth: 100 MB/s}}\nrun: {duration: 8 s}\n"
@@ -176,6 +186,22 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
     [
         (INPUTS, ALIGNED, 1),
         (INPUTS.replace("barriers: unaligned", "barriers: aligned"), ALIGNED, 0),
+        (BROADCAST, SHARED, 1),
+        (BROADCAST.replace("unaligned", "unaligned, subtasks-per-channel-state-file: 1"), SHARED, 0),
+        (f"# What is p99?\nversion: 1\n{SELDOM}", "p99 needs 100 checkpoints, and some strategy has 2: set run.*", 1),
+        (SELDOM, "p99 needs .*", 0),
+        (
+            f"{SLOW_FILES}, slow: {{share: 20 %, factor: 10}}}}\n",
+            r"\d+ of \d+ completed checkpoints wait for a slow file, .*",
+            1,
+        ),
+        (f"{SLOW_FILES}}}\n", r".* wait for a slow file, .*", 0),
+        (
+            SLOW_FILES.replace("interval: 2 s", "interval: 2 s, max-concurrent: 2")
+            + ", slow: {share: 4 %, factor: 60}}\n",
+            r".* up to [\d.]+ s apart instead of every 2 s \(a checkpoint waits for an older one, as max-concurrent is 2\).*",
+            1,
+        ),
         (FORWARD, "No barrier overtakes data in this job: its edges are forward.*", 1),
         (LATE_FORWARD, r"No barrier overtakes data in front of 'c': channels of its input 'b' \(forward\) cannot.*", 1),
         (LATE_FORWARD.replace("unaligned", "aligned"), "No barrier overtakes data.*", 0),
@@ -249,7 +275,7 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
 )
 def test_sentences_are_said_where_they_hold(text, sentence, count):
     """And not where a file differs in what they are about."""
-    found = compare(loads(f"version: 1\n{text}"), jobs=1, check=False)
+    found = compare(loads(text if text.startswith("#") else f"version: 1\n{text}"), jobs=1, check=False)
 
     said = [line for line in (found.verdict, *found.notes, *found.outcomes) if re.fullmatch(sentence, line)]
     assert len(said) == count
@@ -279,3 +305,5 @@ def test_output_that_is_replayed_waits_since_its_checkpoint():
 
     (said,) = [text for text in found.outcomes if text.startswith("What is replayed")]
     assert f" up to {ms_text(wait_ms)} after checkpoint {restored}, from which it is replayed" in said
+    assert found.consequences["aligned"].visible_max_ms == pytest.approx(wait_ms)
+    assert visible["visible_latency"].max() < wait_ms

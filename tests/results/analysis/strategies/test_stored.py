@@ -109,11 +109,11 @@ def test_what_is_kept_and_what_others_lose(run):
     )
     run["files"] = table(
         FILES,
-        (0, 5, "/a", 1, "shared", 2, 5, 9, -1.0, "0/5 2/9 2/10"),
-        (0, 5, "/b", 1, "shared", 2, 5, 9, 7.0, "2/8"),
-        (0, 6, "/s", 1, "savepoint", 2, 6, 9, -1.0, "2/7"),
-        (0, 5, "/e", 1, "shared", 2, 5, 9, -1.0, "0/6"),
-        (2, 9, "/d", 1, "exclusive", 2, 9, 9, -1.0, "2/9"),
+        (0, 5, "/a", 1, "shared", -1, 2, 5, 9, -1.0, "0/5 2/9 2/10"),
+        (0, 5, "/b", 1, "shared", -1, 2, 5, 9, 7.0, "2/8"),
+        (0, 6, "/s", 1, "savepoint", -1, 2, 6, 9, -1.0, "2/7"),
+        (0, 5, "/e", 1, "shared", -1, 2, 5, 9, -1.0, "0/6"),
+        (2, 9, "/d", 1, "exclusive", -1, 2, 9, 9, -1.0, "2/9"),
     )
     chained, moved = section(run, "What is kept, and what it depends on")
 
