@@ -35,3 +35,16 @@ def test_screenshots_are_small(picture):
     """A clone carries all of them for ever; each is shown on a page."""
     assert picture.stat().st_size < 80_000
     assert any(f"pictures/{picture.name}" in page.read_text() for page in PAGES)
+
+
+def test_numbers_of_ready_scenarios_are_those_of_their_excerpts():
+    """What the table of docs/scenarios.md says of a scenario is printed by it: tests/app/cli/test_excerpts.py holds the excerpt."""
+    number = re.compile(r"\b\d+(?:\.\d+)?(?: (?:ms|s|min)\b|[kM]\b)")
+    rows = re.findall(
+        r"^\| `scenarios/([\w-]+)\.yaml` \|.*\((.*)\) \|$", (ROOT / "docs/scenarios.md").read_text(), re.MULTILINE
+    )
+    numbers = {name: number.findall(text) for name, text in rows if number.search(text)}
+    excerpts = {name: (ROOT / "tests/data/excerpts" / f"{name}.txt").read_text() for name in numbers}
+
+    assert len(numbers) == 5
+    assert [(name, text) for name, found in numbers.items() for text in found if text not in excerpts[name]] == []
