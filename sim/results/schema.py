@@ -106,6 +106,11 @@ TASKS = (
         "",
         "first checkpoint after the end of its data (StreamTask#finalCheckpointMinId); -1: none",
     ),
+    Column(
+        "x_coreSlowdown",
+        "",
+        "how many times as long its work takes as on idle cores: mean over the run; 1 without `cluster.services: idle-core`",
+    ),
 )
 SERIES = (
     Column("time", "s", "end of the sampling interval"),

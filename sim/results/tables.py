@@ -374,7 +374,10 @@ def subtasks_table(
 
 
 def tasks_table(
-    plane_tasks: np.ndarray, names: Sequence[tuple[str, int]], final_checkpoints: Sequence[int | None]
+    plane_tasks: np.ndarray,
+    names: Sequence[tuple[str, int]],
+    final_checkpoints: Sequence[int | None],
+    slowdowns: Sequence[float],
 ) -> pd.DataFrame:
     """Return the table `tasks`: totals of each task over the run."""
     return frame(
@@ -393,8 +396,9 @@ def tasks_table(
                 "x_softBackPressuredTimeMs": row["soft_ns"] / MS,
                 "x_hardBackPressuredTimeMs": row["hard_ns"] / MS,
                 "x_finalCheckpoint": -1 if final is None else final,
+                "x_coreSlowdown": slowdown,
             }
-            for row, name, final in zip(plane_tasks, names, final_checkpoints, strict=True)
+            for row, name, final, slowdown in zip(plane_tasks, names, final_checkpoints, slowdowns, strict=True)
         ),
     )
 

@@ -125,9 +125,8 @@ class JobInstance:
         """Start all tasks and periodic checkpoints."""
         schedule(self.context, self.job.coordinator)
         report_backlogs(self.context, self.job.coordinator)
-        for contention in self.tasks.contentions:
-            contention.start()
         if self.beginning is not None:
+            self._share_cores()
             self.job.recovery.begin(self.beginning.kind, self.beginning.description, self.beginning.restarts)
             return
         hosts = list(self.tasks)
@@ -140,9 +139,14 @@ class JobInstance:
 
     def _run_tasks(self, hosts: Sequence[TaskHost]) -> None:
         """Start the tasks, and then the checkpoint coordinator."""
+        self._share_cores()
         for host in hosts:
             host.begin()
         self.job.coordinator.start()
+
+    def _share_cores(self) -> None:
+        for contention in self.tasks.contentions:
+            contention.start()
 
     def _run_cold(self, hosts: Sequence[TaskHost]) -> None:
         """End the cold start, unless a failure during it has restarted tasks."""

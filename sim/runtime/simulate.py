@@ -408,7 +408,10 @@ def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collecti
         "checkpoints": checkpoints_table(stats),
         "subtasks": subtasks_table(stats, instance.names, only.get("subtasks")),
         "tasks": tasks_table(
-            instance.counters.rows(), instance.names, [host.ending.machine.final for host in instance.tasks]
+            instance.counters.rows(),
+            instance.names,
+            [host.ending.machine.final for host in instance.tasks],
+            instance.tasks.core_slowdowns(),
         ),
         "series": sampler.frame(),
         "commits": commits_table(instance.commits, instance.names),

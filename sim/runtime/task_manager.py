@@ -13,13 +13,15 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import simpy
 
 from sim.model.randomness import slowdown
 from sim.model.state import Changelog
 from sim.model.units import SECOND
+from sim.plane.interface import ThreadState
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Context
 from sim.runtime.host_loop import Speed
@@ -30,17 +32,31 @@ from sim.storage.requests import Work, run_detached
 
 # ---- Task threads of a host slow each other down if they need more cores than it has.
 #
-# This is a mean-field model: the slowdown depends on how busy each thread has been recently, not on which threads run
-# right now.  So bursts shorter than the averaging time are slowed down by the average load of their host.
+# With n runnable threads on c cores, n - c of them wait, so all work takes E[n] / E[min(n, c)] times as long as on idle
+# cores.  How busy each thread has been gives that for threads that are busy at independent times.  But buffers that are
+# flushed together make their readers runnable together.  So some seconds of the simulation are looked at closely: how many
+# threads are runnable at the same time, and how much more they wait than independent ones (burstiness).
+#
+# Of a recorded job with twelve threads on two cores, work of 1.24 cores kept 2.45 threads busy; independent ones would have
+# been 1.44.  Its simulation keeps 2.1 busy.
+#
+# The slowdown is an average over the last seconds.  A burst is not slowed down more than the time around it.
 
 _FIRST_INTERVAL_NS, _MAX_INTERVAL_NS = 100_000_000, 1_000_000_000
-"""Time between two measurements [ns].  The first interval is short, and each later one twice as long, up to the second value.
+"""Time between two updates of the slowdown [ns].  The first interval is short, and each later one twice as long, up to the second value.
 
 Otherwise a run would begin with a second without contention."""
 _AVERAGING_NS = 5_000_000_000
-"""Averaging time of the busy shares [ns], about that of Flink's gauges."""
+"""Averaging time of busy shares and of burstiness [ns], about that of Flink's gauges."""
 _MIN_RELATIVE_CHANGE = 0.01
 """Smaller relative changes of the slowdown are not applied."""
+_SAMPLE_NS = 27_100_003
+"""Time between two looks at the runnable threads [ns].  It is not a multiple of flush timeouts, so no phase of them is preferred."""
+_INTERVALS_SAMPLED_AT_FIRST, _INTERVALS_PER_SAMPLED_ONE = 30, 60
+"""The first intervals are sampled, and later one in so many: samples of a whole day would take longer than the day's records."""
+_MIN_WAITING = 0.01
+"""Minimum slowdown - 1 of independent threads at which burstiness is measured.  With less, threads hardly ever wait."""
+_IS_RUNNABLE = np.array([state in (ThreadState.BUSY, ThreadState.HELD) for state in ThreadState])
 
 
 class Contention:
@@ -52,40 +68,97 @@ class Contention:
         self.tasks = list(tasks)
         self.cores = cores
         self.factor = 1.0
-        self._shares = [0.0] * len(self.tasks)
-        self._busy_ns, self._served = [0] * len(self.tasks), [0] * len(self.tasks)
         self._works_ns = [context.vertex(task).work_ns for task in self.tasks]
+        self._busy_ns, self._served = np.zeros(len(self.tasks)), np.zeros(len(self.tasks))
+        self._shares = np.zeros(len(self.tasks))  # in which each thread works
+        self._burstiness = _Burstiness(cores)
+        self._intervals = 0
         self._known_ns = 0  # time that the averages cover so far
+        self._slowed_ns, self._total_ns = 0.0, 0
 
     def start(self) -> None:
         """Measure from now to the end of the job.  Do nothing if there are at least as many cores as threads."""
         if len(self.tasks) > self.cores:
             self._busy_ns, self._served = self._read()
-            self.context.env.call_in(_FIRST_INTERVAL_NS, lambda: self._look(_FIRST_INTERVAL_NS))
+            self._measure(_FIRST_INTERVAL_NS)
 
-    def _read(self) -> tuple[list[int], list[int]]:
+    @property
+    def mean_slowdown(self) -> float:
+        """How many times as long work has taken so far as on idle cores."""
+        return self._slowed_ns / self._total_ns if self._total_ns else 1.0
+
+    def _read(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Return the busy time [ns] and the number of records served so far, by task."""
         rows = self.context.plane.tasks("busy_ns", "served")[self.tasks]
-        return rows["busy_ns"].tolist(), rows["served"].tolist()
+        return rows["busy_ns"].astype(float), rows["served"].astype(float)
 
-    def _look(self, since_ns: int) -> None:
-        """Update the busy shares and the slowdown of all tasks.  The last measurement was `since_ns` ago."""
-        busy_ns, served = self._busy_ns, self._served
-        self._busy_ns, self._served = self._read()
+    def _measure(self, interval_ns: int) -> None:
+        """Update the slowdown after an interval, again and again.  Sample the runnable threads in some intervals."""
+        begun_ns = int(self.context.env.now)
+        is_sampled = self._intervals < _INTERVALS_SAMPLED_AT_FIRST or self._intervals % _INTERVALS_PER_SAMPLED_ONE == 0
+        samples: list[np.ndarray[Any, Any]] = []
+
+        def sample() -> None:
+            samples.append(_IS_RUNNABLE[self.context.plane.tasks("state")["state"][self.tasks]])
+            if self.context.env.now + _SAMPLE_NS < begun_ns + interval_ns:
+                self.context.env.call_in(_SAMPLE_NS, sample)
+
+        def update() -> None:
+            self._update(interval_ns, samples)
+            self._measure(min(2 * interval_ns, _MAX_INTERVAL_NS))
+
+        if is_sampled:
+            self.context.env.call_in(_SAMPLE_NS // 2, sample)
+        self._intervals += 1
+        self.context.env.call_in(interval_ns, update)
+
+    def _update(self, since_ns: int, samples: Sequence[np.ndarray[Any, Any]]) -> None:
+        """Update the averages and the slowdown of all tasks.  The last update was `since_ns` ago."""
+        self._slowed_ns += self.factor * since_ns
+        self._total_ns += since_ns
+        busy, worked = self._shares_since(since_ns)
         self._known_ns = min(self._known_ns + since_ns, _AVERAGING_NS)
-        weight = since_ns / self._known_ns
-        for i, work_ns in enumerate(self._works_ns):
-            worked_ns = float(max(self._busy_ns[i] - busy_ns[i], 0))
-            if work_ns is not None:
-                worked_ns = min(worked_ns, max(self._served[i] - served[i], 0) * work_ns * self.factor)
-            self._shares[i] += weight * (worked_ns / since_ns - self._shares[i])
-        factor = slowdown(self._shares, self.cores)
+        self._shares += since_ns / self._known_ns * (worked - self._shares)
+        if samples:
+            works = np.divide(worked, busy, out=np.ones(len(busy)), where=busy > 0)
+            self._burstiness.observe(np.array(samples) @ works, worked, since_ns)
+        factor = 1 + (slowdown(self._shares.tolist(), self.cores) - 1) * self._burstiness.factor
         if not math.isclose(factor, self.factor, rel_tol=_MIN_RELATIVE_CHANGE):
             self.factor = factor
             for task in self.tasks:
                 self.speed.set_factor(task, "cores", Fraction(round(factor * 1024), 1024))
-        after_ns = min(2 * since_ns, _MAX_INTERVAL_NS)
-        self.context.env.call_in(after_ns, lambda: self._look(after_ns))
+
+    def _shares_since(self, since_ns: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return the shares of the last `since_ns` in which each thread was busy, and in which it worked.
+
+        Flink counts a thread that waits for responses or in poll as busy.
+        """
+        before_ns, before = self._busy_ns, self._served
+        self._busy_ns, self._served = self._read()
+        busy, served = np.maximum(self._busy_ns - before_ns, 0) / since_ns, np.maximum(self._served - before, 0)
+        work = [math.inf if work_ns is None else work_ns * self.factor / since_ns for work_ns in self._works_ns]
+        with np.errstate(invalid="ignore"):  # 0 records of unlimited work
+            return busy, np.fmin(busy, served * np.array(work))
+
+
+class _Burstiness:
+    """How many times as long threads wait for cores as threads that are busy at independent times."""
+
+    def __init__(self, cores: int) -> None:
+        self._cores = cores
+        self._averages = np.zeros(3)  # runnable threads, running ones, slowdown of independent ones
+        self._known_ns = 0
+        self.factor = 1.0
+
+    def observe(self, runnable: np.ndarray[Any, Any], shares: np.ndarray[Any, Any], since_ns: int) -> None:
+        """Take samples of the number of runnable threads, and the busy shares of the time in which they were taken."""
+        independent = slowdown(shares.tolist(), self._cores)
+        observed = np.array([runnable.mean(), np.minimum(runnable, self._cores).mean(), independent])
+        self._known_ns = min(self._known_ns + since_ns, _AVERAGING_NS)
+        self._averages += since_ns / self._known_ns * (observed - self._averages)
+        all_runnable, running, independent = self._averages.tolist()
+        if running > 0 and independent > 1 + _MIN_WAITING:
+            self.factor = (all_runnable / running - 1) / (independent - 1)
 
 
 # ---- The cores of a TaskManager, which the asynchronous part of snapshots shares with the task threads.

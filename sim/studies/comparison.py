@@ -225,7 +225,8 @@ def scarce_cores(result: Result) -> str:
         worked_ns = busy_ms * 1e6 if vertex.work_ns is None else min(busy_ms * 1e6, records * vertex.work_ns)
         busy_shares[cluster.host(manager)].append(worked_ns / result.ended_ns)
     busiest = max(busy_shares.values(), key=sum)
-    threads, slower = sum(busiest), slowdown(busiest, cluster.cores)
+    threads = sum(busiest)
+    slower = float(tasks["x_coreSlowdown"].max()) if cluster.tasks_contend else slowdown(busiest, cluster.cores)
     if slower < 1 + (_MIN_SLOWDOWN_IF_FULL if threads >= cluster.cores else _MIN_SLOWDOWN_AT_TIMES):
         return ""
     cores = f"{cluster.cores} core{'s' * (cluster.cores > 1)}"

@@ -18,7 +18,7 @@ from sim.jobs.history.history import (
     sharing_of_job,
     sum_collections,
 )
-from sim.jobs.infer.cores import cores_used_by, threads_block
+from sim.jobs.infer.cores import cores_used_by, measured_slowdown, threads_block
 from sim.jobs.infer.options import NEVER_MS
 from sim.jobs.infer.storage import inline_bytes
 from sim.jobs.infer.windows import planned_window
@@ -178,19 +178,19 @@ def _contention(job: RestJob, subtasks: Collection[SubtaskPlace]) -> str:
             host, count = manager.address, manager.hardware.cpu_cores
             busy[host].append(thread.busy)
             cores[host] = min(count, cores.get(host, count))
-    slower = {host: slowdown(shares, cores[host]) for host, shares in busy.items()}
-    worst = max(slower, key=lambda host: slower[host], default=None)
-    if worst is None or slower[worst] < _MIN_REPORTED_SLOWDOWN:
+    independent = {host: slowdown(shares, cores[host]) for host, shares in busy.items()}
+    worst = max(independent, key=lambda host: independent[host], default=None)
+    if worst is None or independent[worst] < _MIN_REPORTED_SLOWDOWN:
         return ""
     where = f"{cores[worst]} core{'s' if cores[worst] > 1 else ''}{'' if len(busy) == 1 else ' of one host'}"
     used_managers = {managers[subtask.taskmanager_id] for subtask in subtasks if subtask.taskmanager_id in managers}
     used_cores = cores_used_by(job, {manager.id for manager in used_managers if manager.address == worst})
-    if used_cores is not None and threads_block(used_cores, sum(busy[worst]), slower[worst]):
+    if used_cores is not None and threads_block(used_cores, sum(busy[worst]), independent[worst]):
         return ""
     doubt = " It is not so if tasks block or sleep: Flink counts that as busy, too."
     return (
         f"Cores are scarce: {sum(busy[worst]):.2g} threads of tasks are busy at once on the {where}, so records take "
-        f"{slower[worst]:.2g} times as long as on idle ones, "
+        f"{measured_slowdown(busy[worst], cores[worst], used_cores):.2g} times as long as on idle ones, "
         f"and other work of the host waits as well.{doubt if used_cores is None else ''}"
     )
 

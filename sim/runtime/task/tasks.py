@@ -66,6 +66,14 @@ class Tasks:
         """Return the state machine that finishes a task."""
         return self._hosts[task].ending.machine
 
+    def core_slowdowns(self) -> list[float]:
+        """Return, by task, how many times as long its work has taken so far as on idle cores."""
+        slowdowns = [1.0] * len(self)
+        for contention in self.contentions:
+            for task in contention.tasks:
+                slowdowns[task] = contention.mean_slowdown
+        return slowdowns
+
     def drops(self, task: int) -> bool:
         """Return whether a task never emits some records, because they wait for a watermark that never arrives."""
         return self._hosts[task].parts.drops

@@ -62,3 +62,17 @@ def test_state_of_bounded_keys_is_as_large_at_any_parallelism():
     }
 
     assert 40.5e6 == pytest.approx(sizes[TWO], rel=0.01) == pytest.approx(sizes[FOUR], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "slots", "per_second", "busy_threads"),
+    [(2, 1, 1500, 1.43), (4, 2, 1500, 2.45), (2, 1, 2400, 2.54)],
+)
+def test_threads_wait_for_cores_that_are_not_full(parallelism, slots, per_second, busy_threads):
+    """Three recordings, all predicted from the first.  Threads that are busy at independent times would be 1.4, 1.5 and 2.4."""
+    overrides = [f"job.events.source.rate={per_second}/s", "run.duration=60 s"]
+    run = predicted("C1-flushed-p2-aligned", parallelism, slots, *overrides)
+
+    last_s = run.series["time"] > 40
+    busy = run.series[last_s].groupby("vertex")["busy"].mean() * parallelism
+    assert busy.sum() == pytest.approx(busy_threads, rel=0.17)
