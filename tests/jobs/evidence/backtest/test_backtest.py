@@ -32,7 +32,9 @@ def test_the_tail_of_the_history_is_simulated(name):
     assert durations.off == ()
     assert durations.predicted.p90 > 1.5 * durations.predicted.p50
     assert found.tail == 1.0
-    assert not {"throughput", "in-flight-persisted"} & {row.quantity for row in found.off}
+    assert "in-flight-persisted" not in {row.quantity for row in found.off}
+    throughput = found.of("throughput")  # these answers have no CPU time, so how long threads waited for cores is an estimate
+    assert throughput.predicted.p50 == pytest.approx(throughput.observed.p50, rel=0.05)
 
 
 def test_state_with_a_changelog_is_about_as_large_as_observed():
