@@ -33,9 +33,7 @@ def test_the_tail_of_the_history_is_simulated(name):
     assert durations.predicted.p90 > 1.5 * durations.predicted.p50
     assert found.tail == 1.0
     assert "in-flight-persisted" not in {row.quantity for row in found.off}
-    throughput = found.of(
-        "throughput"
-    )  # these answers have no CPU time, so how long threads waited for cores is an estimate
+    throughput = found.of("throughput")  # without CPU time, how long threads waited for cores is an estimate
     assert throughput.predicted.p50 == pytest.approx(throughput.observed.p50, rel=0.05)
 
 
