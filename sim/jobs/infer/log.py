@@ -283,7 +283,10 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
         draft.put("checkpoint.timeout", timeout, f"trigger to expiry of {len(expired)} checkpoints")
     else:
         ask_for_timeout(draft, options, max((point.duration_ms for point in points), default=0))
-    ask_for_barriers(draft, options, "aligned, Flink's default.")
+    is_unaligned = any("checkpoint_type" in point.statistics for point in points)
+    ask_for_barriers(
+        draft, options, "unaligned, as dumps of the log say." if is_unaligned else "aligned, Flink's default."
+    )
     return rhythm.interval or configured or (0 if rhythm.gaps else max(delays, default=rhythm.at_most))
 
 
