@@ -12,7 +12,7 @@ from sim.advice.candidates import excess
 from sim.advice.configuration import diff_flink_keys, patch
 from sim.advice.constraints import cautions, new_defects, refusals, unknown_sinks, unsafe_defects
 from sim.advice.judgement import rows_of
-from sim.advice.settings import PAUSE, TIMEOUT_NS, writes_changes
+from sim.advice.settings import writes_changes
 from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
     attempts_cautions,
@@ -25,6 +25,7 @@ from sim.advice.texts import (
     name_of,
     quantity_of,
     reason_against,
+    transaction_cautions,
     value_text,
 )
 from sim.advice.trials import FAILURE, UNDISTURBED
@@ -32,7 +33,7 @@ from sim.advice.warnings import JUDGED, other_failure, watch
 from sim.jobs.evidence.known_issues import issues_of
 from sim.model.quantities import cost_text, smallest_sample
 from sim.model.text import one_line
-from sim.model.units import format_duration, parse_duration
+from sim.model.units import format_duration
 from sim.results.formats import TextTable, bytes_text, change_text, count_text, ms_text
 from sim.results.stored import table_sinks
 
@@ -251,8 +252,6 @@ def _commits(search: CandidateSearch, chosen: Setting) -> str:
 # ---- Building the report from the results of a search.
 
 ADVISED, ROLLBACK = "advised.yaml", "rollback.yaml"
-TIMEOUT_PER_LONGEST_CHECKPOINT = 2
-"""Minimum ratio of the checkpoint timeout to the longest simulated checkpoint."""
 
 
 class AdviceAnswer(NamedTuple):
@@ -316,17 +315,23 @@ def _closest(search: CandidateSearch) -> str:
     return name_of(near.name) if near.completed else f"{name_of(near.name)}: no checkpoint completes"
 
 
-def _none_completes(search: CandidateSearch, today: Setting) -> list[str]:
-    """Return texts on the checkpoints of today's setting, none of which completes: when they expire, and how the job reacts."""
+def _expiring(search: CandidateSearch, today: Setting) -> list[str]:
+    """Return texts on checkpoints of today's setting that expire, and how the job reacts; [] if all complete."""
     options, restart = search.scenario.checkpoint, search.scenario.restart
     steady = rows_of(search.rows, today.name, UNDISTURBED)
-    if not (steady["failed"] > steady["interrupted"]).any():
-        return ["no checkpoint completes within a trial"]
+    expired, completed = int((steady["failed"] - steady["interrupted"]).sum()), int(steady["completed"].sum())
+    if not expired:
+        return [] if today.completed else ["no checkpoint completes within a trial"]
     tolerated, attempts = options.tolerable_failed, restart.most_restarts
     then = f"{tolerated + 1} that expire in a row restart the job" if tolerated else "each restarts the job"
     ends = restart.strategy == "fixed-delay" and attempts is not None
+    after = format_duration(options.timeout_ns)
+    full = situation_of(search, today.name).full
+    why = f" ('{full}' is full)" if full else ""
     return [
-        f"no checkpoint completes: each expires after {format_duration(options.timeout_ns)}",
+        f"{expired} of {expired + completed} checkpoints expire after {after}{why}"
+        if completed
+        else f"no checkpoint completes: each expires after {after}{why}",
         f"{then}{f', and after {attempts} restarts it fails' if ends else ''}",
     ]
 
@@ -344,6 +349,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
     warnings = [
         *cautions(search.scenario, candidate.barriers, changes),
         *attempts_cautions(search, chosen),
+        *transaction_cautions(search, chosen),
         *firing_cautions(search, chosen),
         *new_defects(search.scenario, scenario),
         *unsafe_defects(scenario),
@@ -353,7 +359,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
         f"+ {what}: {value}" for what, value in others.items()
     ]
     time = dominant(situation_of(search, today.name)) if today is not None else ""
-    lacking = [] if today is None or today.completed else _none_completes(search, today)
+    lacking = [] if today is None else _expiring(search, today)
     is_most, other = bool(search.unasked_updates([candidate])), other_failure(search, chosen)
     ranges = watch(
         chosen,
@@ -369,8 +375,9 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
         *_recovery_lines(search, chosen, other),
         *_state_lines(search),
         *([Text("today", OUTPUT_IS_LOST)] if search.loses_today else []),
-        *([Text("today", time, 4)] if time else []),
-        *(Text("today", text, 4) for text in lacking),
+        # the parts are those of checkpoints that complete
+        *([Text("today", time, 4)] if time and not lacking else []),
+        *(Text("today", text, 8) for text in lacking),
         *_cost_lines(search, chosen, is_most=is_most),
         *([Text("alike", equal_text(ties), 5)] if (ties := equal_intervals(search, chosen)) else []),
     ]
@@ -421,22 +428,8 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
 
 
 def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
-    """Return the job with the advised setting.
-
-    Trials raise a checkpoint timeout that is short, and lower a min-pause that extends the interval.  The advised job keeps its own
-    timeout if `TIMEOUT_PER_LONGEST_CHECKPOINT` times the longest simulated checkpoint is within it, and its own min-pause if the
-    pause and that time are within the interval.
-    """
-    trial = next(search.bench.trials(search.candidate_of(chosen.name)))
-    today, longest_ns = search.scenario.checkpoint, chosen.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6
-    kept = {}
-    if today.timeout_ns < TIMEOUT_NS and longest_ns <= today.timeout_ns:
-        kept["checkpoint.timeout"] = format_duration(today.timeout_ns)
-    if PAUSE in search.candidate_of(chosen.name).binding_keys and today.min_pause_ns + longest_ns <= parse_duration(
-        chosen.interval
-    ):
-        kept[PAUSE] = format_duration(today.min_pause_ns)
-    return search.bench.load(trial.point | kept) if kept else search.bench.scenario(trial)
+    """Return the job with the advised setting, without what trials change for their own sake, e.g. a fixed size of state."""
+    return search.bench.load(search.bench.common | search.candidate_of(chosen.name).point | search.own_keys(chosen))
 
 
 def levers_left(search: CandidateSearch, chosen: Setting | None) -> list[str]:

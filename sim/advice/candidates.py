@@ -50,8 +50,11 @@ from sim.advice.judgement import (
     recoveries_ms,
     resample_choice,
     rows_of,
+    with_late_failures,
 )
 from sim.advice.settings import (
+    PAUSE,
+    TIMEOUT,
     Candidate,
     SettingName,
     allowed_protocols,
@@ -87,7 +90,7 @@ from sim.model.scenario import Scenario
 from sim.model.schema.axes import path_of
 from sim.model.schema.text import ScenarioError
 from sim.model.text import listed
-from sim.model.units import SECOND, parse_duration
+from sim.model.units import SECOND, format_duration, parse_duration
 from sim.results.sweep_effects import ended
 from sim.studies.sweeps.design import Point
 
@@ -194,6 +197,8 @@ MIN_MEASURABLE_LOSS = 0.003
 """Minimum loss, as a share of throughput, that stands out from the noise of a run of some minutes."""
 BURST_RATIO, MAX_SETTLING_NS = 1.2, 960 * SECOND
 """Minimum ratio of completed checkpoints to intervals that counts as a burst, and longest time to settle because of it."""
+TIMEOUT_PER_LONGEST_CHECKPOINT = 2
+"""Minimum ratio of the checkpoint timeout to the longest simulated checkpoint."""
 LONG_RUNS = 3
 """Number of long runs, with 100 checkpoints each.  If none of 299 checkpoints exceeds a limit, p99 is below it with 95 % confidence."""
 
@@ -447,6 +452,21 @@ class CandidateSearch:
         options = self.bench.with_setting(self.candidate_of(name)).checkpoint
         return checkpoint_period_ns(options, p50_ms * 1e6 if math.isfinite(p50_ms) else 0.0)
 
+    def own_keys(self, setting: Setting) -> Point:
+        """Return today's values of keys that the trials of a setting change and the job may keep.
+
+        Trials raise a checkpoint timeout that is short, and lower a min-pause that extends the interval.  The job keeps its own
+        timeout if `TIMEOUT_PER_LONGEST_CHECKPOINT` times the longest simulated checkpoint is within it, and its own min-pause
+        if the pause and that time are within the interval.
+        """
+        candidate, today = self.candidate_of(setting.name), self.scenario.checkpoint
+        longest_ns, keys = setting.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6, Point()
+        if candidate.has_longer_timeout and longest_ns <= today.timeout_ns:
+            keys[TIMEOUT] = format_duration(today.timeout_ns)
+        if PAUSE in candidate.binding_keys and today.min_pause_ns + longest_ns <= candidate.interval_ns:
+            keys[PAUSE] = format_duration(today.min_pause_ns)
+        return keys
+
     def unasked_updates(self, candidates: Iterable[Candidate]) -> list[str]:
         """Return the `update` keys missing from the file, for states of which these settings write only changes."""
         scenarios = [self.bench.with_setting(candidate) for candidate in candidates]
@@ -483,12 +503,14 @@ class CandidateSearch:
     def advised_at(self, mtbf_s: float) -> Setting | None:
         """Return the setting to advise for another mean time between failures [s], or None if none keeps the limits.
 
-        If another setting would be better there, but with little certainty, it is still the chosen one.
+        If another setting would be better there, but with little certainty or by few runs, it is still the chosen one.
         """
         chosen = self.chosen
         other = self.choose([setting for setting in self.judge(self.trials, mtbf_s) if self.permits(setting.name)])
         if chosen is None or other is None or other.name == chosen.name:
             return other
+        if other.runs < SPREAD_RUNS <= self.max_replications:
+            return chosen
         choice = self.choice(mtbf_s)
         again = choice.same_setting if choice.chosen == chosen.name else dict(choice.others).get(chosen.name, 0.0)
         return chosen if again > 1 - SURE_SHARE else other
@@ -710,7 +732,13 @@ class CandidateSearch:
             prices=self.bench.prices,
             observed=lambda name: self.bench.observed_ns(self.candidate_of(name)) / 1e9,
             period=lambda name, p50_ms: self._period_ns(name, p50_ms) / 1e9,
+            has_random_start=self._has_random_start,
         )
+
+    @property
+    def _has_random_start(self) -> bool:
+        """Return True if the first checkpoint comes at a random time, so that trials do not fail late in an interval."""
+        return self.scenario.cluster.profile != "2.x"
 
     def checkpoint_count(self, name: SettingName) -> int:
         """Return the number of simulated checkpoints that a setting is judged by, in the world with fewest."""
@@ -808,6 +836,9 @@ class CandidateSearch:
             means = rows_of(self.rows, name, UNDISTURBED).mean(numeric_only=True)
             steady = pd.DataFrame([means] * len(failed), failed.index)
             recovery_ms = recoveries_ms(failed, steady, settings[name].per_second, unlimited=self.unlimited)
+            if self._has_random_start and not self.unlimited:
+                periods_s = np.full(len(failed), self.period_ns(settings[name]) / 1e9)
+                _, recovery_ms = with_late_failures(failed, recovery_ms, periods_s)
             self.failing_task_ms[name] = float(recovery_ms.max()) if len(recovery_ms) else math.inf
 
     def _run_for_long(self, name: SettingName) -> bool:

@@ -249,6 +249,12 @@ def refusals(scenario: Scenario) -> list[Caution]:
     return cautions
 
 
+REPEATS = Caution(
+    "at-least-once: after a failure state and committed output repeat records",
+    "With at-least-once a failure counts records twice in state and commits them twice, whatever the sink is. Aligned barriers "
+    "(execution.checkpointing.mode: EXACTLY_ONCE) do not; without them transactions only delay output.",
+    "execution.checkpointing.mode",
+)
 TIMERS_YIELD = Caution(
     "windows of SQL let barriers pass, the DataStream WindowOperator never",
     "Interruptible timers: operators of SQL let barriers pass between two timers, the DataStream WindowOperator does not.",
@@ -259,8 +265,16 @@ TIMERS_YIELD = Caution(
 def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) -> list[Caution]:
     """Return the cautions on sinks, edges and levers of a setting, questions first."""
     overtaking = [] if protocol.aligned else _of_overtaking(scenario)
+    repeating = [REPEATS] if protocol.barriers == "at-least-once" else []
     yielding = [TIMERS_YIELD] if TIMERS in protocol.point else []
-    all_cautions = [*overtaking, *yielding, *_of_transactions(scenario), *_of_levers(changes), *_of_tables(scenario)]
+    all_cautions = [
+        *repeating,
+        *overtaking,
+        *yielding,
+        *_of_transactions(scenario),
+        *_of_levers(changes),
+        *_of_tables(scenario),
+    ]
     return sorted(all_cautions, key=lambda caution: not caution.is_question)
 
 

@@ -184,6 +184,7 @@ def measure(
     prices: Prices = S3_STANDARD,
     observed: Callable[[SettingName], float],
     period: Callable[[SettingName, float], float],
+    has_random_start: bool = False,
 ) -> Trials:
     """Return the values of every setting in `results`, the rows of trials and baselines.
 
@@ -193,12 +194,12 @@ def measure(
     time to process the replayed records.  Otherwise a job whose backlog does not grow counts as serving all arrivals.
     `observed(setting)`: time for which the undisturbed run is observed [s].
     `period(setting, p50_ms)`: time from one checkpoint to the next [s], given the median duration [ms].
+    `has_random_start`: see `with_late_failures`.
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none") & results[TRIAL].notna()]
     keys = [WORLD, INTERVAL, PROTOCOL, "replication"]
     steady = rows[rows[TRIAL] == UNDISTURBED].drop_duplicates(keys).set_index(keys)
     failed = rows[rows[TRIAL] == FAILURE].drop_duplicates(keys).set_index(keys).reindex(steady.index)
-    again_ms = _again_ms(failed, steady["throughput_per_second"])
     seconds = np.array([observed((interval, protocol)) for _, interval, protocol, _ in steady.index])
     # not computed from the number of checkpoints, because the last one may not complete within the run
     periods_s = np.array(
@@ -207,6 +208,10 @@ def measure(
             for (_, interval, protocol, _), p50_ms in zip(steady.index, steady["end_to_end_p50_ms"], strict=True)
         ]
     )
+    recovery_ms = recoveries_ms(failed, steady, steady["throughput_per_second"], unlimited=unlimited)
+    if has_random_start:
+        failed, recovery_ms = with_late_failures(failed, recovery_ms, periods_s)
+    again_ms = _again_ms(failed, steady["throughput_per_second"])
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
     # may be negative, if restarts replay more records than are served
@@ -217,7 +222,7 @@ def measure(
             "checkpoint_p50_ms": steady["end_to_end_p50_ms"],
             "loss": 1 - served / bare,
             "visible_ms": steady["visible_p99_ms"].where(~(steady["lost_records"] > 0), math.inf),
-            "recovery_ms": recoveries_ms(failed, steady, steady["throughput_per_second"], unlimited=unlimited),
+            "recovery_ms": again_ms if unlimited else recovery_ms,
             "again_ms": again_ms,
             "replayed": failed["replayed_records"],
             "completed": steady["completed"],
@@ -277,6 +282,22 @@ def recoveries_ms(
     estimated_ms = (down_ms + spent_ms * behind_ms / done_ms).clip(lower=seen_ms)
     catches_up = (spent_ms > 0) & (done_ms > KEEPS_UP * spent_ms) & ~falls_behind(steady)
     return recovery_ms.fillna(estimated_ms.where(catches_up, math.inf))
+
+
+def with_late_failures(
+    failed: pd.DataFrame, recovery_ms: pd.Series[float], periods_s: _Array
+) -> tuple[pd.DataFrame, pd.Series[float]]:
+    """Return trials with a failure, and their recoveries, as if each had failed as late in an interval as `FAILURE_PHASE` says.
+
+    Flink 1.x takes its first checkpoint at a random time, so that a failure at a given time is anywhere in an interval.  The time
+    to catch up grows in proportion to the work that is behind.  `periods_s`: effective interval of each row [s].
+    """
+    rate, down_ms = failed["offered_per_second"], failed["downtime_ms"]
+    rate = rate.where(np.isfinite(rate) & (rate > 0), failed["throughput_per_second"])
+    late = (rate * periods_s * FAILURE_PHASE[0] / FAILURE_PHASE[1]).clip(lower=failed["replayed_records"])
+    arrived = rate * down_ms / 1e3
+    more = ((arrived + late) / (arrived + failed["replayed_records"])).fillna(1.0)
+    return failed.assign(replayed_records=late), down_ms + (recovery_ms - down_ms) * more
 
 
 def falls_short(steady: pd.DataFrame) -> pd.Series[bool]:

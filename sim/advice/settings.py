@@ -37,7 +37,7 @@ TIMEOUT_NS = 600 * SECOND
 """Flink's default of execution.checkpointing.timeout.  Trials have no shorter timeout."""
 
 _BARRIERS, DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"
-PAUSE, TIMERS = "checkpoint.min-pause", "checkpoint.interruptible-timers"
+PAUSE, TIMEOUT, TIMERS = "checkpoint.min-pause", "checkpoint.timeout", "checkpoint.interruptible-timers"
 BINDING = (PAUSE, "checkpoint.max-concurrent", "checkpoint.interval-during-backlog")
 """Keys whose current values may make the interval or the barriers of a candidate ineffective, so that it changes them."""
 PAUSES_PER_INTERVAL = 2
@@ -182,9 +182,11 @@ class Situation:
     recovery: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] that it takes in the recovery
     is_recovered: bool = True  # False: trials ended before the job had caught up, and its recovery is unknown
     is_unlimited: bool = False  # a source always has more records, so that the job never catches up
+    visible: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] until output is visible
     breaks: tuple[str, ...] = ()  # exceeded limits
     checkpoint_limit_ms: float | None = None  # the limit on checkpoints, if there is one
     full: str = ""  # vertex with a subtask that is fully busy; "": there is none
+    hot: str = ""  # that subtask if it is far busier than the others of its vertex, as by a hot key
     busiest: str = ""  # sentence on a vertex that is too busy to catch up fast; "": there is none
 
 
@@ -240,6 +242,11 @@ class Candidate:
         """Return the keys that change only because their current values would make the setting ineffective."""
         wanted = {*self.barriers.point, *(key for change in self.changes for key in change.point)}
         return {key: value for key, value in self.point.items() if key in BINDING and key not in wanted}
+
+    @property
+    def has_longer_timeout(self) -> bool:
+        """Return True if the timeout changes only because today's is shorter than that of trials."""
+        return TIMEOUT in self.point and not any(TIMEOUT in change.point for change in self.changes)
 
 
 def todays_setting(scenario: Scenario) -> tuple[int | None, Protocol]:
@@ -302,7 +309,7 @@ def _binding_keys(today: CheckpointOptions, interval_ns: int, *, aligned: bool) 
         pause_ns = interval_ns // PAUSES_PER_INTERVAL
         change[PAUSE] = format_duration(pause_ns - (pause_ns % SECOND if pause_ns > SECOND else 0))
     if today.timeout_ns < TIMEOUT_NS:
-        change["checkpoint.timeout"] = format_duration(TIMEOUT_NS)
+        change[TIMEOUT] = format_duration(TIMEOUT_NS)
     if not aligned and today.max_concurrent > 1:
         change["checkpoint.max-concurrent"] = 1  # Flink runs unaligned checkpoints one at a time
     if today.interval_during_backlog_ns and today.interval_during_backlog_ns < interval_ns:

@@ -43,6 +43,8 @@ PARTS: dict[str, str] = {
     LOSS: "throughput that checkpoints cost",
 }
 """Part of a checkpoint, recovery or throughput loss -> description."""
+OVERTAKEN = "barriers wait for a task thread"
+"""Description of QUEUE if barriers overtake data."""
 REPLAYED = "records processed again"
 """Description of REPLAY if a source always has more records, so that the job never catches up."""
 
@@ -71,6 +73,8 @@ _DRAWN = (MESSAGES, SYNC, ASYNC_WORK)
 """Parts that are lengthened by the residuals of a history (`sim.model.randomness`)."""
 BUSY = 0.8
 """Minimum busy share of a subtask that leaves little for catching up."""
+MAX_USUAL_OF_HOT = 0.8
+"""A subtask is hot if its vertex is on average at most this share as busy as the subtask."""
 _ALIKE = 0.8
 """The median checkpoint is like the slowest ones if it takes at least this share of their duration."""
 
@@ -86,7 +90,7 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
     down_ms, seen_ms = (
         _finite(failed[column].mean()) if len(failed) else 0.0 for column in ("downtime_ms", "caught_up_ms")
     )
-    is_recovered = math.isfinite(setting.recovery_ms)
+    is_recovered, period_ms = math.isfinite(setting.recovery_ms), search.period_ns(setting) / 1e6
     recovery = recovery_parts(setting.recovery_ms if is_recovered else max(seen_ms, down_ms), down_ms, outage_ms)
     expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
     worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
@@ -96,24 +100,33 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         plain=_plain(search),
         protocol=candidate.barriers,
         interval_ns=candidate.interval_ns,
-        shares=_shares(setting, parts, recovery_causes(recovery, search.period_ns(setting) / 1e6), expired=expired),
+        shares=_shares(setting, parts, recovery_causes(recovery, period_ms), expired=expired),
         milliseconds=parts,
         recovery=recovery if math.isfinite(outage_ms) else {},
         is_recovered=is_recovered,
         is_unlimited=search.unlimited,
+        visible={"interval": period_ms, "checkpoint and commit": max(setting.visible_ms - period_ms, 0.0)},
         breaks=setting.breaks,
         checkpoint_limit_ms=search.limits.checkpoint_ms,
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _finite(worst["checkpointed_bytes"]),
         full="" if worst is None or not busy >= FULL else str(worst["bottleneck"]),
+        hot="" if worst is None else hot_subtask(worst),
         busiest="" if worst is None or not busy >= BUSY else f"'{worst['bottleneck']}' is {100 * busy:.0f} % busy",
     )
+
+
+def hot_subtask(row: pd.Series[Any]) -> str:
+    """Return the busiest subtask of a run, e.g. ``sink[0]``, if it is far busier than the average of its vertex; else ""."""
+    busy, usual = _finite(row.get("busiest_subtask_share", 0.0)), float(row.get("busy_share", math.inf))
+    return f"{row['bottleneck']}[{row['busiest_subtask']}]" if usual <= MAX_USUAL_OF_HOT * busy else ""
 
 
 def dominant(situation: Situation) -> str:
     """Return the part that takes most time, e.g. ``18 s of 20 s: upload of state (9.3 GB at 500 MB/s)``, or "" if unknown.
 
-    It is a part of the slowest checkpoints; or of the recovery, if only the limit on recovery is exceeded.
+    It is a part of the slowest checkpoints; or of the recovery, or of the time until output is visible, if only that limit is
+    exceeded.
     """
     if situation.breaks == ("recovery_ms",) and (recovery_ms := sum(situation.recovery.values())):
         part, own_ms = max(situation.recovery.items(), key=lambda item: item[1])
@@ -121,20 +134,30 @@ def dominant(situation: Situation) -> str:
         what = REPLAYED if part == REPLAY and situation.is_unlimited else PARTS[part]
         why = f" ({situation.busiest})" if situation.busiest and (part == REPLAY or not situation.is_recovered) else ""
         return f"{ms_text(own_ms)} of {first}{ms_text(recovery_ms)} of recovery: {what}{why}"
+    if situation.breaks == ("visible_ms",) and math.isfinite(visible_ms := sum(situation.visible.values())):
+        texts = [f"{part} {ms_text(own_ms)}" for part, own_ms in situation.visible.items()]
+        return f"output visible after {ms_text(visible_ms)}: {', '.join(texts)}"
     total_ms = sum(situation.milliseconds.values())
     if not total_ms:
         return ""
+    limit_ms = situation.checkpoint_limit_ms
+    if limit_ms is not None and "checkpoint_ms" in situation.breaks and total_ms < limit_ms:
+        return f"the slowest tenth takes {ms_text(total_ms)}: rarer checkpoints break the limit"
     part = max(situation.milliseconds, key=lambda part: situation.milliseconds[part])
     own_ms = situation.milliseconds[part]
     if total_ms < MAX_QUICK_MS and not situation.breaks:
         return f"{ms_text(total_ms)}: nothing holds checkpoints up"
-    sentence = f"{ms_text(own_ms)} of {ms_text(total_ms)}: {PARTS[part]}"
+    what = OVERTAKEN if part == QUEUE and situation.protocol.barriers == "unaligned" else PARTS[part]
+    sentence = f"{ms_text(own_ms)} of {ms_text(total_ms)}: {what}"
     if part == UPLOAD and situation.uploaded_bytes > 0 and own_ms > 0:
         written = bytes_text(situation.uploaded_bytes)
         if situation.checkpoint_ms < _ALIKE * total_ms:  # the bytes of the slowest checkpoints are not known
             return f"{sentence} (the median checkpoint writes {written})"
         return f"{sentence} ({written} at {bytes_text(situation.uploaded_bytes / own_ms * 1e3)}/s)"
-    return f"{sentence} ('{situation.full}' is full)" if part in (QUEUE, ALIGNMENT) and situation.full else sentence
+    if part not in (QUEUE, ALIGNMENT) or not situation.full:
+        return sentence
+    full = f"'{situation.hot}' alone" if situation.hot else f"'{situation.full}'"
+    return f"{sentence} ({full} is full)"
 
 
 def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, float]:

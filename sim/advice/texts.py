@@ -21,9 +21,9 @@ from sim.advice.judgement import (
     rows_of,
     rows_of_kind,
 )
-from sim.advice.settings import PAUSE, SettingName
-from sim.advice.situation import situation_of
-from sim.advice.trials import INTERVAL, LONG, PROTOCOL, UNDISTURBED
+from sim.advice.settings import PAUSE, TIMEOUT, SettingName
+from sim.advice.situation import hot_subtask, situation_of
+from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TASK_MANAGER, UNDISTURBED
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
 from sim.advice.warnings import other_failure
 from sim.model.job import Job
@@ -44,8 +44,6 @@ _REMARK_NAMES = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "
 MAX_NAMED_SETTINGS = 4
 MIN_RUNS_FOR_RESAMPLING = 3
 """With this number of runs or fewer, no certainty of the choice is printed, because the spread of runs is not known well."""
-MAX_USUAL_OF_HOT = 0.8
-"""A subtask is hot if its vertex is on average at most this share as busy as the subtask."""
 MIN_LISTED_SHARE = 0.005
 """Minimum share of draws for an alternative to be listed."""
 
@@ -82,6 +80,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
     elif doubtful := [
         *attempts_cautions(search, chosen),
+        *transaction_cautions(search, chosen),
         *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None else []),
     ]:
         advice = f"Try, and watch: {use} {name}. It {keeps}, but {doubtful[0].short}."
@@ -105,12 +104,12 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     ]
 
 
-def _with_keys(search: CandidateSearch, chosen: Setting) -> str:
-    """Return e.g. ``, with min-pause 2 s`` for keys that must change for the interval or barriers to take effect, or ""."""
-    keys = [
-        f"{key.removeprefix('checkpoint.')} {value}"
-        for key, value in search.candidate_of(chosen.name).binding_keys.items()
-    ]
+def _with_keys(search: CandidateSearch, setting: Setting) -> str:
+    """Return e.g. ``, with min-pause 2 s`` for keys that must change for the setting to take effect, or ""."""
+    candidate = search.candidate_of(setting.name)
+    changed = candidate.binding_keys | ({TIMEOUT: candidate.point[TIMEOUT]} if candidate.has_longer_timeout else {})
+    own = search.own_keys(setting) if changed else {}
+    keys = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in changed.items() if key not in own]
     return f", with {listed(keys)}" if keys else ""
 
 
@@ -198,9 +197,9 @@ def _hot_subtask(search: CandidateSearch, name: SettingName) -> str:
     """Return a part of a sentence if the busiest subtask is far busier than the average of its vertex; else ""."""
     rows = rows_of(search.rows, name, UNDISTURBED)
     worst = rows.sort_values("busiest_subtask_share").iloc[-1]
-    busy, usual = float(worst["busiest_subtask_share"]), float(worst.get("busy_share", math.inf))
-    if usual > MAX_USUAL_OF_HOT * busy:
+    if not hot_subtask(worst):
         return ""
+    busy, usual = float(worst["busiest_subtask_share"]), float(worst["busy_share"])
     return f" in subtask {worst['busiest_subtask']} alone, {percentage(busy)} busy (all: {percentage(usual)}), as by a hot key"
 
 
@@ -241,6 +240,25 @@ def firing_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     return unseen_firings(search.bench.with_setting(candidate), search.bench.duration_ns(candidate, kind))
 
 
+def transaction_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
+    """Return a caution for each sink whose transactions may end before a job that fails late in an interval has committed them."""
+    down_ms = float(rows_of(search.rows, chosen.name, FAILURE)["downtime_ms"].max())
+    slots = search.slots_ms(chosen.name) if search.bench.failure == TASK_MANAGER else None
+    needed_ms = search.period_ns(chosen) / 1e6 + chosen.longest_ms + max(down_ms, slots[1] if slots else 0.0)
+    cautions = []
+    for vertex in search.scenario.job.vertices:
+        timeout_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
+        if timeout_ns is not None and needed_ms > timeout_ns / 1e6:
+            timeout = ms_text(timeout_ns / 1e6)
+            short = f"with a failure transactions of '{vertex.name}' may last longer than {timeout}"
+            text = (
+                f"A transaction of '{vertex.name}' is open for an interval, a checkpoint and the downtime of a failure, "
+                f"{ms_text(needed_ms)} here. It ends after {timeout} (commit.transaction-timeout), and its output is lost."
+            )
+            cautions.append(Caution(short, text, "docs/sinks.md"))
+    return cautions
+
+
 def attempts_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     """Return a caution if the expected failures use up the restart attempts of a setting, else []."""
     scenario = search.bench.with_setting(search.candidate_of(chosen.name))
@@ -279,7 +297,7 @@ def _alternatives(search: CandidateSearch, chosen: Setting) -> list[str]:
         least = min(roomier, key=lambda setting: setting.lost)
         best[least.protocol] = least
     lines = [
-        f"{name_of(setting.name)} (checkpoints {checkpoint_text(setting)}): {reason_against(setting, chosen)}"
+        f"{name_of(setting.name)}{_with_keys(search, setting)} (checkpoints {checkpoint_text(setting)}): {reason_against(setting, chosen)}"
         for setting in sorted(best.values(), key=lambda setting: setting.lost)
     ]
     return [f"Also fits, and is not chosen: {'; '.join(lines)}."] if lines else []
@@ -461,6 +479,8 @@ def _remarks(setting: Setting, search: CandidateSearch) -> Iterator[str]:
         yield "today"
     if setting.completed and not search.has_named_interval(setting):
         yield f"begins every {ms_text(search.period_ns(setting) / 1e6)}"
+    if with_keys := _with_keys(search, setting):
+        yield with_keys.removeprefix(", ")
     if setting.name in search.losing:
         yield "loses output"
     if search.needs_async_operate(setting.name):

@@ -45,8 +45,7 @@ def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | No
         return lost_task_manager(search.scenario, chosen, search.limits)
     slots_ms, recovery_ms = search.slots_ms(chosen.name), search.failing_task_ms.get(chosen.name)
     today, restart = search.current_candidate, search.bench.with_setting(search.candidate_of(chosen.name)).restart
-    # a standalone cluster has the TaskManagers that it has; others have to start a new one
-    is_spare = restart.provider != "standalone" and restart.replacement == Restart().replacement
+    is_spare = restart.replacement == Restart().replacement  # nothing is said about what replaces a lost one
     if today is None or today.name == chosen.name:
         return failing_task(slots_ms, recovery_ms, is_spare=is_spare)
     gives_up = search.slots_ms(today.name) is None
@@ -69,15 +68,18 @@ def failing_task(
     changes.  `today_gives_up`: the current restart strategy may give up before there are slots.  `is_spare`: a TaskManager
     with free slots is assumed, though the cluster has to start one.
     """
-    short, phase = _GIVES_UP, ""
+    short = judged = _GIVES_UP
     if slots_ms is not None:
         least, most = map(ms_text, slots_ms)
-        short = f"{least if least == most else f'{least} to {most}'} until there are slots"
-        phase = ", as heartbeats happen to fall"
-    sentence = f"Recovery is judged of a lost task manager: {short}{phase}."
-    if is_spare:
+        after = least if least == most else f"{least} to {most}"
+        short, judged = f"slots after {after}", f"{after} until there are slots, as heartbeats happen to fall"
+    sentence = f"Recovery is judged of a lost task manager: {judged}."
+    if is_spare and slots_ms is not None:
         short += ", if one is spare"
-        sentence += " Assumed: another one has free slots; restart.replacement says how long a new one takes to start."
+        sentence += (
+            " Assumed: another one has free slots (in a standalone cluster nobody starts one); restart.replacement says how long a new "
+            "one takes to start."
+        )
     if today_gives_up:
         sentence += f" Today it fails the job: {_GIVES_UP}."
     if recovery_ms is not None:

@@ -4,10 +4,12 @@ import math
 
 import pytest
 
-from sim.advice.answer import _bytes_of_few
+from sim.advice.answer import _bytes_of_few, _expiring, advised_scenario
+from sim.advice.configuration import diff_flink_keys
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import report
+from sim.advice.texts import _with_keys, tables_of_settings
 from sim.advice.trials import LONG, UNDISTURBED, Bench
 from tests.advice.made_up import JOB, MadeUp, searched
 
@@ -135,3 +137,45 @@ def test_few_checkpoints_are_named_where_their_bytes_differ(job, state, text):
     assert found.current.name != found.chosen.name
     assert _bytes_of_few(found, found.current, "today's ") == text
     assert _bytes_of_few(found, found.chosen, "") == ""  # it has run for long
+
+
+class Sometimes(MadeUp):
+    """A third of today's checkpoints expires."""
+
+    def row(self, axes, k, more_ms):
+        expires = axes["protocol"] == "aligned" and axes["trial"] == UNDISTURBED
+        return super().row(axes, k, more_ms) | ({"completed": 2, "failed": 1} if expires else {})
+
+
+def test_checkpoints_that_expire_today_are_what_is_told_of_it(job):
+    """The parts of those that complete are not."""
+    job.write_text(JOB.replace("{interval: 30 s}", "{interval: 30 s, timeout: 5 s, tolerable-failed: 0}"))
+    found = searched(job, Sometimes({"aligned": 100.0, "unaligned": 60.0}), checkpoint_ms=1000)
+
+    assert _expiring(found, found.current) == ["3 of 9 checkpoints expire after 5 s", "each restarts the job"]
+
+
+@pytest.mark.parametrize(("ms", "remark"), [(60.0, ""), (3000.0, ", with timeout 10 min")])
+def test_a_timeout_that_only_trials_have_is_named(job, ms, remark):
+    """Today's is kept where twice the longest checkpoint is within it."""
+    job.write_text(JOB.replace("{interval: 30 s}", "{interval: 30 s, timeout: 5 s}"))
+    found = searched(job, MadeUp({"aligned": 9000.0, "unaligned": ms}), checkpoint_ms=8000)
+    scenario = advised_scenario(found, found.chosen)
+
+    assert found.chosen.protocol == "unaligned"
+    assert _with_keys(found, found.chosen) == remark
+    assert scenario.checkpoint.timeout_ns == (600 if remark else 5) * S
+    rows = {row[0]: row[-1] for table in tables_of_settings(found) for row in table.rows}
+    assert ("with timeout 10 min" in rows["unaligned, every 30 s"]) == bool(remark)
+
+
+def test_the_advice_leaves_a_time_to_live_alone(tmp_path):
+    """Trials fix the size of state; the job does not."""
+    job = tmp_path / "job.yaml"
+    job.write_text(JOB.replace("service: 1 ms,", "service: 1 ms, state: {size: 1 kB, growth: 100 B, ttl: 30 min},"))
+    bench = prepare_bench(job, (), (), recovery_ms=None)
+    found = searched(bench, MadeUp({"aligned": 100.0}), checkpoint_ms=1000)
+
+    assert found.chosen.name == ("30 s", "aligned")
+    assert bench.horizon.states
+    assert diff_flink_keys(found.scenario, advised_scenario(found, found.chosen)) == []

@@ -108,7 +108,7 @@ def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
     least, most = slots_ms(found.scenario)
 
     assert "recovery, task manager lost 35 s (29 to 42 s), limit 2 min" in found_answer.screen
-    assert "14 s to 21 s until there are slots; a failing task: 35 s" in found_answer.screen
+    assert "slots after 14 s to 21 s, if one is spare; a failing task: 35 s" in found_answer.screen
     assert "A failing task, whose slots stay, recovers in 35 s." in "\n".join(
         part for part in found_answer.parts if isinstance(part, str)
     )
@@ -201,3 +201,23 @@ def test_a_recovery_that_breaks_its_limit_names_its_longest_part(job):
     assert dominant(where).endswith("of recovery: until a lost task manager's slots are replaced")
     assert where.shares[OUTAGE] > where.shares[RESTORE]
     assert pytest.approx(25_000 - sum(slots_ms(found.scenario)) / 2) == where.recovery[RESTORE]
+
+
+class Anywhere(MadeUp):
+    """A failure 6 s behind a trigger: 11 s of work are behind, of which 5 s came while it was down, and take 11 s to catch up."""
+
+    def row(self, axes, k, more_ms):
+        late = {"downtime_ms": 5000.0, "replayed_records": 400 * 6.0, "caught_up_ms": 16_000.0}
+        return super().row(axes, k, more_ms) | late
+
+
+@pytest.mark.parametrize(("version", "recovery_ms"), [("2.3", 16_000.0), ("1.19.1", 5000.0 + 11_000 * (5 + 27) / 11)])
+def test_recoveries_are_those_of_failures_late_in_an_interval(job, version, recovery_ms):
+    """Flink 1.x takes its first checkpoint at a random time: with 27 s of lost work, as every 30 s has it, 32 s are behind."""
+    job.write_text(f"{JOB}cluster: {{version: {version}}}\n")
+    found = searched(job, Anywhere({"aligned": 100.0}), recovery_ms=120_000)
+    now = found.current
+
+    assert pytest.approx(now.recovery_ms) == recovery_ms
+    assert pytest.approx(now.replayed) == (400 * 6.0 if version == "2.3" else 400 * 27.0)
+    assert pytest.approx(found.failing_task_ms[now.name]) == recovery_ms

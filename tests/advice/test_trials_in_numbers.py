@@ -159,16 +159,19 @@ def test_a_lost_task_manager_adds_a_range_to_a_failing_task():
 def test_a_failing_task_is_told_beside_the_slots_that_are_missing():
     plain = failing_task((14_000.0, 21_000.0), 6000.0, 7000.0)
 
-    assert plain.short == "14 s to 21 s until there are slots; a failing task: 7 s -> 6 s"
-    assert failing_task((14_000.0, 14_000.0)).short == "14 s until there are slots"
+    assert plain.short == "slots after 14 s to 21 s; a failing task: 7 s -> 6 s"
+    assert failing_task((14_000.0, 14_000.0)).short == "slots after 14 s"
     assert plain.sentence.endswith(
         "as heartbeats happen to fall. A failing task, whose slots stay, recovers in 6 s (today 7 s)."
     )
     assert "as heartbeats" not in failing_task(None, 6000.0).sentence
     assert "Assumed:" not in plain.sentence
     spare = failing_task((1100.0, 1100.0), is_spare=True)
-    assert spare.short == "1.1 s until there are slots, if one is spare"
-    assert "Assumed: another one has free slots; restart.replacement says" in spare.sentence
+    assert spare.short == "slots after 1.1 s, if one is spare"
+    assert (
+        "Assumed: another one has free slots (in a standalone cluster nobody starts one); restart.replacement says"
+        in spare.sentence
+    )
     assert (
         "Today it fails the job: the restart strategy gives up before there are slots."
         in failing_task((14_000.0, 21_000.0), today_gives_up=True).sentence

@@ -15,7 +15,7 @@ from sim.advice.answer import (
     levers_left,
 )
 from sim.advice.configuration import differences
-from sim.advice.constraints import cautions
+from sim.advice.constraints import REPEATS, cautions
 from sim.advice.judgement import Limits, Tight
 from sim.advice.settings import Assumption, Candidate, Change, Lever, Protocol, protocols
 from sim.advice.texts import (
@@ -346,3 +346,10 @@ def test_a_table_with_a_committer_is_one_table():
     assert [own.short for own in cautions(scenario, protocols()[0], ()) if "table" in own.short] == [
         "many small files of the table are not judged"
     ]
+
+
+def test_at_least_once_is_said_to_repeat_records():
+    (first, *_) = cautions(job_with_sink("kafka-exactly-once"), Protocol("at-least-once", {}, aligned=True), ())
+
+    assert first.short == "at-least-once: after a failure state and committed output repeat records"
+    assert REPEATS not in cautions(job_with_sink("kafka-exactly-once"), protocols()[0], ())

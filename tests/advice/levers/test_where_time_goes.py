@@ -24,7 +24,7 @@ from sim.advice.levers import (
     TRANSFER_THREADS,
     rank_levers,
 )
-from sim.advice.settings import Lever
+from sim.advice.settings import Lever, Protocol
 from sim.advice.situation import (
     ALIGNMENT,
     CHANNEL_STATE,
@@ -169,6 +169,26 @@ def test_parts_of_a_recovery_follow_one_another():
         ),
         ({"breaks": ("recovery_ms",), "recovery": {}, "milliseconds": {SYNC: 1.0}}, "1 ms of 1 ms: synchronous parts"),
         ({"milliseconds": {SYNC: 0.0}}, ""),
+        (
+            {"milliseconds": {QUEUE: 18_000.0}, "full": "sink", "hot": "sink[0]"},
+            "18 s of 18 s: barriers wait behind data ('sink[0]' alone is full)",
+        ),
+        (
+            {"milliseconds": {QUEUE: 18_000.0}, "protocol": Protocol("unaligned, debloating", {}, aligned=False)},
+            "18 s of 18 s: barriers wait for a task thread",
+        ),
+        (
+            {"milliseconds": {UPLOAD: 85.0}, "breaks": ("checkpoint_ms",), "checkpoint_limit_ms": 1000.0},
+            "the slowest tenth takes 85 ms: rarer checkpoints break the limit",
+        ),
+        (
+            {
+                "milliseconds": {QUEUE: 443.0},
+                "breaks": ("visible_ms",),
+                "visible": {"interval": 2e4, "checkpoint and commit": 2e4},
+            },
+            "output visible after 40 s: interval 20 s, checkpoint and commit 20 s",
+        ),
     ],
 )
 def test_the_part_that_takes_most_is_named(changed, text):
