@@ -11,8 +11,8 @@ def test_a_folder_and_its_scenario_say_the_same(ckptsim, tiny):
 
     assert (first.exit_code, again.exit_code) == (0, 0)
     assert first.stdout == again.stdout
-    assert "(aligned) took" in first.stdout
-    assert "(unaligned) took" in first.stdout
+    assert "(aligned), the median of 3, took" in first.stdout
+    assert "(unaligned), the median of 3, took" in first.stdout
     assert "sum to the last acknowledgement" in first.stdout
 
 
