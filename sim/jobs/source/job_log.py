@@ -139,7 +139,8 @@ class LogCheckpoint:
     def failure_message(self) -> str:
         """The failure as text, for example ``declined by a task on tm-3: S3Exception: Please reduce your request rate``."""
         who = f"{self.reason} by {self.task or 'a task'} on {self.where}" if self.where else self.reason
-        return f"{who}: {self.cause}" if self.cause and self.cause not in who else who
+        # the exception of an expired checkpoint says only that it expired
+        return who if self.is_expired or not self.cause or self.cause in who else f"{who}: {self.cause}"
 
     @property
     def is_expired(self) -> bool:
