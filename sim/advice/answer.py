@@ -144,7 +144,9 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
             continue
         needed = {tight.column: tight.needed for tight in setting.tight}
         off = needed[column] if column in needed else search.margins(setting.name, column)
-        label = OVER if not value <= bound else NEAR if value * (1 + off) > bound else KEEPS
+        # few checkpoints, or no window that fires, show that a limit is broken, not that it is kept
+        is_unsure = column == "checkpoint_ms" and (not setting.ran_long or firing_cautions(search, setting))
+        label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
         quantity = JUDGED[search.bench.failure] if column == "recovery_ms" else quantity_of(column, setting)
         was = "" if before is None else f"{close_value(column, before.value(column), bound)} -> "
         rest = f"{close_value(column, value, bound)}{_range(column, value, off)}, limit {value_text(column, bound)}"

@@ -60,6 +60,7 @@ from sim.advice.settings import (
     allowed_protocols,
     checkpoint_period_ns,
     make_candidate,
+    sinks_of,
     todays_setting,
     without_binding_keys,
     writes_changes,
@@ -89,6 +90,7 @@ from sim.jobs.evidence.what_ifs import Kind, chance, kinds_of, within
 from sim.model.scenario import Scenario
 from sim.model.schema.axes import path_of
 from sim.model.schema.text import ScenarioError
+from sim.model.sinks import SINKS
 from sim.model.text import listed
 from sim.model.units import SECOND, format_duration, parse_duration
 from sim.results.sweep_effects import ended
@@ -733,7 +735,15 @@ class CandidateSearch:
             observed=lambda name: self.bench.observed_ns(self.candidate_of(name)) / 1e9,
             period=lambda name, p50_ms: self._period_ns(name, p50_ms) / 1e9,
             has_random_start=self._has_random_start,
+            # a compacted file is committed by the checkpoint after the one in which its parts were written
+            intervals_later=int(SINKS["file-sink-compaction"] in sinks_of(self.scenario).values()),
         )
+
+    @property
+    def has_varying_load(self) -> bool:
+        """Return True if the load varies within trials, and not only from window to window of a trace."""
+        sources = [vertex.source for vertex in self.scenario.job.vertices if vertex.source is not None]
+        return len(self.bench.worlds) == 1 and any(len(source.rates) > 1 for source in sources)
 
     @property
     def _has_random_start(self) -> bool:

@@ -292,11 +292,11 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     return [Caution(f"may bring {count}", text, ", ".join(issue.issue.source for issue in issues[:3]))]
 
 
-def unseen_firings(advised: Scenario, seen_ns: int) -> list[Caution]:
+def unseen_firings(advised: Scenario, seen_ns: int, *, ran_long: bool = False) -> list[Caution]:
     """Return a caution for each window of which trials do not show the firing that checkpoints wait for longest.
 
-    In trials windows end right before a checkpoint (`sim.advice.trials`), unless Flink 1.x begins its checkpoints at a random
-    time.  A window that is longer than a trial holds less in it.  `seen_ns`: length of each trial.
+    In trials windows end right before a checkpoint, and in long runs with Flink 1.x at all phases (`sim.advice.trials`).  A
+    window that is longer than a trial does not end in it.  `seen_ns`: length of each trial.
     """
     cautions = []
     for vertex in advised.job.vertices:
@@ -305,12 +305,12 @@ def unseen_firings(advised: Scenario, seen_ns: int) -> list[Caution]:
             continue
         size, every, seen = map(format_duration, (window.size_ns, window.step_ns, seen_ns))
         if window.size_ns > seen_ns:
-            short = f"windows of '{vertex.name}' ({size}) are longer than trials: more fires"
+            short = f"windows of '{vertex.name}' ({size}) are longer than trials, which show no firing"
             text = (
-                f"Windows of '{vertex.name}' hold the records of {size} when they fire, in trials those of {seen} at most: a "
-                "checkpoint that meets the firing waits for longer than simulated."
+                f"Windows of '{vertex.name}' last {size}, and trials {seen} at most: they do not show how long a checkpoint waits "
+                "for a window that fires."
             )
-        elif advised.cluster.profile != "2.x":
+        elif advised.cluster.profile != "2.x" and not ran_long:
             short = f"trials show some phases of windows ({every}) and checkpoints"
             text = (
                 f"Flink 1.x takes its first checkpoint at a random time, so trials may have none right behind the end of a window of "

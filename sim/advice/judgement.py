@@ -185,6 +185,7 @@ def measure(
     observed: Callable[[SettingName], float],
     period: Callable[[SettingName, float], float],
     has_random_start: bool = False,
+    intervals_later: int = 0,
 ) -> Trials:
     """Return the values of every setting in `results`, the rows of trials and baselines.
 
@@ -195,6 +196,7 @@ def measure(
     `observed(setting)`: time for which the undisturbed run is observed [s].
     `period(setting, p50_ms)`: time from one checkpoint to the next [s], given the median duration [ms].
     `has_random_start`: see `with_late_failures`.
+    `intervals_later`: intervals after which output is visible, beyond those that are simulated.
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none") & results[TRIAL].notna()]
     keys = [WORLD, INTERVAL, PROTOCOL, "replication"]
@@ -208,10 +210,13 @@ def measure(
             for (_, interval, protocol, _), p50_ms in zip(steady.index, steady["end_to_end_p50_ms"], strict=True)
         ]
     )
-    recovery_ms = recoveries_ms(failed, steady, steady["throughput_per_second"], unlimited=unlimited)
+    # sinks get nothing, with checkpoints or without, while windows are longer than the trial
+    is_silent = (steady["throughput_per_second"] == 0) & steady["throughput_change"].isna()
+    rate = steady["throughput_per_second"].mask(is_silent, steady["emitted_per_second"])
+    recovery_ms = recoveries_ms(failed, steady, rate, unlimited=unlimited)
     if has_random_start:
         failed, recovery_ms = with_late_failures(failed, recovery_ms, periods_s)
-    again_ms = _again_ms(failed, steady["throughput_per_second"])
+    again_ms = _again_ms(failed, rate)
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
     # may be negative, if restarts replay more records than are served
@@ -220,8 +225,10 @@ def measure(
         {
             "checkpoint_ms": steady["end_to_end_p99_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),
             "checkpoint_p50_ms": steady["end_to_end_p50_ms"],
-            "loss": 1 - served / bare,
-            "visible_ms": steady["visible_p99_ms"].where(~(steady["lost_records"] > 0), math.inf),
+            "loss": (1 - served / bare).mask(is_silent, 0.0),
+            "visible_ms": (steady["visible_p99_ms"] + 1e3 * intervals_later * periods_s).where(
+                ~(steady["lost_records"] > 0), math.inf
+            ),
             "recovery_ms": again_ms if unlimited else recovery_ms,
             "again_ms": again_ms,
             "replayed": failed["replayed_records"],

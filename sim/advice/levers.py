@@ -236,7 +236,12 @@ def _incremental(situation: Situation) -> Iterator[Change]:
 
 
 def _changelog(situation: Situation) -> Iterator[Change]:
-    without = [name for name, state in _states(situation).items() if state.changelog is None]
+    states = _states(situation)
+    in_memory = [name for name, state in states.items() if state.changelog is not None and state.changelog.in_memory]
+    if in_memory:
+        keys = {key_of(("job", name, "state", "changelog", "storage")): "filesystem" for name in in_memory}
+        yield Change(CHANGELOG, "changelog in files", keys)
+    without = [name for name, state in states.items() if state.changelog is None]
     if without:
         yield Change(CHANGELOG, "changelog", {key_of(("job", name, "state", "changelog")): "on" for name in without})
 

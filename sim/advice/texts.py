@@ -81,7 +81,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     elif doubtful := [
         *attempts_cautions(search, chosen),
         *transaction_cautions(search, chosen),
-        *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None else []),
+        *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.has_varying_load else []),
     ]:
         advice = f"Try, and watch: {use} {name}. It {keeps}, but {doubtful[0].short}."
     elif chosen.name == today:
@@ -170,17 +170,18 @@ def overload(search: CandidateSearch) -> str:
     emitted, due, busy = "emitted_per_second", "offered_per_second", "busiest_subtask_share"
     means = rows.groupby([INTERVAL, PROTOCOL])[[emitted, due, busy]].mean()
     is_short, behind = falls_short(means), means[falls_behind(means)]
-    name = next(
-        (
-            setting.name
-            for setting in (search.chosen, search.current_candidate)
-            if setting is not None and setting.name in behind.index
-        ),
-        None,
-    )
+    names = [
+        setting.name
+        for setting in (search.chosen, search.current_candidate)
+        if setting is not None and setting.name in behind.index
+    ]
+    # a full subtask is no reason where sources emit all the same
+    name = next((name for name in names if is_short[name]), next(iter(names), None))
     if name is None or (search.chosen is None and len(behind) < len(means)):
         return ""
-    least: Any = behind.sort_values(emitted).iloc[0] if not is_short[name] else behind.loc[name]
+    # where all fall behind, the rates of one are those of all, once buffers are full
+    is_general = len(behind) == len(means) and not is_short[name]
+    least: Any = behind.sort_values(emitted).iloc[0] if is_general else behind.loc[name]
     full = situation_of(search, name).full
     reasons = [f"'{full}' is full{_async_limit(search.scenario.job, full)}{_hot_subtask(search, name)}"] if full else []
     if is_short[least.name]:
@@ -233,11 +234,23 @@ def grade(search: CandidateSearch) -> str:
     return "use" if search.confirmed and not attempts_cautions(search, search.chosen) else "try"
 
 
+ANOTHER_LOAD = Caution(
+    "each interval met another part of the load, which varies",
+    "Trials last as long as their intervals need, from the beginning of the load: those of other intervals meet other parts of "
+    "it, and fail at other times. `ckptsim run` with faults at the same times compares intervals.",
+    "sim.advice.trials",
+)
+
+
 def firing_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     """Return a caution for each window of which trials do not show the firing that checkpoints wait for longest."""
     candidate = search.candidate_of(chosen.name)
     kind = LONG if chosen.ran_long else UNDISTURBED
-    return unseen_firings(search.bench.with_setting(candidate), search.bench.duration_ns(candidate, kind))
+    seen_ns = search.bench.duration_ns(candidate, kind)
+    return [
+        *unseen_firings(search.bench.with_setting(candidate), seen_ns, ran_long=chosen.ran_long),
+        *([ANOTHER_LOAD] if search.has_varying_load else []),
+    ]
 
 
 def transaction_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:

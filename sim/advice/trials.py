@@ -281,6 +281,8 @@ PATIENCE_NS = 180 * SECOND
 
 WINDOW_LEAD_NS = 20 * MS
 """Time from the firing of a window to the trigger of the checkpoint that waits for it."""
+WINDOW_PHASES = 20
+"""Phases between windows and checkpoints that a long run with Flink 1.x shows."""
 LONG_PERIODS, LONGEST_NS = 100, 7200 * SECOND
 """Number of checkpoints in a long run, enough for a p99, and its maximum length."""
 
@@ -426,7 +428,7 @@ class Bench:
         if kind in (UNDISTURBED, LONG):
             duration_ns = self.duration_ns(candidate, kind)
             return {
-                **self._window_ends(candidate, duration_ns),
+                **self._window_ends(candidate, kind),
                 "run.duration": format_duration(duration_ns),
                 "run.warmup": format_duration(settled_ns),
                 "run.until": "duration",
@@ -443,24 +445,43 @@ class Bench:
             "faults": [{"kill": killed, "at": format_duration(failure_ns)}],
         }
 
-    def _window_ends(self, candidate: Candidate, duration_ns: int) -> Point:
+    def _window_ends(self, candidate: Candidate, kind: str) -> Point:
         """Return the changes that let windows end right before a checkpoint of a trial.
 
         Such a checkpoint waits longest for all that fires.  Otherwise windows and checkpoints may have any other phase during
         the whole trial, and in the job a restart shifts it.  A late checkpoint is chosen, because windows are full then.
         Windows of event time fire when a watermark has passed their end.
+
+        Flink 1.x takes its first checkpoint at a random time.  There the windows of long runs are a bit longer, so that their ends
+        move through all phases.
         """
-        scenario, period_ns = self.with_setting(candidate), self.period_ns(candidate)
+        scenario, period_ns, duration_ns = (
+            self.with_setting(candidate),
+            self.period_ns(candidate),
+            self.duration_ns(candidate, kind),
+        )
+        windows = {
+            vertex.name: window
+            for vertex in scenario.job.vertices
+            if (window := vertex.window) is not None and not window.hold_ns and window.size_ns <= duration_ns
+        }
+        if scenario.cluster.profile != "2.x":
+            return {
+                key_of(("job", name, "window", "tumbling")): format_duration(
+                    window.size_ns + period_ns // WINDOW_PHASES
+                )
+                for name, window in windows.items()
+                if kind == LONG and not window.every_ns
+            }
         first_ns = scenario.checkpoint.min_pause_ns + scenario.overheads.first_trigger_ns
         trigger_ns = first_ns + max((duration_ns - first_ns) // period_ns - 1, 0) * period_ns
         marks = [vertex.source.watermark for vertex in scenario.job.vertices if vertex.source is not None]
         late_ns = max((mark.lateness_ns + mark.interval_ns for mark in marks), default=0)
         return {
-            key_of(("job", vertex.name, "window", "phase")): format_duration(
+            key_of(("job", name, "window", "phase")): format_duration(
                 (trigger_ns - WINDOW_LEAD_NS - (late_ns if window.time == "event" else 0)) % window.step_ns
             )
-            for vertex in scenario.job.vertices
-            if (window := vertex.window) is not None and not window.hold_ns
+            for name, window in windows.items()
         }
 
     @cached_property

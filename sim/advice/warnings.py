@@ -42,6 +42,13 @@ class OtherFailure(NamedTuple):
 def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | None:
     """Return the recovery from the failure by which the limit is not judged, or None if it is not known (`lost_task_manager`)."""
     if search.bench.failure == TASK:
+        if search.bench.with_setting(search.candidate_of(chosen.name)).checkpoint.state.local_recovery:
+            short = "a lost task manager has no local copy: not judged (--failure task-manager)"
+            sentence = (
+                "Recovery is judged of a failing task, which reads a local copy of its state. A lost task manager takes its copy with "
+                "it: how long that recovery takes is not judged; --failure task-manager does."
+            )
+            return OtherFailure(short, sentence, {"recovery_ms": None})
         return lost_task_manager(search.scenario, chosen, search.limits)
     slots_ms, recovery_ms = search.slots_ms(chosen.name), search.failing_task_ms.get(chosen.name)
     today, restart = search.current_candidate, search.bench.with_setting(search.candidate_of(chosen.name)).restart

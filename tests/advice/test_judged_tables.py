@@ -67,6 +67,7 @@ def rows(**others):
     steady = {
         "trial": "undisturbed",
         "throughput_per_second": 380.0,
+        "emitted_per_second": 400.0,
         "throughput_change": -0.05,
         "failed": 3,
         "interrupted": 3,
@@ -429,3 +430,27 @@ def test_a_value_at_its_limit_breaks_nothing_and_keeps_nothing(ms, broken):
     assert choose([at, below], {A: 0, B: 1}).name == (B if broken else A)
     assert below.tight[0].room > 0
     assert broken or at.tight[0].room == pytest.approx(2000 / ms - 1)
+
+
+def test_a_sink_that_gets_nothing_in_a_trial_loses_nothing():
+    """Windows of an hour fire in none: with checkpoints and without them nothing leaves."""
+    silent = {
+        "throughput_per_second": 0.0,
+        "throughput_change": math.nan,
+        "emitted_per_second": 400.0,
+        "backlog_growth": 0.0,
+    }
+    own = judge(measured(rows(**silent), now="aligned", unlimited=False), Limits(loss=0.01), DAY_S)[0]
+
+    assert (own.loss, own.breaks) == (0.0, ())
+    assert math.isfinite(own.lost)
+
+
+def test_compacted_files_are_visible_an_interval_later():
+    """A file is committed by the checkpoint after the one in which its parts were written."""
+    at_once, later = (
+        judge(measured(rows(), now="aligned", unlimited=False, intervals_later=n), Limits(), DAY_S)[0].visible_ms
+        for n in (0, 1)
+    )
+
+    assert later == at_once + 30_000

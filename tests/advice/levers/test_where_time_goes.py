@@ -241,6 +241,12 @@ PROPOSALS = [
     (FILE_MERGING, MANY | {"job.count.parallelism": 95}, {}, None),
     (CHANGELOG, {}, {}, {"job.count.state.changelog": "on"}),
     (CHANGELOG, {"job.count.state.changelog": "on"}, {}, None),
+    (
+        CHANGELOG,
+        {"job.count.state.changelog": {"storage": "memory"}},
+        {},
+        {"job.count.state.changelog.storage": "filesystem"},
+    ),
     (LOCAL_RECOVERY, {}, {}, {"checkpoint.local-recovery": True}),
     (LOCAL_RECOVERY, {"checkpoint.local-recovery": True}, {}, None),
     (TRANSFER_THREADS, {}, {}, None),
