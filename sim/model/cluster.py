@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 from sim.model.catalog import At, Flink, option, options_of
 from sim.model.fields import BufferTimeout, ByteRate, Duration, Leaf, Natural, Percent, Positive, Share, Size
-from sim.model.units import MS, format_duration
+from sim.model.units import MS, SECOND, format_duration
 
 # ---- Versions of Flink and of its connectors, in their order.
 #
@@ -84,20 +84,28 @@ def profile_of(version: str) -> Profile:
 
 
 class OlderDefault(NamedTuple):
-    """The default of an option in releases before `since`, if it differs from that of the oldest profile."""
+    """The default of an option in releases before `since`."""
 
     since: str
     section: str
     key: str
     value: str | int
     why: str
+    of_strategy: str = ""  # the restart strategy whose option it is, if that is written
 
+
+_GENTLER = "the delay grows more slowly since 1.19, FLINK-33736"
 
 OLDER_DEFAULTS = (
     OlderDefault(
         "1.15", "checkpoint", "finish", "off", "checkpoints after tasks finished, FLIP-147, are on since 1.15"
     ),
     OlderDefault("1.14", "restart", "heartbeat-failures", 0, "refused heartbeats count since 1.14, FLINK-23209"),
+    OlderDefault(
+        "1.19", "restart", "strategy", "fixed-delay", "exponential-delay is the default since 1.19, FLINK-33738"
+    ),
+    OlderDefault("1.19", "restart", "multiplier", 2, _GENTLER, "exponential-delay"),
+    OlderDefault("1.19", "restart", "max", 300 * SECOND, _GENTLER, "exponential-delay"),
 )
 
 

@@ -174,7 +174,7 @@ class Restart:
 
     strategy: str = option(
         "exponential-delay",
-        "Default: exponential-delay.",
+        "Default: exponential-delay; before 1.19 fixed-delay without end; none if checkpoints are off.",
         choices=lambda: RESTARTS,
         flink=Flink("restart-strategy.type", older={"restart-strategy": "1.16"}, form="strategy"),
     )
@@ -205,13 +205,13 @@ class Restart:
     )
     multiplier: Number = option(
         Fraction(3, 2),
-        "exponential-delay: from one delay to the next.",
+        "exponential-delay: from one delay to the next; before 1.19 the default is 2.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.backoff-multiplier",
     )
     max_ns: Duration = option(
         60 * SECOND,
-        "exponential-delay: the longest delay.",
+        "exponential-delay: the longest delay; before 1.19 the default is 5 min.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.max-backoff",
     )

@@ -94,7 +94,9 @@ def _disabled_checkpoints_sentence(strategies: Sequence[StrategyRow]) -> str:
     if not disabled:
         return ""
     output = f"output of {_vertex_names(disabled[0].hidden)} never becomes visible, and " if disabled[0].hidden else ""
-    return f"With {_strategy_names(disabled)} checkpoints are off (checkpoint.interval): {output}a failure finds none to restore. "
+    named = _strategy_names(disabled)
+    fails = "a failure finds none to restore, and ends the job unless restart.strategy is written"
+    return f"With {named} checkpoints are off (checkpoint.interval): {output}{fails}. "
 
 
 def _invisible_output_sentence(strategies: Sequence[StrategyRow]) -> str:

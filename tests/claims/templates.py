@@ -1300,7 +1300,7 @@ TEMPLATES = (
     template(
         "none is due",
         r"With (?P<names>NAMES) checkpoints are off \(checkpoint.interval\): (?:output of (?P<hidden>'.*') never "
-        r"becomes visible, and )?a failure finds none to restore",
+        r"becomes visible, and )?a failure finds none to restore, and ends the job unless restart\.strategy is written",
         none_due,
     ),
     template("none triggered", r"With (?P<names>NAMES) no checkpoint is triggered", none_triggered, runs_on),

@@ -316,6 +316,7 @@ class _Move:
     def _restart(self) -> None:
         """Move the keys of the configured restart strategy; those of other strategies have no effect."""
         strategy = self._single(_RESTART + "type")
+        is_written = strategy is not None or value_at(self.plain, ("restart", "strategy")) is not None
         if strategy is None:
             strategy = value_at(self.plain, ("restart", "strategy")) or Restart().strategy
         else:
@@ -324,7 +325,11 @@ class _Move:
             if not key.flink.when:
                 continue
             if name in self.values and key.flink.when != strategy:
-                self.reading.warn(self.places[name], f"has no effect with {_RESTART}type: {strategy}")
+                # if no strategy is written, which is Flink's default depends on the release and on checkpoints
+                other = (
+                    f"with {_RESTART}type: {strategy}" if is_written else f"without {_RESTART}type: {key.flink.when}"
+                )
+                self.reading.warn(self.places[name], f"has no effect {other}")
             elif name in self.values:
                 if self.values[name] != [None]:  # without limit, as if nothing was said
                     self._put(key.path, self._written(name), name)

@@ -29,7 +29,7 @@ _SECTIONS = ("checkpoint", "job", "cluster", "storage", "restart", "directories"
 _MINIMAL_SCENARIO = """
 job: {a: {source: {rate: 1/s, record: 1 B}}}
 run: {duration: 1 s}
-checkpoint: {interval: off}
+checkpoint: {interval: %s}
 cluster: {profile: '%s'}
 """
 
@@ -74,7 +74,7 @@ def configuration_lines(scenario: Scenario) -> Iterator[ConfigurationLine]:
             if key.flink.name == UNALIGNED:
                 yield from _barrier_lines(scenario, option)
             continue
-        default = _default_text(key, scenario.cluster.profile)
+        default = _default_text(key, scenario)
         texts = [
             text for value, holder in values_of(key, holders) if (text := _value_text(key, value, holder)) is not None
         ]
@@ -99,20 +99,24 @@ def _barrier_lines(scenario: Scenario, option: str) -> Iterator[ConfigurationLin
         yield ConfigurationLine(option, name, text, value == "false")
 
 
-def _default_text(key: FlinkKey, profile: str) -> str | None:
+def _default_text(key: FlinkKey, scenario: Scenario) -> str | None:
     """Return Flink's default of a key as text, or None if the key is left out by default."""
     if key.flink.default:  # the option has another default than the key
         return key.flink.default
-    values = values_of(key, _default_holders(profile))  # a profile may have a default of its own
+    if key.path == ("restart", "strategy") and scenario.restart.strategy == "fixed-delay":
+        return None  # as the default of a release it has other attempts than one that is written
+    # a profile may have a default of its own, and how a job restarts by default depends on whether it has checkpoints
+    interval = "1 s" if key.path[0] == "restart" and scenario.checkpoint.interval_ns else "off"
+    values = values_of(key, _default_holders(scenario.cluster.profile, interval))
     if values and (text := _value_text(key, *values[0])):
         return text
     return _value_text(key, key.record.default, None)
 
 
 @lru_cache(maxsize=8)
-def _default_holders(profile: str) -> list[Any]:
+def _default_holders(profile: str, interval: str) -> list[Any]:
     """Return the instances with options of a scenario in which all options have the defaults of a profile."""
-    return list(option_holders(loads(_MINIMAL_SCENARIO % profile, "defaults").scenarios[0]))
+    return list(option_holders(loads(_MINIMAL_SCENARIO % (interval, profile), "defaults").scenarios[0]))
 
 
 # ---- Values of the model -> texts of Flink.

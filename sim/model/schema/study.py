@@ -216,23 +216,44 @@ def build(
 def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Document:
     """Return the document without options that came later than its version of Flink, and with the defaults of that version."""
     cluster = document.cluster
-    version = None if cluster is None else cluster.version
-    if cluster is not None and (version or cluster.profile):
-        document = without_later_options(document, version or cluster.profile, reading)
-    if version is None or version_span(version).high > version_span(OLDEST_PROFILE).low:
-        return document
+    version = None if cluster is None else cluster.version or cluster.profile
+    if version:
+        document = without_later_options(document, version, reading)
+    document = _with_default_restarts(document)
     differing = []
-    for older in older_defaults(version):
+    for older in older_defaults(version or ""):
         section = getattr(document, older.section) or RestartSection()
-        if getattr(section, attribute_of(older.key)) is None:
+        is_used = not older.of_strategy or section.strategy == older.of_strategy
+        if is_used and getattr(section, attribute_of(older.key)) is None:
             section = section.model_copy(update={attribute_of(older.key): older.value})
             document = document.model_copy(update={older.section: section})
-            differing.append(f"{older.section}.{older.key} is {older.value} ({older.why})")
-    but = f", but for {' and '.join(differing)}" if differing else ""
-    without = f"{', and' if but else ','} without what came later: {lacking}" if (lacking := summary(version)) else ""
-    told = f"{version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}{without}"
-    reading.warn(("cluster", "version"), told)
+            if not older.of_strategy:
+                differing.append(f"{older.section}.{older.key} is {older.value} ({older.why})")
+    if (
+        cluster is not None
+        and cluster.version
+        and not version_span(cluster.version).high > version_span(OLDEST_PROFILE).low
+    ):
+        but = f", but for {' and '.join(differing)}" if differing else ""
+        without = (
+            f"{', and' if but else ','} without what came later: {lacking}"
+            if (lacking := summary(cluster.version))
+            else ""
+        )
+        told = f"{cluster.version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}{without}"
+        reading.warn(("cluster", "version"), told)
     return document
+
+
+def _with_default_restarts(document: doc.Document) -> doc.Document:
+    """Return the document with the restart strategy of a job without checkpoints, if it writes none: it is not restarted.
+
+    Flink: RestartBackoffTimeStrategyFactoryLoader.
+    """
+    section = document.restart or RestartSection()
+    if document.checkpoint.interval or section.strategy is not None:
+        return document
+    return document.model_copy(update={"restart": section.model_copy(update={"strategy": "none"})})
 
 
 # ---- Options that decide in many jobs.  A file that leaves them out is told so (`sim.model.schema.influential`).

@@ -167,3 +167,35 @@ def test_a_release_gets_no_keys_that_it_does_not_have():
 
     assert names["1.19.1"] == {"state.backend.local-recovery"}
     assert len(names["1.20.1"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("sections", "strategy", "multiplier", "longest_s"),
+    [
+        ("checkpoint: {interval: 10 s}\ncluster: {version: 1.18.1}", "fixed-delay", 1.5, 60),
+        ("checkpoint: {interval: 10 s}\ncluster: {profile: '1.15'}", "fixed-delay", 1.5, 60),
+        ("checkpoint: {interval: 10 s}\ncluster: {version: 1.19.0}", "exponential-delay", 1.5, 60),
+        ("checkpoint: {interval: 10 s}", "exponential-delay", 1.5, 60),
+        (
+            "checkpoint: {interval: 10 s}\ncluster: {version: 1.17.1}\nrestart: {strategy: exponential-delay}",
+            "exponential-delay",
+            2,
+            300,
+        ),
+        (
+            "checkpoint: {interval: 10 s}\ncluster: {version: 1.17.1}\nrestart: {strategy: exponential-delay, max: 9 s}",
+            "exponential-delay",
+            2,
+            9,
+        ),
+        # RestartBackoffTimeStrategyFactoryLoader: a job without checkpoints is not restarted, unless it says how
+        ("checkpoint: {interval: off}", "none", 1.5, 60),
+        ("checkpoint: {interval: off}\ncluster: {version: 1.17.1}", "none", 1.5, 60),
+        ("checkpoint: {interval: off}\nrestart: {strategy: fixed-delay}", "fixed-delay", 1.5, 60),
+    ],
+)
+def test_how_a_job_restarts_by_default(sections, strategy, multiplier, longest_s):
+    job = "version: 1\njob:\n  src: {source: {rate: 1k/s, record: 1 kB}}\n  sink: {input: {src: hash}}\nrun: {duration: 9 s}\n"
+    restart = loads(job + sections).scenarios[0].restart
+
+    assert (restart.strategy, restart.multiplier, restart.max_ns / 1e9) == (strategy, multiplier, longest_s)
