@@ -16,13 +16,6 @@ from tests.advice.made_up import JOB, MadeUp, searched
 S = 10**9
 
 
-@pytest.fixture
-def job(tmp_path):
-    file = tmp_path / "job.yaml"
-    file.write_text(JOB)
-    return file
-
-
 def rarely_large(own):
     """Two checkpoints of 1 MB in a short run; in a long one each twentieth has 161 MB, so that the mean is 9 MB."""
     return {"checkpointed_bytes": 1e6, "checkpointed_mean_bytes": 9e6 if own["trial"] == LONG else 1e6}

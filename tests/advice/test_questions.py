@@ -24,8 +24,8 @@ INTERVAL = Unknown(("checkpoint", "interval"), "30 s", "How often?")
 RUN = MadeUp({"aligned": 100.0, "unaligned": 10.0})
 
 
-def questions_of(job, marked, mtbf_ms=1e9):
-    rates, *others = questions(searched(job, RUN, most=3, checkpoint_ms=3000), marked, mtbf_ms)
+def questions_of(job, marked):
+    rates, *others = questions(searched(job, RUN, most=3, checkpoint_ms=3000), marked, 1e9)
     assert "as rarely" in rates or "How often it fails matters" in rates
     return others
 

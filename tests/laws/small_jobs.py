@@ -65,7 +65,7 @@ def perhaps_killed(data, base, tasks):
     """Perhaps with a failure of one of these tasks (vertex, subtask), where nothing may happen twice."""
     if not base.checkpoint.barriers.record.exactly_once or not data.draw(st.booleans()):
         return base
-    kill = Fault(Kill(*data.draw(st.sampled_from(tasks))), When(at_ns=(data.draw(st.integers(100, 700)) * MS,)))
+    kill = fault_at(Kill(*data.draw(st.sampled_from(tasks))), data.draw(st.integers(100, 700)))
     return replace(base, faults=(kill,), restart=Restart("fixed-delay", delay_ns=20 * MS))
 
 
@@ -206,6 +206,10 @@ class EveryCut(Cuts):
 def keep_cuts(instance):
     instance.monitors.cuts.cuts = EveryCut(instance.layout.writer, instance.layout.reader)
     return instance
+
+
+def fault_at(what, *at_ms):
+    return Fault(what, When(tuple(ms * MS for ms in at_ms)))
 
 
 def started(scenario, engine="compiled", **options):

@@ -136,9 +136,9 @@ def _scaled(base, k):
     )
 
 
-def _mean_over_seeds(base, column, table=0):
+def _mean_over_seeds(base, column):
     seeds = [replace(base, run=replace(base.run, seed=seed)) for seed in range(1, 31)]
-    return mean(_tables(run(seed))[table][column].iloc[1:].mean() for seed in seeds)
+    return mean(_tables(run(seed))[0][column].iloc[1:].mean() for seed in seeds)
 
 
 def _saturated(**network):

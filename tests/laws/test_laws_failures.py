@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.faults import Fault, JobManagerDown, Kill, Restart, TaskManagerLost, When
+from sim.model.faults import JobManagerDown, Kill, Restart, TaskManagerLost
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.results.journal import Happening
 from tests.laws.small_jobs import (
@@ -18,6 +18,7 @@ from tests.laws.small_jobs import (
     UNALIGNED,
     bounded,
     chain,
+    fault_at,
     quick,
     rows,
     run,
@@ -45,7 +46,7 @@ def faults(draw):
     what = draw(
         st.lists(tasks | tasks | st.just(TaskManagerLost()) | st.just(JobManagerDown(60 * MS)), min_size=1, max_size=4)
     )
-    return tuple(Fault(kind, When((draw(st.integers(5, 2000)) * MS,))) for kind in what)
+    return tuple(fault_at(kind, draw(st.integers(5, 2000))) for kind in what)
 
 
 def failing(base, plan, seconds=4):
@@ -114,7 +115,7 @@ def fast_and_slow():
 def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
     """The sink's snapshot holds records behind the barrier of the quick path; its source emits them again after the restore."""
     base = bounded(scenario(fast_and_slow(), AT_LEAST_ONCE, interval_ms=300), 300)
-    plan = (Fault(Kill("stage", 0), When((at_ms * MS,))),)
+    plan = (fault_at(Kill("stage", 0), at_ms),)
     calm, hit = (run(failing(base, faults, seconds=12)) for faults in ((), plan))
     ends = [world.plane.channels() for world in (calm, hit)]
     sink = len(hit.tasks) - 1
@@ -135,7 +136,7 @@ def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
 def test_after_a_restart_the_schedule_has_a_new_phase():
     """2.x: one full interval after the first task runs, then the grid anchored there."""
     base = scenario(chain(1, rate=50), seconds=5, interval_ms=400)
-    world = run(failing(base, (Fault(Kill("stage0", 0), When((1500 * MS,))),), seconds=5))
+    world = run(failing(base, (fault_at(Kill("stage0", 0), 1500),), seconds=5))
     runs = min(row.time_ns for row in rows(world, Happening.TASK_RUNS))
     after = [row.time_ns for row in rows(world, Happening.TRIGGERED) if row.time_ns > runs]
 
@@ -147,7 +148,7 @@ def test_1_20_draws_its_phase_anew():
     """Uniform on [min-pause, interval] after the job is RUNNING: with every restart another draw."""
     base = scenario(chain(1, rate=50), seconds=8, interval_ms=400)
     base = replace(base, cluster=replace(base.cluster, profile="1.20"))
-    plan = tuple(Fault(Kill("stage0", 0), When((at * MS,))) for at in (1500, 3000, 4500))
+    plan = tuple(fault_at(Kill("stage0", 0), at) for at in (1500, 3000, 4500))
     world = run(failing(base, plan, seconds=8))
     triggers = [row.time_ns for row in rows(world, Happening.TRIGGERED)]
     phases = [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.faults import Kill, Restart
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.model.scenario import Action
 from sim.results.journal import Happening
@@ -20,6 +20,7 @@ from tests.laws.small_jobs import (
     UNALIGNED,
     barriers,
     bounded,
+    fault_at,
     quick,
     rows,
     scenario,
@@ -256,7 +257,7 @@ def test_law_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
     requested = replace(
         with_options(world_of, timeout_ns=10 * SECOND),
         actions=(Action(at_ms * MS, "native", stop),),
-        faults=tuple(Fault(Kill(), When((ms * MS,))) for ms in kills),
+        faults=tuple(fault_at(Kill(), ms) for ms in kills),
         restart=Restart("fixed-delay", delay_ns=50 * MS),
     )
     instance = to_the_end(requested, 20)
@@ -309,7 +310,7 @@ def test_law_35_a_restored_finished_vertex_emits_nothing(kind):
     """`a` finished with checkpoint 2; the sink fails at 1 s: `a` comes back at its end, `b` replays what followed checkpoint 3."""
     failing = replace(
         mixed(kind=kind),
-        faults=(Fault(Kill("sink"), When((1000 * MS,))),),
+        faults=(fault_at(Kill("sink"), 1000),),
         restart=Restart("fixed-delay", delay_ns=100 * MS),
     )
     instance = to_the_end(failing, seconds=3)
@@ -326,7 +327,7 @@ def test_law_35_without_flip_147_everything_is_replayed():
     """No checkpoint since `a` finished: it is read again, and so is all of `b` since the last one."""
     failing = replace(
         mixed("off"),
-        faults=(Fault(Kill("sink"), When((1000 * MS,))),),
+        faults=(fault_at(Kill("sink"), 1000),),
         restart=Restart("fixed-delay", delay_ns=100 * MS),
     )
     instance = to_the_end(failing, seconds=3)

@@ -10,7 +10,7 @@ from sim.model.scenario import Action
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.coordinator_messages import LeaderElected, LeaderLost
 from sim.results.journal import Happening
-from tests.laws.small_jobs import MS, SECOND, chain, quick, run, scenario, scenarios, started
+from tests.laws.small_jobs import MS, SECOND, chain, fault_at, quick, run, scenario, scenarios, started
 
 HEARTBEAT = 700 * MS
 
@@ -19,9 +19,9 @@ HEARTBEAT = 700 * MS
 def outages(draw, base):
     """One or two outages, shorter and longer than a heartbeat, perhaps on top of each other; other faults, savepoints, a stop."""
     downs = draw(st.lists(st.tuples(st.integers(300, 2500), st.sampled_from([50, 400, 900])), min_size=1, max_size=2))
-    faults = [Fault(JobManagerDown(down * MS), When((at * MS,))) for at, down in downs]
+    faults = [fault_at(JobManagerDown(down * MS), at) for at, down in downs]
     other = draw(st.sampled_from([None, Kill(), TaskManagerLost()]))
-    faults += [] if other is None else [Fault(other, When((draw(st.integers(300, 2800)) * MS,)))]
+    faults += [] if other is None else [fault_at(other, draw(st.integers(300, 2800)))]
     actions = [Action(at * MS, "native") for at in draw(st.lists(st.integers(300, 2800), max_size=2))]
     if draw(st.booleans()):
         actions.append(Action(draw(st.integers(300, 2800)) * MS, "canonical", "no-drain"))
@@ -68,7 +68,7 @@ def test_law_83_a_job_manager_counts_what_it_has_seen(at_ms, attempts):
         restart=Restart("fixed-delay", delay_ns=10 * MS, attempts=attempts),
         faults=kills,
     )
-    between = Fault(JobManagerDown(100 * MS), When(((at_ms + 900) * MS,)))
+    between = fault_at(JobManagerDown(100 * MS), at_ms + 900)
 
     assert run(base).job_status == "FAILED: killed"
     with_another = run(replace(base, faults=(*kills, between)))
@@ -77,7 +77,7 @@ def test_law_83_a_job_manager_counts_what_it_has_seen(at_ms, attempts):
 
 def lost_for_a_second(job, **options):
     base = scenario(job, seconds=4, **options)
-    return run(replace(base, faults=(Fault(JobManagerDown(SECOND), When((1500 * MS,))),)))
+    return run(replace(base, faults=(fault_at(JobManagerDown(SECOND), 1500),)))
 
 
 def test_law_82_is_broken_by_a_coordinator_that_nobody_misses(monkeypatch):

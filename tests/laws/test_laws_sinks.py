@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.model.faults import Fault, Kill, Restart, TaskManagerLost, When
+from sim.model.faults import Kill, Restart, TaskManagerLost
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.sinks import Commit, Flush
 from sim.model.storage import Storage
@@ -21,6 +21,7 @@ from tests.laws.small_jobs import (
     bounded,
     chain,
     completed,
+    fault_at,
     quick,
     run,
     scenario,
@@ -96,7 +97,7 @@ def test_law_14_after_failures_output_is_committed_once(kind, options, plan):
     if kind.kind == "at-least-once":
         kind = ALIGNED
     calm = ending(unreliable(kind, **options | {"timeout_ns": 10_000 * MS}))
-    faults = tuple(Fault(what, When((at * MS,))) for what, at in plan)
+    faults = tuple(fault_at(what, at) for what, at in plan)
     restart = Restart("fixed-delay", 100 * MS, heartbeat_interval_ns=200 * MS, heartbeat_timeout_ns=1000 * MS)
     undisturbed, disturbed = run(calm), run(replace(calm, faults=faults, restart=restart))
 

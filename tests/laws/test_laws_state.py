@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.model.faults import Fault, Kill, Restart, TaskManagerLost, When
+from sim.model.faults import Kill, Restart, TaskManagerLost
 from sim.model.job import Source
 from sim.model.scenario import Action
 from sim.model.state import Changelog, Lsm, State, StateOptions
@@ -19,6 +19,7 @@ from tests.laws.small_jobs import (
     UNALIGNED,
     chain,
     completed,
+    fault_at,
     run,
     scenario,
     with_network,
@@ -181,7 +182,7 @@ def test_law_84_a_log_in_memory_is_copied_whole_and_one_in_files_is_not(interval
 def test_a_restored_state_is_whole_and_goes_on(options, changelog):
     """After a failure checkpoints complete again, with all their bytes in files that exist, and increments stay small."""
     base = world(replace(ROCKS, changelog=changelog), options, seconds=5)
-    kill = Fault(Kill("stage0", 0), When(at_ns=(2 * SECOND,)))
+    kill = fault_at(Kill("stage0", 0), 2000)
     done = run(replace(base, faults=(kill,), restart=Restart("fixed-delay", delay_ns=100 * MS, attempts=3)))
     after = [(number, row, task) for number, row, task in with_state(done) if row.ack_ns > 3 * SECOND]
 
@@ -211,7 +212,7 @@ def test_local_copies_spare_the_download_until_their_task_manager_is_lost(state,
     base = world(state, StateOptions(incremental=True, transfer_threads=1, local_recovery=local), seconds=8)
     stored = replace(base.storage, read_bytes_per_second=10_000, disk=Disk(10**9))
     restart = Restart("fixed-delay", delay_ns=100 * MS, heartbeat_interval_ns=100 * MS)
-    done = run(replace(base, storage=stored, faults=(Fault(fault, When(at_ns=(2 * SECOND,))),), restart=restart))
+    done = run(replace(base, storage=stored, faults=(fault_at(fault, 2000),), restart=restart))
     (restored,) = done.job.recovery.stats.values()
     took_ns = restored.running_ns - restored.deployed_ns
 

@@ -4,23 +4,23 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.faults import FailedCommits, Fault, Rescale, Restart, When
+from sim.model.faults import FailedCommits, Rescale, Restart
 from sim.model.job import Job
 from sim.model.sinks import Commit
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS, chain, scenario
+from tests.laws.small_jobs import MS, chain, fault_at, scenario
 
 
 def run(committing=Commit(), **changes):  # noqa: B008  # frozen
     job = chain(2, rate=200)
     sink = replace(job.vertices[-1], commit=committing)
     base = scenario(Job((*job.vertices[:-1], sink)), interval_ms=300)
-    return simulate(replace(base, restart=Restart("fixed-delay", 100 * MS), **changes), engine="compiled")
+    return simulate(replace(base, restart=Restart("fixed-delay", 100 * MS), **changes))
 
 
 def refused(lasts_ns):
     """A catalog refuses commits for a while."""
-    return (Fault(FailedCommits("sink", lasts_ns=lasts_ns), When((800 * MS,))),)
+    return (fault_at(FailedCommits("sink", lasts_ns=lasts_ns), 800),)
 
 
 def test_a_rescaled_job_commits_nothing_twice():

@@ -5,13 +5,13 @@ from dataclasses import replace
 from sim.model.randomness import Residual, Residuals
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS, chain, scenario
+from tests.laws.small_jobs import MS, chain, scenario, with_options
 
 
 def run(*residuals, history=1, **options):
     """From a history of one checkpoint every simulated one draws the same, so that runs differ by the residuals alone."""
     quick = scenario(chain(2, sink_ns=MS // 10), seconds=6, interval_ms=1000)
-    timed = replace(quick, checkpoint=replace(quick.checkpoint, **options))
+    timed = with_options(quick, **options)
     return simulate(replace(timed, residuals=Residuals(history, residuals)))
 
 

@@ -46,9 +46,9 @@ class Lab:
         self.env.run(until=None if until_ms is None else round(until_ms * MS))
         return self.ended
 
-    def write_all(self, files, *, threads, merge=None):
+    def write_all(self, files, *, threads):
         """A process that writes (bytes, name) of each file, a few at a time."""
-        return in_parallel(self.env, [self.storage.write(size, *name, merge=merge) for size, name in files], threads)
+        return in_parallel(self.env, [self.storage.write(size, *name) for size, name in files], threads)
 
     def read_all(self, files, *, threads):
         return in_parallel(self.env, [self.storage.read(size, *name) for size, name in files], threads)

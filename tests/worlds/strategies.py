@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sim.model.checkpoint import Barriers
-from sim.model.faults import Fault, JobManagerDown, Kill, Restart, StorageOutage, TaskManagerLost, When
+from sim.model.faults import JobManagerDown, Kill, Restart, StorageOutage, TaskManagerLost
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.scenario import Action, Scenario
 from sim.model.sinks import Commit, Flush
-from tests.laws.small_jobs import MS, SECOND, chain, scenario
+from tests.laws.small_jobs import MS, SECOND, chain, fault_at, scenario, with_options
 
 Change = Callable[[Scenario], Scenario]
 
@@ -28,7 +28,7 @@ class Strategy:
 
 
 def options(**changes):
-    return lambda base: replace(base, checkpoint=replace(base.checkpoint, **changes))  # type: ignore[arg-type]
+    return lambda base: with_options(base, **changes)
 
 
 def barriers(kind, timeout_ms=0):
@@ -121,13 +121,13 @@ def struck(*faults):
 
 FAULTS = {
     "nothing": lambda base: base,
-    "a task fails": struck(Fault(Kill("stage0", 0), When((900 * MS, 1500 * MS)))),
-    "a sink fails": struck(Fault(Kill("sink", 1), When((777 * MS, 1490 * MS, 2140 * MS)))),
-    "a sink fails when the other has ended": struck(Fault(Kill("sink", 1), When((3142 * MS,)))),
-    "a task manager is lost": struck(Fault(TaskManagerLost(2), When((1230 * MS,)))),
-    "the JobManager is lost": struck(Fault(JobManagerDown(150 * MS), When((1100 * MS,)))),
+    "a task fails": struck(fault_at(Kill("stage0", 0), 900, 1500)),
+    "a sink fails": struck(fault_at(Kill("sink", 1), 777, 1490, 2140)),
+    "a sink fails when the other has ended": struck(fault_at(Kill("sink", 1), 3142)),
+    "a task manager is lost": struck(fault_at(TaskManagerLost(2), 1230)),
+    "the JobManager is lost": struck(fault_at(JobManagerDown(150 * MS), 1100)),
     "storage stands still, checkpoints expire": both(
-        struck(Fault(StorageOutage(400 * MS), When((640 * MS, 1810 * MS)))), options(timeout_ns=250 * MS)
+        struck(fault_at(StorageOutage(400 * MS), 640, 1810)), options(timeout_ns=250 * MS)
     ),
 }
 

@@ -24,7 +24,7 @@ def overtaken(seed):
 @pytest.mark.parametrize("seed", [18, 91, 102, 138, 146, 166])
 def test_nothing_is_lost_twice_or_too_early(seed):
     """Jobs that end, restart, rescale or begin from another one's snapshot while committables are on their way."""
-    result, in_flight = in_flight_of(lambda watch: simulate(overtaken(seed), engine="compiled", attach=watch))
+    result, in_flight = in_flight_of(lambda watch: simulate(overtaken(seed), attach=watch))
 
     assert in_flight
     assert tuple(result.violations) == ()

@@ -126,7 +126,7 @@ def test_answers_that_nobody_waits_for_are_lost(world, monkeypatch):
 
 def test_naive_tasks_lose_what_they_finish_with_behind_the_savepoint():
     """Drained as before FLIP-147: the sink hears of the end when the savepoint is complete, and no checkpoint follows."""
-    result = run_scenario(DRAINED_NAIVELY, engine="compiled")
+    result = run_scenario(DRAINED_NAIVELY)
 
     assert result.job_status == "FINISHED"
     assert facts(result) == "the job has finished and 1 record is lost: never committed"
@@ -134,7 +134,7 @@ def test_naive_tasks_lose_what_they_finish_with_behind_the_savepoint():
 
 def test_transactions_that_expire_while_their_job_is_rescaled_are_lost():
     """The committer has 28 of them from a job with other channels, which knew it; 3, 28 and 20 are all 51 records, each told once."""
-    result = run_scenario(EXPIRING, engine="compiled")
+    result = run_scenario(EXPIRING)
 
     assert [int(violation.fact.split()[0]) for violation in result.violations] == [3, 28, 20]
     assert result.commits["records"].sum() == 0

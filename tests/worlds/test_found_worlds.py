@@ -1,7 +1,5 @@
 """Worlds that once broke a run, shrunk: each asks a question, and its run is sound."""
 
-from dataclasses import replace
-
 import pytest
 
 from sim.model.schema.study import load
@@ -220,13 +218,6 @@ def test_a_rescale_waits_for_a_job_manager():
     assert (old["kind"], old["failed"], old["deployed"]) == ("job-manager", 9000, -1)
     assert (new["kind"], new["failed"]) == ("rescale", 9000)
     assert times_ms(result, Happening.RESCALED) == [9000]
-
-
-def test_a_rescale_that_no_job_manager_hears_is_said():
-    (scenario,) = load(WORLDS / "rescale-without-a-job-manager.yaml").scenarios
-    result = simulate(replace(scenario, run=replace(scenario.run, duration_ns=8_000_000_000)))
-
-    assert result.job_status == "FAILED: job 1 cannot begin: since 5 s there has been no JobManager to rescale it"
 
 
 def test_what_windows_held_when_their_operator_finished_stays_lost():

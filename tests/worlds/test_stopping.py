@@ -13,7 +13,7 @@ from sim.model.faults import Fault, JobManagerDown, Kill, When
 from sim.model.scenario import Action
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS
+from tests.laws.small_jobs import MS, fault_at
 from tests.oracle import oracle
 from tests.worlds.strategies import base
 
@@ -35,9 +35,7 @@ def test_a_job_that_fails_while_it_stops_is_not_restarted(how):
 
 def test_a_failure_before_the_savepoint_is_complete_restarts_the_job():
     """Nothing is visible yet: the job goes on from its latest checkpoint, and stops no more."""
-    failing = replace(
-        base(), actions=(Action(1000 * MS, stop="drain"),), faults=(Fault(Kill("sink", 0), When((1002 * MS,))),)
-    )
+    failing = replace(base(), actions=(Action(1000 * MS, stop="drain"),), faults=(fault_at(Kill("sink", 0), 1002),))
     run = simulate(failing)
 
     assert (run.job_status, len(run.recoveries)) == ("FINISHED", 1)

@@ -46,19 +46,16 @@ class Outcome:
         return re.sub(r"\b[smk][0-9k]\b", "V", re.sub(r"\d+(\.\d+)?", "N", plain)).replace("VN", "V")
 
 
-def run_document(document, *, compare=False, patience=PATIENCE):
-    return run_text(write(document, "A world."), compare=compare, patience=patience)
+def run_document(document, *, compare=False):
+    return run_text(write(document, "A world."), compare=compare)
 
 
-def run_text(text, *, compare=False, patience=PATIENCE):
-    """`compare`: the reference engine must say the same as the compiled one, and every record must come as it does if nothing fails.
-
-    `patience`: see PATIENCE.
-    """
+def run_text(text, *, compare=False):
+    """`compare`: the reference engine must say the same as the compiled one, and every record must come as it does if nothing fails."""
     began = time.process_time()
     try:
         with limited_cpu(MOST_CPU_S):
-            outcome = _run(read_scenario(text, folder=FOLDER), compare=compare, patience=patience)
+            outcome = _run(read_scenario(text, folder=FOLDER), compare=compare, patience=PATIENCE)
     except ScenarioError as error:
         outcome = Outcome("refused", str(error).splitlines()[0].split(": ", 1)[-1])
     except TimeoutError as error:

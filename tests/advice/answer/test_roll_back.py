@@ -37,8 +37,8 @@ def printed_rate(per_second):
     return float(number) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[unit]
 
 
-def advices(random, count=400):
-    for _ in range(count):
+def advices(random):
+    for _ in range(400):
         p50 = 10 ** random.uniform(0.5, 6)
         p90 = p50 * random.choice([1.0, random.uniform(1, 4)])
         chosen = SimpleNamespace(

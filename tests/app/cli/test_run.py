@@ -260,8 +260,8 @@ def test_two_commands_do_not_share_a_folder(ckptsim, tiny, tmp_path):
     assert f"another command writes to {out} (process {os.getpid()} on " in done.stderr.splitlines()[-1]
 
 
-def wait_until(happened, seconds=60):
-    end = time.monotonic() + seconds
+def wait_until(happened):
+    end = time.monotonic() + 60
     while not happened() and time.monotonic() < end:
         time.sleep(0.05)
 

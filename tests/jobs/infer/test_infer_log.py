@@ -40,24 +40,18 @@ def switched(before, after):
     return f"Job Orders ({JOB}) switched from state {before} to {after}."
 
 
-def expiring_run(number, start, *, first, timeout=300, failing=True):
+def expiring_run(number, start, *, first):
     """A run of a job whose only checkpoint expires, which fails the job."""
-    trigger, expiry = start + first, start + first + timeout
+    trigger, expiry = start + first, start + first + 300
     return [
         (trigger, f"Triggering checkpoint {number} (type=CHECKPOINT) @ {trigger * 1000} for job {JOB}."),
         (expiry, f"Checkpoint {number} of job {JOB} expired before completing."),
-        *(
-            [
-                (None, "FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold."),
-                (expiry, switched("RUNNING", "RESTARTING")),
-            ]
-            if failing
-            else []
-        ),
+        (None, "FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold."),
+        (expiry, switched("RUNNING", "RESTARTING")),
     ]
 
 
-def restarting_log(folder, first=(40, 55)):
+def restarting_log(folder):
     """A job that begins again from nothing after each of its checkpoints, which all expire after 5 min."""
     strategy = (
         "FailureRateRestartBackoffTimeStrategy(failuresIntervalMS=60000,backoffTimeMS=2000,maxFailuresPerInterval=3)"
@@ -70,7 +64,7 @@ def restarting_log(folder, first=(40, 55)):
             f"Using restart back off time strategy FailureRateRestartBackoffTimeStrategy({strategy} for Orders ({JOB}).",
         ),
     ]
-    for number, delay in enumerate(first, 1):
+    for number, delay in enumerate((40, 55), 1):
         start = 1000 * number
         lines += [
             (start, switched("CREATED" if number == 1 else "RESTARTING", "RUNNING")),

@@ -7,7 +7,7 @@ from sim.jobs.source.rest_answers import TaskManagerInfo, VertexDetails
 from tests.jobs.infer.made_jobs import MadeJob, drafted, flowed, own, vertex
 
 
-def on_cores(*shares, cores=2, managers=None, hosts=1, used=None):
+def on_cores(*shares, cores=2, managers=None, used=None):
     """A vertex whose subtasks are busy for these shares, one per task manager unless told otherwise."""
     places = managers or [str(i) for i in range(len(shares))]
     row = vertex("v", "src", parallelism=len(shares))
@@ -16,9 +16,9 @@ def on_cores(*shares, cores=2, managers=None, hosts=1, used=None):
     )
     infos = tuple(
         TaskManagerInfo.model_validate(
-            {"id": place, "path": f"pekko.tcp://flink@10.0.0.{i % hosts}:1/x", "hardware": {"cpuCores": cores}}
+            {"id": place, "path": "pekko.tcp://flink@10.0.0.0:1/x", "hardware": {"cpuCores": cores}}
         )
-        for i, place in enumerate(dict.fromkeys(places))
+        for place in dict.fromkeys(places)
     )
     job = MadeJob([row], details={"v": details}, task_managers=infos, cores_used=used or {})
     draft = drafted(job)

@@ -53,9 +53,9 @@ def test_a_run_of_a_log_has_twelve_checkpoints(checkpoints, seconds):
     )
 
 
-def sized(took_ms, sizes, every_ms=60_000):
+def sized(took_ms, sizes):
     """A log with one size per checkpoint; `took_ms` says how long each takes."""
-    log = logged(*((every_ms * number, took_ms(size)) for number, size in enumerate(sizes, 1)))
+    log = logged(*((60_000 * number, took_ms(size)) for number, size in enumerate(sizes, 1)))
     for point, size in zip(log.checkpoints.values(), sizes, strict=True):
         point.size_bytes = size
     return log

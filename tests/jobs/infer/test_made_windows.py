@@ -34,14 +34,14 @@ def test_a_plan_tells_the_kind_and_sizes_of_a_window(description, found):
     assert found == (window and (window.kind, window.size_ns / 1e9, window.every_ns / 1e9, window.time))
 
 
-def windowed(description, inputs=True, sections=(), points=(), read=100.0, written=10.0, backend="hashmap"):
+def windowed(description, inputs=True, sections=(), points=(), backend="hashmap"):
     """What is written of a vertex with this description."""
     upstream = (RestInput("src", "HASH"),) if inputs else ()
     rows = [vertex("src"), RestVertex("count", "count", ("count",), 1, 128, upstream, description)]
     job = MadeJob(rows, points, {"interval": 4000, "state_backend": backend})
     draft = drafted(job)
     draft.document["job"]["count"] |= dict(sections)
-    infer_windows(draft, job, {"src": flow(written=read), "count": flow(read, written)})
+    infer_windows(draft, job, {"src": flow(written=100.0), "count": flow(100.0, 10.0)})
     return draft, job
 
 
@@ -115,14 +115,14 @@ def test_a_long_synchronous_part_is_a_pause(sync_ms, expected):
     assert 3 * sync_ms == busy_in_snapshots_ms(job, CHAIN[2], inside)
 
 
-def requesting(numbers, busy=0.5, chain=("Async",), description="", size=104.0):
+def requesting(numbers, busy=0.5):
     """A vertex whose subtask holds so many records of 100 B, checkpoint by checkpoint."""
-    row = RestVertex("ask", "ask", chain, 1, 128, (RestInput("src", "REBALANCE"),), description)
+    row = RestVertex("ask", "ask", ("Async",), 1, 128, (RestInput("src", "REBALANCE"),), "")
     points = [checkpoint(k, ask=[subtask(0, 100 * number)]) for k, number in enumerate(numbers, 2)]
     job = MadeJob([vertex("src"), row], points, {})
     draft = drafted(job)
     draft.document["job"]["ask"]["snapshot"] = {"operator-state": "1 kB"}
-    infer_async_io(draft, job, {"src": flow(written=50.0), "ask": flowed(own(50, 50, busy, size=size))})
+    infer_async_io(draft, job, {"src": flow(written=50.0), "ask": flowed(own(50, 50, busy, size=104.0))})
     return draft
 
 

@@ -231,11 +231,11 @@ def test_credentials_are_sent_and_never_shown(fake):
     assert "secret" not in str(caught.value)
 
 
-def redirecting(fake, location, code=307, path="/config"):
+def redirecting(fake, location, code=307):
     answer = fake.answer
 
     def redirect(handler, requested, names, fault):
-        if requested != path:
+        if requested != "/config":
             return answer(handler, requested, names, fault)
         handler.send_response(code)
         if location is not None:

@@ -111,8 +111,8 @@ def test_a_single_buffer_per_channel_is_warned_of():
     assert several.warnings == ()
 
 
-def warnings_of(*lines, profile="2.x"):
-    return [str(warning) for warning in study(*lines, profile=profile).warnings]
+def warnings_of(*lines):
+    return [str(warning) for warning in study(*lines).warnings]
 
 
 def test_every_key_of_the_versions_listed_is_accepted():

@@ -44,8 +44,8 @@ def feed(gates, *events):
     return machine, tuple(commands)
 
 
-def barrier(now, gate, options, checkpoint=1, *, first=True, last=True, priority=False):
-    return BarrierArrived(now, gate, checkpoint, options, first, last, priority)
+def barrier(now, gate, options, checkpoint=1, *, first=True, last=True):
+    return BarrierArrived(now, gate, checkpoint, options, first, last, False)
 
 
 def announced(now, gate, checkpoint=1):

@@ -6,14 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.faults import Kill, Restart
 from sim.model.job import Job, Rate, Source
 from sim.plane.interface import Position
 from sim.plane.spec import layout
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.jobmanager.restore import on_downstream
 from sim.runtime.lowering import plane_spec
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, started
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, fault_at, scenario, started
 
 FIXED = Restart("fixed-delay", delay_ns=100 * MS)
 OFF: dict[str, bool] = {}
@@ -27,7 +27,7 @@ def ended(kind, options, *kills_ms, sink_ns=20 * MS, placement="isolated", secon
     job = chain(2, sink_ns=sink_ns)
     job = Job(tuple(vertex if vertex.source is None else replace(vertex, source=log) for vertex in job.vertices))
     base = scenario(job, kind, seconds=seconds, interval_ms=400, **options)
-    faults = tuple(Fault(Kill("stage0", 0), When((ms * MS,))) for ms in kills_ms)
+    faults = tuple(fault_at(Kill("stage0", 0), ms) for ms in kills_ms)
     cluster = replace(base.cluster, placement=placement)
     instance = started(replace(base, cluster=cluster, restart=FIXED, faults=faults))
     instance.env.run(until=instance.env.timeout(seconds * SECOND))

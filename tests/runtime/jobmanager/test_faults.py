@@ -8,7 +8,7 @@ from sim.model.faults import Fault, FaultLaw, Rescale, Restart, SlowTask, Storag
 from sim.model.scenario import Instances
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS, SECOND, chain, scenario
+from tests.laws.small_jobs import MS, SECOND, chain, fault_at, scenario
 
 RESCALED = {"rescale": (Rescale(3 * SECOND, (("sink", 3),)),)}
 TWO_JOBS = {"instances": Instances(2)}
@@ -16,16 +16,14 @@ TWO_JOBS = {"instances": Instances(2)}
 
 def run(chained, *faults, seconds=6):
     base = scenario(chain(2, rate=100), seconds=seconds)
-    return simulate(
-        replace(base, restart=Restart("fixed-delay", delay_ns=10 * MS), faults=faults, **chained), engine="compiled"
-    )
+    return simulate(replace(base, restart=Restart("fixed-delay", delay_ns=10 * MS), faults=faults, **chained))
 
 
 @pytest.mark.parametrize("chained", [RESCALED, TWO_JOBS], ids=["rescaled", "two jobs"])
 @pytest.mark.parametrize("lasts", [2 * SECOND, None])
 def test_a_slow_task_stays_slow(chained, lasts):
     """Until its time is over; 40 times 2 ms for a record, in up to three subtasks."""
-    result = run(chained, Fault(SlowTask("sink", 40, lasts), When((2 * SECOND,))))
+    result = run(chained, fault_at(SlowTask("sink", 40, lasts), 2000))
     sinks = result.series[result.series["vertex"] == "sink"].groupby("time")["numRecordsInPerSecond"].max()
 
     assert sinks[4.0] <= 3 * 1000 / 80 + 2
@@ -35,7 +33,7 @@ def test_a_slow_task_stays_slow(chained, lasts):
 @pytest.mark.parametrize("chained", [RESCALED, TWO_JOBS], ids=["rescaled", "two jobs"])
 def test_an_outage_of_storage_goes_on(chained):
     """The new job cannot read what it begins from before the outage ends."""
-    result = run(chained, Fault(StorageOutage(1500 * MS), When((2 * SECOND,))))
+    result = run(chained, fault_at(StorageOutage(1500 * MS), 2000))
     completed = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]["latest_ack_timestamp"]
 
     assert not completed.between(2001, 3499).any()
@@ -47,7 +45,7 @@ def test_a_fault_that_fails_nothing_is_told_all_the_same():
     result = run(
         {},
         Fault(StorageOutage(500 * MS), When(every=FaultLaw(1100 * MS))),
-        Fault(SlowTask("sink", 40, SECOND), When((2 * SECOND,))),
+        fault_at(SlowTask("sink", 40, SECOND), 2000),
         seconds=3,
     )
 

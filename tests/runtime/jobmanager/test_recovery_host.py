@@ -7,24 +7,32 @@ from itertools import pairwise
 import pytest
 
 from sim.model.faults import (
-    Fault,
     JobManagerDown,
     Kill,
     NetworkOutage,
     Rescale,
     Restart,
     TaskManagerLost,
-    When,
 )
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.model.state import StateOptions
 from sim.plane.interface import ThreadState
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source, started
+from tests.laws.small_jobs import (
+    ALIGNED,
+    MS,
+    SECOND,
+    UNALIGNED,
+    chain,
+    fault_at,
+    scenario,
+    source,
+    started,
+    with_options,
+)
 from tests.scenarios import read_scenario
 
-ENGINE = "compiled"
 FIXED = Restart(
     "fixed-delay",
     delay_ns=300 * MS,
@@ -44,12 +52,12 @@ def failing(*faults, job=None, kind=ALIGNED, restart=FIXED, seconds=4, **options
         base,
         restart=restart,
         overheads=overheads,
-        faults=tuple(Fault(what, When((at_ms * MS,))) for what, at_ms in faults),
+        faults=tuple(fault_at(what, at_ms) for what, at_ms in faults),
     )
 
 
-def run(*faults, engine=ENGINE, **options):
-    return simulate(failing(*faults, **options), engine=engine)
+def run(*faults, **options):
+    return simulate(failing(*faults, **options))
 
 
 TWO_PIPELINES = """
@@ -113,7 +121,7 @@ def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns):
     """The index of every draw is part of a snapshot: whatever was lost is read again, to the byte, and nothing twice."""
     instances = []
     for faults in ((), ((Kill("stage0", 0), 1500), (Kill("source", 1), 2600))):
-        instance = started(failing(*faults, job=ends(chain(2, sink_ns=sink_ns)), kind=kind), ENGINE)
+        instance = started(failing(*faults, job=ends(chain(2, sink_ns=sink_ns)), kind=kind))
         instance.env.run(until=instance.env.timeout(12 * SECOND))
         instance.plane.check()
         instances.append(instance)
@@ -137,7 +145,7 @@ def test_in_flight_data_in_acknowledgements_is_read_in_no_time(change):
         base = failing(*([(Kill("stage0", 1), 1700)] if change == "fails" else []), kind=UNALIGNED, job=job)
         base = replace(base, rescale=(Rescale(1700 * MS, (("stage0", 3),)),) if change == "is rescaled" else ())
         slow = replace(base.storage, read_bytes_per_second=10_000, inline_threshold_bytes=threshold)
-        rows.append(only(simulate(replace(base, storage=slow), engine=ENGINE)))
+        rows.append(only(simulate(replace(base, storage=slow))))
     inlined, filed = rows
 
     assert 0 < inlined["recovered_bytes"] == filed["recovered_bytes"]
@@ -176,7 +184,7 @@ def test_from_the_second_failure_on_the_schedule_goes_on(profile, kept):
     """
     failures = [(Kill("source", 0), at_ms) for at_ms in (1500, 2900, 4300)]
     scenario = failing(*failures, seconds=8)
-    result = simulate(replace(scenario, cluster=replace(scenario.cluster, profile=profile)), engine=ENGINE)
+    result = simulate(replace(scenario, cluster=replace(scenario.cluster, profile=profile)))
     restored = times(result, Happening.JOB_RESTORED)
     triggers = [at for at in times(result, Happening.TRIGGERED) if at > restored[0]]
     gaps = {round(after - before) % 400 for before, after in pairwise(triggers)}
@@ -252,10 +260,8 @@ def test_state_on_the_local_disk_is_not_downloaded_again_unless_its_task_manager
     rows = []
     for what in (Kill("source", 0), TaskManagerLost(2)):
         base = failing((what, 1500))
-        kept = replace(base, checkpoint=replace(base.checkpoint, state=StateOptions(local_recovery=True)))
-        rows.append(
-            only(simulate(replace(kept, storage=replace(base.storage, read_bytes_per_second=20_000)), engine=ENGINE))
-        )
+        kept = with_options(base, state=StateOptions(local_recovery=True))
+        rows.append(only(simulate(replace(kept, storage=replace(base.storage, read_bytes_per_second=20_000)))))
 
     assert [row["restored_bytes"] for row in rows] == [2 * 50, 1000 + 2 * 50], (
         "one of two stages, and the operators' own files"
@@ -299,7 +305,7 @@ def test_a_failure_while_initializing_restarts_again():
 def test_what_was_on_its_way_to_a_lost_job_manager_is_lost():
     """Acknowledgements of 200 ms that set out before it was lost arrive at none, not even at its successor."""
     base = failing((JobManagerDown(50 * MS), 1800))
-    result = simulate(replace(base, overheads=replace(base.overheads, acknowledge_ns=200 * MS)), engine=ENGINE)
+    result = simulate(replace(base, overheads=replace(base.overheads, acknowledge_ns=200 * MS)))
     sent = [
         row
         for row in result.journal
@@ -313,7 +319,7 @@ def test_what_was_on_its_way_to_a_lost_job_manager_is_lost():
 @pytest.mark.parametrize(("at_ms", "stopped"), [(2090, False), (2210, True)])
 def test_tasks_stop_when_their_job_manager_is_silent_for_a_heartbeat(at_ms, stopped):
     """Lost at 1700 ms, last heard of up to 100 ms before."""
-    instance = started(failing((JobManagerDown(1500 * MS), 1700)), ENGINE)
+    instance = started(failing((JobManagerDown(1500 * MS), 1700)))
     instance.env.run(until=instance.env.timeout(at_ms * MS))
 
     assert {stopped} == {state == ThreadState.HALTED for state in instance.plane.tasks()["state"]}
@@ -411,7 +417,7 @@ def test_a_provider_tells_the_resource_manager(provider):
     for name in ("standalone", provider):
         restart = slow_to_miss(provider=name, delay_ns=10 * MS)
         rows = [
-            only(simulate(replace(job, run=replace(job.run, seed=seed)), engine=ENGINE))
+            only(simulate(replace(job, run=replace(job.run, seed=seed))))
             for seed in range(6)
             for job in [failing((TaskManagerLost(2), 1500), restart=restart, seconds=6)]
         ]

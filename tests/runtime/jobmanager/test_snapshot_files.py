@@ -10,10 +10,8 @@ from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import simulate
 from sim.storage.media.flat import FlatStorage
-from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario, started
+from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario, started, with_options
 from tests.runtime.job_chains import jobs
-
-ENGINE = "compiled"
 
 
 def there(instance):
@@ -32,7 +30,7 @@ def there(instance):
 def test_what_is_subsumed_is_deleted(retained):
     """Files and metadata of the retained checkpoints stay, and of the one under way."""
     base = scenario(chain(1), seconds=3)
-    instance = run(replace(base, checkpoint=replace(base.checkpoint, num_retained=retained)), ENGINE)
+    instance = run(with_options(base, num_retained=retained))
     kept = sorted(completed(instance))[-retained:]
 
     assert kept == [stored.checkpoint for stored in instance.job.files.kept_here()]
@@ -43,7 +41,7 @@ def test_what_is_subsumed_is_deleted(retained):
 
 def test_channel_state_belongs_to_its_checkpoint():
     """One file per group of subtasks; it goes with the directory."""
-    instance = run(scenario(chain(1), UNALIGNED, seconds=3), ENGINE)
+    instance = run(scenario(chain(1), UNALIGNED, seconds=3))
     (latest,) = instance.job.files.kept_here()
     stored = [file for file in instance.storage.files if file.name[0] == "channel-state" and file.complete]
 
@@ -56,7 +54,7 @@ def test_channel_state_belongs_to_its_checkpoint():
 def test_an_expired_checkpoint_leaves_nothing():
     """What was acknowledged is deleted with it, what tasks had written and not acknowledged by them."""
     base = scenario(chain(2), seconds=3)
-    instance = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=60 * MS)), ENGINE)
+    instance = run(with_options(base, timeout_ns=60 * MS))
     failed = {number for number, row in instance.stats.items() if row.status == "FAILED"}
     late = {checkpoint for checkpoint, _ in there(instance)} & failed
 
@@ -66,7 +64,7 @@ def test_an_expired_checkpoint_leaves_nothing():
 
 def test_metadata_of_a_checkpoint_that_was_given_up_goes():
     """They become durable when nobody waits for them any more; those of the checkpoint under way stay."""
-    instance = started(scenario(chain(1), seconds=1), ENGINE)
+    instance = started(scenario(chain(1), seconds=1))
     while not instance.job.files.store.pending:
         instance.env.step()
     numbers = (min(instance.job.files.store.pending), 999)
@@ -84,7 +82,7 @@ def test_metadata_of_a_checkpoint_that_was_given_up_goes():
 def test_what_a_task_had_written_for_nothing_goes():
     """Tables of a state backend that were stored before the checkpoint expired, by a task that never acknowledged it."""
     base = jobs(count=1, seconds=3)
-    instance = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=300 * MS)), ENGINE)
+    instance = run(with_options(base, timeout_ns=300 * MS))
     tables = [file for file in instance.storage.files if str(file.name[-1]).endswith(".sst") and file.complete]
 
     assert not completed(instance)
@@ -102,9 +100,9 @@ def deleting(latency_ns):
 def test_slow_deletes_hold_triggers_back(monkeypatch):
     """Two checkpoints being cleaned up are one more than may run: the next trigger waits for a deletion to end (B.3)."""
     base = scenario(chain(1), seconds=6, interval_ms=100)
-    free = simulate(base, engine=ENGINE).checkpoints
+    free = simulate(base).checkpoints
     monkeypatch.setattr(FlatStorage, "remove", lambda self, name, size_bytes, host: self.spend(SECOND))
-    held_back = simulate(base, engine=ENGINE).checkpoints
+    held_back = simulate(base).checkpoints
 
     assert len(free) > 40
     assert len(held_back) <= 14, "two deletions of one second at a time, and the first ones"
@@ -112,7 +110,7 @@ def test_slow_deletes_hold_triggers_back(monkeypatch):
 
 def test_deleting_takes_several_files_at_a_time():
     """Four, as the I/O executor's threads: a directory of nine files takes three requests' time."""
-    instance = JobInstance(deleting(100 * MS), ENGINE)
+    instance = JobInstance(deleting(100 * MS), "compiled")
     files = [instance.storage.files.create(("x", i), 0, 0, disk=False) for i in range(9)]
     ended = []
     instance.job.files._delete([file.id for file in files], lambda: ended.append(instance.env.now))
@@ -123,7 +121,7 @@ def test_deleting_takes_several_files_at_a_time():
 
 def test_tables_say_who_needed_what():
     """One row per file, with the snapshots that named it; heap state is never shared."""
-    result = simulate(scenario(chain(1), seconds=2), engine=ENGINE)
+    result = simulate(scenario(chain(1), seconds=2))
     files, snapshots = result.files, result.snapshots
 
     assert (files["created_by"] == files["last_used"]).all()
@@ -139,7 +137,7 @@ def test_increments_that_overlap_lose_each_others_files():
     """What Flink's registry makes of several checkpoints at a time: acknowledgements come to nothing, nothing broken is ever kept."""
     base = jobs(count=1, seconds=8)
     several = replace(base.checkpoint, max_concurrent=3, interval_ns=90 * MS, timeout_ns=3 * SECOND)
-    result = simulate(replace(base, checkpoint=several), engine=ENGINE)
+    result = simulate(replace(base, checkpoint=several))
 
     assert result.violations == ()
     assert Happening.STATE_UNKNOWN in {row.happening for row in result.journal}

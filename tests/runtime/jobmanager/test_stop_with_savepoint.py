@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.faults import Kill, Restart
 from sim.model.job import Job
 from sim.model.scenario import Action
 from sim.model.sinks import Commit
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, scenario
-
-ENGINE = "compiled"
+from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, fault_at, scenario
 
 
 def requested(*actions, kind=ALIGNED, job=None, seconds=4, **options):
@@ -24,7 +22,7 @@ def requested(*actions, kind=ALIGNED, job=None, seconds=4, **options):
 
 
 def run(base):
-    return simulate(base, engine=ENGINE)
+    return simulate(base)
 
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
@@ -71,9 +69,7 @@ def test_a_job_that_is_down_cannot_be_stopped():
     """The request is refused, and the job comes back as if nobody had asked."""
     base = requested((1100, "native", "drain"), seconds=3)
     result = run(
-        replace(
-            base, faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=300 * MS)
-        )
+        replace(base, faults=(fault_at(Kill("sink"), 1000),), restart=Restart("fixed-delay", delay_ns=300 * MS))
     )
 
     assert result.job_status == "RUNNING"

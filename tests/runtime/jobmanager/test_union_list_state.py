@@ -28,10 +28,10 @@ def simulated(*changes):
     return result.tables
 
 
-def state_of(tables, vertex="writer"):
-    """State of the vertex, by checkpoint."""
+def state_of(tables):
+    """State of the writer, by checkpoint."""
     rows = tables["subtasks"]
-    return list(dict.fromkeys(rows[rows["vertex"] == vertex].groupby("id")["state_size"].sum()))
+    return list(dict.fromkeys(rows[rows["vertex"] == "writer"].groupby("id")["state_size"].sum()))
 
 
 def test_state_that_is_not_cleared_is_multiplied_by_each_failure():

@@ -8,7 +8,7 @@ import pytest
 from sim.model.faults import Restart
 from sim.results.journal import Happening
 from sim.runtime.jobmanager.elasticity import Elasticity
-from tests.laws.small_jobs import SECOND, chain, scenario
+from tests.laws.small_jobs import SECOND, chain, scenario, with_options
 from tests.runtime.task.fake_slots import FakeClock
 
 RESTART = Restart(
@@ -30,7 +30,7 @@ class Job:
         self.current, self.log = SECOND_RESTART, []
         base = scenario(chain(1))
         base = replace(base, restart=RESTART, cluster=replace(base.cluster, profile=profile))
-        base = replace(base, checkpoint=replace(base.checkpoint, interval_ns=5 * SECOND))
+        base = with_options(base, interval_ns=5 * SECOND)
         managers = SimpleNamespace(
             returning=self.returning,
             without_any=lambda missing: len(missing) == 3,

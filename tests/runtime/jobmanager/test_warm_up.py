@@ -3,10 +3,10 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.faults import Kill, Restart
 from sim.model.job import Distribution, Job, Rate, Source, Vertex
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, scenario
+from tests.laws.small_jobs import ALIGNED, MS, fault_at, scenario
 
 COLD = Restart("fixed-delay", delay_ns=100 * MS, warm_up_ns=800 * MS, warm_up_factor=Fraction(4))
 
@@ -19,13 +19,13 @@ def job():
 def run(*kills_ms, restart=COLD, seconds=6):
     base = scenario(job(), ALIGNED, seconds=seconds, interval_ms=1000)
     overheads = replace(base.overheads, fail_ns=0, restart_ns=0, deploy_ns=0)
-    faults = (Fault(Kill("log"), When(tuple(ms * MS for ms in kills_ms))),)
-    return simulate(replace(base, restart=restart, overheads=overheads, faults=faults), engine="compiled")
+    faults = (fault_at(Kill("log"), *kills_ms),)
+    return simulate(replace(base, restart=restart, overheads=overheads, faults=faults))
 
 
-def caught_up_after(result, restart=-1):
-    """ms from the first thread's begin to the end of its backlog, of one restart."""
-    row = result.recoveries.iloc[restart]
+def caught_up_after(result):
+    """ms from the first thread's begin to the end of its backlog, of the last restart."""
+    row = result.recoveries.iloc[-1]
     return row["caught_up"] - row["running"]
 
 
@@ -47,18 +47,11 @@ def test_who_restarts_while_cold_begins_anew():
     assert len(result.recoveries) == 2
 
 
-def started_cold(start_ms=1500, warm_up_ms=800):
-    """A job that has just been submitted."""
-    base = scenario(job(), ALIGNED, seconds=6, interval_ms=1000)
-    restart = replace(COLD, warm_up_ns=warm_up_ms * MS)
-    return replace(base, restart=restart, run=replace(base.run, cold_start_ns=start_ms * MS))
-
-
 def test_a_failure_during_a_cold_start_restarts_tasks_once():
     """The restart begins them; the end of the start begins nothing a second time."""
-    base = started_cold()
-    failing = replace(base, faults=(Fault(Kill("log"), When((700 * MS,))),))
-    result = simulate(failing, engine="compiled")
+    base = scenario(job(), ALIGNED, seconds=6, interval_ms=1000)
+    submitted = replace(base, restart=COLD, run=replace(base.run, cold_start_ns=1500 * MS))
+    result = simulate(replace(submitted, faults=(fault_at(Kill("log"), 700),)))
 
     assert result.violations == ()
     assert result.recoveries["running"].tolist() == [965]

@@ -15,7 +15,7 @@ def test_a_snapshot_that_says_otherwise_is_told(monkeypatch):
         return here if plane.layout.task_gates[task] else here._replace(served=max(0, here.served - 5))
 
     monkeypatch.setattr(KernelPlane, "bare_position", position)
-    violations = simulate(scenario(chain(), UNALIGNED, seconds=1), engine="compiled").violations
+    violations = simulate(scenario(chain(), UNALIGNED, seconds=1)).violations
 
     assert {NOTED} == {violation.law for violation in violations}
     assert "it says that" in violations[0].fact

@@ -6,23 +6,21 @@ from sim.runtime.simulate import simulate
 from sim.runtime.task.channel_state import ChannelState
 from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, UNALIGNED, chain, scenario
 
-ENGINE = "compiled"
-
 
 def test_sound_runs_have_no_violations():
     for kind in (ALIGNED, UNALIGNED, AT_LEAST_ONCE, Barriers("aligned-timeout", 100 * MS)):
-        assert simulate(scenario(chain(), kind, seconds=1), engine=ENGINE).violations == ()
+        assert simulate(scenario(chain(), kind, seconds=1)).violations == ()
 
 
 def test_a_lost_capture_is_told(monkeypatch):
     """Nobody captures what lies in front of the barrier: bytes are lost, and the story names the channel."""
     monkeypatch.setattr(ChannelState, "input_overtaken", ChannelState.capture_begun)
-    broken = simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE)
+    broken = simulate(scenario(chain(), UNALIGNED, seconds=1))
 
     assert "bytes are lost" in broken.violations[0].fact
     assert " -> " in broken.violations[0].where
     assert "the coordinator triggers checkpoint" in broken.violations[0].story[0]
-    assert simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE, check=False).violations == ()
+    assert simulate(scenario(chain(), UNALIGNED, seconds=1), check=False).violations == ()
 
 
 def test_leaked_buffers_are_told(monkeypatch):
@@ -33,7 +31,7 @@ def test_leaked_buffers_are_told(monkeypatch):
         raise AssertionError("a segment is missing")
 
     monkeypatch.setattr(KernelPlane, "check", leaking)
-    (violation,) = simulate(scenario(chain(), seconds=1), engine=ENGINE).violations
+    (violation,) = simulate(scenario(chain(), seconds=1)).violations
 
     assert (violation.where, violation.fact) == ("the data plane", "a segment is missing")
 
@@ -41,7 +39,7 @@ def test_leaked_buffers_are_told(monkeypatch):
 def test_retaining_too_much_is_told(monkeypatch):
     """The coordinator forgets to subsume."""
     monkeypatch.setattr(Coordinator, "__getattribute__", hoarding)
-    (violation,) = simulate(scenario(chain(), seconds=1), engine=ENGINE).violations
+    (violation,) = simulate(scenario(chain(), seconds=1)).violations
 
     assert "at most 1 allowed" in violation.fact
 
@@ -53,9 +51,9 @@ def hoarding(self, name):
 
 def test_a_result_keeps_its_stories(monkeypatch, tmp_path):
     """In a file of their own, which a sound run in the same folder takes away."""
-    sound = simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE)
+    sound = simulate(scenario(chain(), UNALIGNED, seconds=1))
     monkeypatch.setattr(ChannelState, "input_overtaken", ChannelState.capture_begun)
-    broken = simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE)
+    broken = simulate(scenario(chain(), UNALIGNED, seconds=1))
     broken.write(tmp_path)
 
     assert str(broken.violations[0]) in (tmp_path / "violations.txt").read_text()

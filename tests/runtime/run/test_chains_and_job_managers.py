@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.faults import Fault, JobManagerDown, Rescale, Restart, When
+from sim.model.faults import JobManagerDown, Rescale, Restart
 from sim.results.journal import Happening
 from sim.runtime.simulate import Chain, simulate
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, fault_at, scenario
 from tests.runtime.job_chains import jobs
 
 RESCALED_NS = 3 * SECOND
@@ -16,7 +16,7 @@ RESCALED_NS = 3 * SECOND
 def rescaled(kind=ALIGNED, *, seconds=6, down_ms=None, sink_ns=2 * MS, **options):
     """The sink gets a third subtask at 3 s; `down_ms`: from 2.9 s on there is no JobManager for so long."""
     base = scenario(chain(2, rate=100, sink_ns=sink_ns), kind, seconds=seconds, interval_ms=400, **options)
-    faults = () if down_ms is None else (Fault(JobManagerDown(down_ms * MS), When((2900 * MS,))),)
+    faults = () if down_ms is None else (fault_at(JobManagerDown(down_ms * MS), 2900),)
     return replace(
         base,
         restart=Restart("fixed-delay", delay_ns=10 * MS),

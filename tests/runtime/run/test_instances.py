@@ -8,12 +8,10 @@ from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import SECOND
 from tests.runtime.job_chains import jobs
 
-ENGINE = "compiled"
-
 
 @pytest.fixture(scope="module")
 def results():
-    return {claim: simulate(jobs(claim), engine=ENGINE) for claim in ("claim", "no-claim", "legacy")}
+    return {claim: simulate(jobs(claim)) for claim in ("claim", "no-claim", "legacy")}
 
 
 @pytest.mark.parametrize("claim", ["claim", "no-claim", "legacy"])
@@ -97,9 +95,7 @@ def test_claim_writes_less_than_no_claim(results):
 )
 def test_a_lost_cluster(paths, copied, ends):
     """A job begins from a copy only if the copy brings along what the metadata names."""
-    result = simulate(
-        jobs("no-claim", count=2, seconds=4, directories=Directories(paths), copied=copied), engine=ENGINE
-    )
+    result = simulate(jobs("no-claim", count=2, seconds=4, directories=Directories(paths), copied=copied))
 
     assert ends == result.job_status.partition(":")[0]
     assert (1 if ends == "RUNNING" else 0) == len(result.restores)
@@ -110,7 +106,7 @@ def test_a_lost_cluster(paths, copied, ends):
 def test_a_chain_of_savepoints(format_, first):
     """Self-contained, the user's to keep: claimed, a native one is built upon, a canonical one cannot be."""
     actions = (Action(SECOND // 5, format_),)
-    result = simulate(jobs("claim", count=2, seconds=8, actions=actions, start_from="savepoint"), engine=ENGINE)
+    result = simulate(jobs("claim", count=2, seconds=8, actions=actions, start_from="savepoint"))
     (restored,) = result.restores.to_dict("records")
 
     assert result.violations == ()
@@ -124,9 +120,7 @@ def test_a_chain_of_savepoints(format_, first):
 def test_a_savepoint_is_moved_by_copying_it():
     """Whatever the paths."""
     actions = (Action(SECOND, "native"),)
-    result = simulate(
-        jobs("no-claim", count=2, seconds=4, actions=actions, start_from="savepoint", copied="own"), engine=ENGINE
-    )
+    result = simulate(jobs("no-claim", count=2, seconds=4, actions=actions, start_from="savepoint", copied="own"))
 
     assert result.job_status == "RUNNING"
     assert result.snapshots.loc[result.snapshots["type"] == "native", "relocatable_own_dir"].all()
@@ -134,6 +128,6 @@ def test_a_savepoint_is_moved_by_copying_it():
 
 def test_nothing_to_begin_from():
     """A chain ends where no snapshot is; it says so."""
-    result = simulate(jobs(count=2, seconds=4, start_from="savepoint"), engine=ENGINE)
+    result = simulate(jobs(count=2, seconds=4, start_from="savepoint"))
 
     assert result.job_status == "FAILED: job 1 cannot begin: no savepoint of job 0 was completed"

@@ -15,7 +15,7 @@ from tests.laws.small_jobs import UNALIGNED, chain, scenario
 
 @pytest.fixture(scope="module")
 def result():
-    return simulate(scenario(chain(1), UNALIGNED, seconds=1), engine="compiled")
+    return simulate(scenario(chain(1), UNALIGNED, seconds=1))
 
 
 def contents(folder):

@@ -5,32 +5,29 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.faults import Fault, Kill, Rescale, Restart, When
+from sim.model.faults import Kill, Rescale, Restart
 from sim.model.job import Job, Rate, Source
 from sim.model.scenario import Action
 from sim.runtime.result import segments
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, chain, scenario
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, chain, fault_at, scenario
 
-ENGINE = "compiled"
 LOG = Source((Rate(0, Fraction(100)),), 500)  # 5 s of records
 LARGER = (("stage0", 3), ("sink", 4))
 
 
-def rescaling(
-    kind, *, savepoint=False, parallelism=LARGER, faults=(), engine=ENGINE, sink_ns=12 * MS, log=LOG, actions=()
-):
+def rescaling(kind, *, savepoint=False, faults=(), log=LOG, actions=()):
     """At 3 s, while a slow sink keeps the queues full."""
-    job = chain(2, sink_ns=sink_ns, rate=100)
+    job = chain(2, sink_ns=12 * MS, rate=100)
     job = Job(tuple(replace(vertex, source=log) if vertex.source else vertex for vertex in job.vertices))
     base = replace(
         scenario(job, kind, seconds=24, interval_ms=400),
         restart=Restart("fixed-delay", delay_ns=300 * MS),
         faults=faults,
-        rescale=(Rescale(3 * SECOND, parallelism, savepoint=savepoint),),
+        rescale=(Rescale(3 * SECOND, LARGER, savepoint=savepoint),),
         actions=actions,
     )
-    return simulate(base, engine=engine)
+    return simulate(base)
 
 
 def begun(result):
@@ -46,7 +43,7 @@ def test_an_action_at_the_moment_of_a_rescale_is_one_of_the_new_job():
     assert [[action.at_ns // SECOND for action in segment.scenario.actions] for segment in parts] == [[2], [3, 4]]
 
 
-KILLED_WHILE_STOPPING = (Fault(Kill("sink", 1), When((3200 * MS,))),)
+KILLED_WHILE_STOPPING = (fault_at(Kill("sink", 1), 3200),)
 SAVEPOINT_BEFORE = (Action(1 * SECOND),)
 
 
@@ -75,7 +72,7 @@ def test_a_job_whose_stop_failed_and_that_ends_by_itself_is_not_rescaled():
 def test_a_rescale_that_never_comes_is_told(seconds, stopped):
     """Full queues keep the barrier of its savepoint, and the run is over; with time left the job is rescaled."""
     base = scenario(chain(2, rate=100, sink_ns=12 * MS), ALIGNED, seconds=seconds, interval_ms=400)
-    result = simulate(replace(base, rescale=(Rescale(3 * SECOND, (("sink", 3),), savepoint=True),)), engine=ENGINE)
+    result = simulate(replace(base, rescale=(Rescale(3 * SECOND, (("sink", 3),), savepoint=True),)))
     status = (
         "FAILED: job 1 cannot begin: the savepoint of 3 s that job 0 stops with was not complete at the end of the run"
     )

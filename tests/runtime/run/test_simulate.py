@@ -7,10 +7,9 @@ import pytest
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS, UNALIGNED, chain, scenario, source
+from tests.laws.small_jobs import MS, UNALIGNED, chain, scenario, source, with_options
 
 TINY = scenario(chain(), UNALIGNED, seconds=1, interval_ms=300)
-ENGINE = "compiled"
 
 
 def journal_of(result, happening):
@@ -36,7 +35,7 @@ def test_an_unknown_engine_is_refused():
 
 def test_tolerated_failures_let_the_job_go_on():
     """Two tolerated: the third one ends it."""
-    result = simulate(replace(too_slow(), checkpoint=replace(too_slow().checkpoint, tolerable_failed=2)), engine=ENGINE)
+    result = simulate(replace(too_slow(), checkpoint=replace(too_slow().checkpoint, tolerable_failed=2)))
 
     assert result.checkpoints["status"].tolist() == ["FAILED"] * 3
     assert [(number, "CHECKPOINT_EXPIRED") for number in (1, 2, 3)] == [
@@ -48,7 +47,7 @@ def test_tolerated_failures_let_the_job_go_on():
 def test_no_interval_no_checkpoints():
     """The data moves as ever; tables are empty and have their columns."""
     base = scenario(chain(1), seconds=1)
-    result = simulate(replace(base, checkpoint=replace(base.checkpoint, interval_ns=None)), engine=ENGINE)
+    result = simulate(with_options(base, interval_ns=None))
 
     assert (len(result.checkpoints), len(result.subtasks), list(result.journal)) == (0, 0, [])
     assert "persisted_data" in result.checkpoints

@@ -43,9 +43,9 @@ def scenario(job=JOB, **cluster):
     )
 
 
-def with_rates(*rates, total=None):
+def with_rates(*rates):
     """(start in s, per second)."""
-    source = Source(tuple(Rate(start * SECOND, Fraction(rate)) for start, rate in rates), total)
+    source = Source(tuple(Rate(start * SECOND, Fraction(rate)) for start, rate in rates))
     return scenario(Job((Vertex("source", source=source),)))
 
 

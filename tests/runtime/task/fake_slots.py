@@ -54,7 +54,7 @@ class FakeSlot:
 
     task = 0
 
-    def __init__(self, *, windows=(), log=None, channels=(0,), source=None, window=None, alignment=None):
+    def __init__(self, *, windows=(), log=None, channels=(0,), source=None, window=None):
         self.env = FakeClock()
         self.log = []
         self.served, self.late, self.read = 0, 0, [0] * len(channels)

@@ -19,14 +19,14 @@ KB, MS = 1000, 10**6
 class Operator:
     """A sink at 1 MB/s to storage and 10 MB/s to its disk: files of 10 kB take 10 ms and 1 ms."""
 
-    def __init__(self, flush=Flush(20 * KB, files=2), policy="survive", threads=1, limit_bytes=None):  # noqa: B008  # frozen
+    def __init__(self, flush=Flush(20 * KB, files=2), policy="survive", limit_bytes=None):  # noqa: B008  # frozen
         self.env = simpy.Environment()
         self.storage = CheckpointStorage(
             self.env, Storage(1_000_000, 0, inline_threshold_bytes=0, disk=Disk(10_000_000)), seed=1
         )
         self.published = {}
         self.space = StagingSpace(self.env, limit_bytes)
-        options = SimpleNamespace(abort_policy=policy, upload_threads=threads)
+        options = SimpleNamespace(abort_policy=policy, upload_threads=1)
         context = SimpleNamespace(
             env=self.env, names=[("sink", 0)], storage=self.storage, scenario=SimpleNamespace(checkpoint=options)
         )

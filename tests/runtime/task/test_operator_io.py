@@ -5,15 +5,14 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.faults import Kill, Restart
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.sinks import Commit, Flush
 from sim.model.storage import Retry, Storage
 from sim.results.journal import Happening
 from sim.runtime.task.epochs import Epochs
-from tests.laws.small_jobs import MS, SECOND, chain, scenario, started
+from tests.laws.small_jobs import MS, SECOND, chain, fault_at, scenario, started
 
-ENGINE = "compiled"
 STORAGE = Storage(1_000_000, close_ns=2 * MS, inline_threshold_bytes=0)
 
 
@@ -31,7 +30,7 @@ def sinking(flush=None, commit=None, **options):
 
 
 def ran(base, *, meanwhile=lambda instance: None):
-    instance = started(base, ENGINE)
+    instance = started(base)
     meanwhile(instance)
     instance.env.run(until=instance.env.timeout(base.run.duration_ns) | instance.outcome.failed)
     return instance
@@ -75,7 +74,7 @@ def test_without_local_room_a_flush_waits_for_uploads():
 
 def test_an_abort_that_drops_leaves_nothing():
     """One file of three is durable, one under way, one in the line: they are deleted, stopped, forgotten, on the disk as well."""
-    instance = started(sinking(Flush(60_000, files=3), operator_io="async", abort_policy="drop"), ENGINE)
+    instance = started(sinking(Flush(60_000, files=3), operator_io="async", abort_policy="drop"))
     uploads = lambda: [file for file in instance.storage.files if file.name[0] == "flush" and not file.disk]  # noqa: E731
     while not any(file.complete for file in uploads()):
         instance.env.step()
@@ -149,7 +148,7 @@ def test_all_notifications_lost_is_nothing_visible():
 
 def test_an_abort_tells_of_the_completion_before_it():
     """The notification of 1 is lost, 2 expires: its abort names 1, which is committed then."""
-    instance = started(sinking(commit=Commit(), timeout_ns=5 * SECOND), ENGINE)
+    instance = started(sinking(commit=Commit(), timeout_ns=5 * SECOND))
     instance.env.run(until=instance.env.timeout(300 * MS))
     instance.commits.clear()
     sink = instance.tasks[-1]
@@ -163,7 +162,7 @@ def test_an_abort_tells_of_the_completion_before_it():
 def test_a_restart_loses_nothing_that_is_visible_already():
     """Checkpoint 2 holds its own committables, older than the timeout when the task is back: they were committed before."""
     base = sinking(commit=Commit(transaction_timeout_ns=600 * MS), restart=Restart("fixed-delay", 900 * MS))
-    instance = ran(replace(base, faults=(Fault(Kill("sink", 0), When((600 * MS,))),)))
+    instance = ran(replace(base, faults=(fault_at(Kill("sink", 0), 600),)))
     restored = {row.checkpoint for row in instance.journal if row.happening is Happening.JOB_RESTORED}
 
     assert {2} == restored
@@ -173,7 +172,7 @@ def test_a_restart_loses_nothing_that_is_visible_already():
 def test_a_loss_is_told_once():
     """The checkpoint the task is restored from holds an epoch that has been given up already, and gives it up again."""
     base = sinking(commit=Commit(transaction_timeout_ns=300 * MS), restart=Restart("fixed-delay", 10 * MS))
-    instance = ran(replace(base, faults=(Fault(Kill("sink", 0), When((900 * MS,))),)))
+    instance = ran(replace(base, faults=(fault_at(Kill("sink", 0), 900),)))
     lost = [(output.epoch, output.opened_ns) for commit in instance.commits for output in commit.lost]
 
     (restored,) = {row.checkpoint for row in instance.journal if row.happening is Happening.JOB_RESTORED}

@@ -19,9 +19,9 @@ WITHOUT_RATE = SimpleNamespace(segments=(), due=None)
 class Reading:
     """A source task with 100 records per second, as far as it reads them."""
 
-    def __init__(self, log=LOG, windows=(FIVE_SECONDS,), chained=None, **watermark):
+    def __init__(self, log=LOG, chained=None, **watermark):
         source = Source((), watermark=Watermark(**{"interval_ns": 200 * MS} | watermark))
-        self.slot = FakeSlot(windows=windows, log=log, channels=(), source=source)
+        self.slot = FakeSlot(windows=(FIVE_SECONDS,), log=log, channels=(), source=source)
         self.generator = WatermarkGenerator(self.slot, source, chained)
         self.looks = []
         self.until_ns = 1 << 60

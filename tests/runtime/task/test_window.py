@@ -70,7 +70,7 @@ EVENTS = """# What do windows of event time do to checkpoints?
 version: 1
 job:
   src: {{source: {{rate-per-subtask: 100/s, record: 500 B{bound}}}, parallelism: 2}}
-  map: {{input: {{src: rebalance}}, service: {service}, parallelism: 2}}
+  map: {{input: {{src: rebalance}}, service: 10 us, parallelism: 2}}
   win:
     input: {{map: hash}}
     service: 10 us
@@ -78,15 +78,12 @@ job:
     window: {{tumbling: 5 s, time: event, {window}}}
   sink: {{input: {{win: hash}}, service: 10 us, parallelism: 2}}
 checkpoint: {{interval: 3 s, {checkpoint}}}
-run: {{duration: {duration}}}
+run: {{duration: 24 s}}
 """
 
 
-def run_events(
-    window="fire: 0 s", *, bound="", checkpoint="barriers: aligned", sections="", duration="24 s", service="10 us"
-):
-    text = EVENTS.format(window=window, bound=bound, checkpoint=checkpoint, duration=duration, service=service)
-    return run_scenario(text + sections)
+def run_events(window="fire: 0 s", *, bound="", checkpoint="barriers: aligned", sections=""):
+    return run_scenario(EVENTS.format(window=window, bound=bound, checkpoint=checkpoint) + sections)
 
 
 def delay(checkpoint, window="fire: 3 ms"):
@@ -119,10 +116,7 @@ def test_windows_behind_windows_wait_for_what_they_fire():
         "  again: {{input: {{win: hash}}, service: 10 us, parallelism: 2, "
         "window: {{tumbling: 5 s, time: event}}}}\n  sink: {{input: {{again: hash}}",
     )
-    text = text.format(
-        window="fire: 2 ms", bound="", checkpoint="barriers: unaligned", duration="24 s", service="10 us"
-    )
-    result = run_scenario(text)
+    result = run_scenario(text.format(window="fire: 2 ms", bound="", checkpoint="barriers: unaligned"))
     at = read(result, "sink", 20)
 
     assert pytest.approx(at.sum(), abs=120) == 3000

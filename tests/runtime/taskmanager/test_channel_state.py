@@ -15,11 +15,11 @@ PER_MS = 1_000  # bytes
 class Office:
     """A writer of tasks 0 and 1 (1000 B in a ms, 5 ms to close), and what became of their requests: (what, ms)."""
 
-    def __init__(self, members=(0, 1), **options):
+    def __init__(self, **options):
         self.env = TwoPlaneEnvironment(FakePlane(), lambda _: None)
         options = {"bytes_per_second": PER_MS * 1000, "close_ns": 5 * MS, "inline_threshold_bytes": 0, **options}
         self.storage = CheckpointStorage(self.env, Storage(**options), seed=1)
-        self.writer = ChannelStateWriter(self.env, self.storage, list(members))
+        self.writer = ChannelStateWriter(self.env, self.storage, [0, 1])
         self.story = []
 
     def at(self, ms, action, *arguments):

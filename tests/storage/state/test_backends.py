@@ -668,7 +668,7 @@ def test_changes_are_applied_one_by_one_without_a_rate():
     assert restored_log()[2].after_ns == pytest.approx(5 * 2_800 + 5_000 / 0.69, rel=1e-4)
     backend = made(LOGGED, INCREMENTAL)
     handle = logged(backend, backend.cut(), 1)
-    frozen = backend.take(1, "checkpoint", lambda _: True)
+    frozen = freeze(backend, 1)
     assert made(LOGGED, INCREMENTAL).restore(1, [part(frozen, (handle,))], 0).after_ns == 0
 
 

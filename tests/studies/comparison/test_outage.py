@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.faults import Fault, Kill, Restart, TaskManagerLost, When
+from sim.model.faults import Kill, Restart, TaskManagerLost
 from sim.model.job import Distribution
 from sim.model.schema.study import loads
 from sim.protocol.recovery import outages
 from sim.studies.compare import compare
 from sim.studies.comparison import outage_sentence
-from tests.laws.small_jobs import SECOND, chain, scenario
+from tests.laws.small_jobs import SECOND, chain, fault_at, scenario
 
 MS = 1_000_000
 
@@ -37,7 +37,7 @@ HEARD = (
     ],
 )
 def test_a_sentence_for_every_strategy(restart, sentence):
-    lost = (Fault(TaskManagerLost(0), When((SECOND,))),)
+    lost = (fault_at(TaskManagerLost(0), 1000),)
 
     assert sentence == outage_sentence(replace(scenario(chain()), faults=lost, restart=restart))
 
@@ -93,6 +93,6 @@ def test_a_provider_that_tells_leaves_no_deployment_to_fail():
     ],
 )
 def test_the_range_is_said_where_a_task_manager_is_killed(what, says):
-    killed = replace(scenario(chain()), faults=(Fault(what, When((SECOND,))),), restart=Restart())
+    killed = replace(scenario(chain()), faults=(fault_at(what, 1000),), restart=Restart())
 
     assert says == bool(outage_sentence(killed))

@@ -18,8 +18,8 @@ run: {duration: 3 s}
 """
 
 
-def differences(*changes, a=JOB, b=JOB, folder=Path()):
-    return input_differences(side_of("a", a, folder), side_of("b", b, folder, changes), 2)
+def differences(*changes, b=JOB):
+    return input_differences(side_of("a", JOB, Path()), side_of("b", b, Path(), changes), 2)
 
 
 def test_what_means_the_same_is_no_difference():

@@ -6,10 +6,8 @@ from sim.jobs.evidence.backtest import compare_quantities
 from sim.jobs.observations import observation_table
 
 
-def observations(quantity, values, vertex=""):
-    return observation_table(
-        [(quantity, vertex, number, False, float(value)) for number, value in enumerate(values, 2)]
-    )
+def observations(quantity, values):
+    return observation_table([(quantity, "", number, False, float(value)) for number, value in enumerate(values, 2)])
 
 
 def off(quantity, observed, predicted):

@@ -100,18 +100,18 @@ def test_tasks_that_fail_at_the_same_instant_are_one_failure():
     assert (row.failures, row.downtime_ms, row.replayed_records) == (1, 10_000.0, 50)
 
 
-def test_a_restart_that_never_ran_hides_no_replay():
-    """The second failure comes just before the end: what it will replay is not known, and is not 0."""
-    first, second = (20_000.0, 25_000.0, 31_000.0, 15_000), (99_000.0, -1.0, -1.0, 0)
-
-    assert cost(first, second, end=100_000.0).replayed_records == 15_000
-
-
-def test_a_restart_that_another_took_over_hides_no_replay():
-    """The job ran again with the second restart, and the first replayed nothing of its own."""
-    first, second = (20_000.0, -1.0, -1.0, 0), (24_000.0, 30_000.0, 40_000.0, 15_000)
-
-    assert cost(first, second, end=100_000.0).replayed_records == 15_000
+@pytest.mark.parametrize(
+    "restarts",
+    [
+        # the second failure comes just before the end: what it will replay is not known, and is not 0
+        [(20_000.0, 25_000.0, 31_000.0, 15_000), (99_000.0, -1.0, -1.0, 0)],
+        # the job ran again with the second restart, and the first replayed nothing of its own
+        [(20_000.0, -1.0, -1.0, 0), (24_000.0, 30_000.0, 40_000.0, 15_000)],
+    ],
+    ids=["never ran", "taken over"],
+)
+def test_a_restart_without_a_replay_of_its_own_hides_none(restarts):
+    assert cost(*restarts, end=100_000.0).replayed_records == 15_000
 
 
 def test_where_nothing_happens_nothing_is_claimed():

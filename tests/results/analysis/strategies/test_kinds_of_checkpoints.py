@@ -8,10 +8,10 @@ from sim.results.verdict import verdict
 from tests.results.analysis.runs_by_hand import EDGES, Made, line
 
 
-def uploading(*, later=3, state=2_000, written=60):
-    """A first checkpoint of 11.8 s that writes everything, and later ones of 330 ms."""
+def uploading(*, state=2_000, written=60):
+    """A first checkpoint of 11.8 s that writes everything, and three later ones of 330 ms."""
     run = Made().checkpoint(0, 11_800, size=state, state=state).part("upload", "sink", 11_700)
-    for k in range(1, later + 1):
+    for k in range(1, 4):
         run.checkpoint(1000 * k, 330 + k, size=written, state=state).part("upload", "sink", 300)
     return run.load(busy=(0.1, 0.2, 0.3))
 

@@ -36,13 +36,12 @@ def test_even_unaligned_barriers_can_wait():
     )
 
 
-def waiting_for(part, *, duration=1600, share=0.9, times=1, before=None):
+def waiting_for(part, *, before=None):
     """The verdict about checkpoints that spend most of their time on a part."""
     run = Made()
     for ms in [before] * 9 if before else []:
         run.checkpoint(0, ms).part("upload", "sink", ms)
-    for _ in range(times):
-        run.checkpoint(0, duration).part("trigger", "", 3).part(part, "sink", duration * share)
+    run.checkpoint(0, 1600).part("trigger", "", 3).part(part, "sink", 1440)
     return verdict([line("it", run.load(busy=(0.1, 0.2, 0.3)))])
 
 
