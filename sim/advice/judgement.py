@@ -218,6 +218,7 @@ def measure(
         failed, recovery_ms = with_late_failures(failed, recovery_ms, periods_s)
     again_ms = _again_ms(failed, rate)
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
+    bare = np.where(is_silent, 0.0, bare)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
     # may be negative, if restarts replay more records than are served
     served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)

@@ -475,7 +475,7 @@ def _settings(search: CandidateSearch, title: str, settings: Sequence[Setting], 
             change_text(-setting.loss),
             f"{'about ' if setting.is_extrapolated else ''}{ms_text(setting.recovery_ms)}",
             *([ms_text(setting.visible_ms)] if visible else []),
-            f"{'' if math.isfinite(setting.recovery_ms) else '> '}{percentage(setting.lost)}",
+            f"{'> ' if math.isinf(setting.recovery_ms) and math.isfinite(setting.lost) else ''}{percentage(setting.lost)}",
             "; ".join(_remarks(setting, search)),
         ]
         for setting in settings

@@ -21,6 +21,7 @@ from sim.advice.judgement import (
     near_ties,
     resample_choice,
 )
+from sim.advice.warnings import watch
 from sim.model.quantities import S3_STANDARD, USE
 from tests.advice.made_up import measured
 
@@ -442,7 +443,8 @@ def test_a_sink_that_gets_nothing_in_a_trial_loses_nothing():
     }
     own = judge(measured(rows(**silent), now="aligned", unlimited=False), Limits(loss=0.01), DAY_S)[0]
 
-    assert (own.loss, own.breaks) == (0.0, ())
+    assert (own.loss, own.per_second, own.breaks) == (0.0, 0.0, ())
+    assert watch(own, Limits(), None, 30.0).roll_back_text().endswith("or under 0/s")
     assert math.isfinite(own.lost)
 
 
