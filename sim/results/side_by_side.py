@@ -49,8 +49,6 @@ class Single:
     late_input: str = ""  # upstream subtask whose barrier ends the longest alignment
     # (cause, time of the loss [ms], time of its detection [ms]) of a TaskManager, if the checkpoint failed in between
     unknown_loss: tuple[str, float, float] | None = None
-    # size of the changelog of the initial state, if the checkpoint waits for it; not part of the checkpoint size
-    initial_log_bytes: float = 0
 
     def __str__(self) -> str:
         """Return ``checkpoint 7``, ``checkpoint 7 of job 1`` or ``savepoint 7 of replication 0``."""
@@ -149,8 +147,6 @@ def _single(runs: Sequence[Tables], row: CheckpointRow) -> Single:
     job = int(row["x_job"]) if "x_job" in row else None
     parts = _of(tables["path"], int(row["id"]), job)
     is_cut_off = row["status"] != "COMPLETED" and len(parts) > 0
-    # The name of a changelog file contains the position of its end. In the first file of a log, this equals its size.
-    logs = {name.rpartition("/log-")[2] for name in parts["file"]}
     return Single(
         number=int(row["id"]),
         job=job,
@@ -166,7 +162,6 @@ def _single(runs: Sequence[Tables], row: CheckpointRow) -> Single:
         cut_off=str(parts["part"].iloc[-1]) if is_cut_off else "",
         late_input="".join(parts[parts["part"] == "alignment"].sort_values("duration")["upstream"].tail(1)),
         unknown_loss=_unknown_loss(row, _of_job(tables["recoveries"], job)) if row["status"] == "FAILED" else None,
-        initial_log_bytes=max((size for size in tables["files"]["size"] if str(size) in logs), default=0),
     )
 
 
@@ -238,6 +233,10 @@ class StrategyRow:
     held_window: str = ""  # clause on an event-time window that emits nothing; "" if there is none
     # clause on a sink that forbids unaligned barriers, e.g. ``'table' (Apache Paimon) does not start``; "" if there is none
     harmed_sink: str = ""
+    aligned: tuple[
+        str, ...
+    ] = ()  # vertices at which barriers do not overtake, though unaligned checkpoints are enabled
+    card_bytes_per_second: float = math.inf  # of the network cards of all TaskManagers together
 
     @property
     def called(self) -> str:

@@ -147,6 +147,8 @@ def _vertex_names(names: Sequence[str]) -> str:
     return listed([f"'{name}'" for name in names])
 
 
+_MAX_IDLE_BUSY_SHARE = 0.5
+"""Below this busy share of the busiest subtask, a job is not overloaded: something else holds its sources up."""
 _MIN_ALWAYS_BUSY_SHARE = 0.9
 """Below this busy share, the busiest vertex alone does not explain why a job cannot keep up."""
 
@@ -172,7 +174,9 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
     names = "all others" if len(overloaded) == len(strategies) > 2 else few_names(others)
     also = f" Also overloaded: {names}." if others else ""
     period = "over the whole run" if rates.busiest is None else "until then"
-    return f"Overloaded: {worst.label}: sources emit {due}, and their backlog grows; {load} {period}.{also}"
+    is_idle = rates.never_idle is None and share < _MAX_IDLE_BUSY_SHARE
+    begin = "Held up, not overloaded" if is_idle else "Overloaded"
+    return f"{begin}: {worst.label}: sources emit {due}, and their backlog grows; {load} {period}.{also}"
 
 
 # ---- The sentence about the decisive difference between strategies, computed from their numbers.
@@ -235,6 +239,8 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     return f"With {name} and {text.removeprefix('With ')}" if text.startswith("With ") else f"With {name}: {text}"
 
 
+_MIN_CARD_SHARE = 0.8
+"""Network cards decide if the bytes of a checkpoint take them this share of its upload."""
 _LONG_TAIL = 4
 """Ratio of the 90th percentile to the median from which the slowest checkpoints are explained, too."""
 _LONG_TAIL_MS, _MIN_FOR_TAIL = 1_000, 20
@@ -483,7 +489,7 @@ def _failure_sentence(worst: StrategyRow, strategies: Sequence[StrategyRow], com
     if standstill:
         begin += f", because tasks wait for each other: {standstill}; with aligned barriers they do not"
     elif failed is not None and (
-        failed.cut_off == FINALISATION or (failed.cut_off and _is_unanswered(worst.singles.failures[0][0]))
+        failed.cut_off == FINALISATION or (failed.cut_off and _is_explained(failed, worst.singles.failures[0][0]))
     ):
         begin += f", because {_uncapitalise(_cause_sentence(worst, failed, several=True))}"
     others_failing = [own for own in strategies if own is not worst and own not in comparable and _failures(own)]
@@ -539,9 +545,10 @@ def _failure_texts(strategy: StrategyRow) -> list[str]:
     ]
 
 
-def _is_unanswered(message: str) -> bool:
-    """Return whether a checkpoint failed because acknowledgements, or responses to its trigger, were not received in time."""
-    return _is_expiry(message) or message == NOT_TRIGGERED
+def _is_explained(failed: Single, message: str) -> bool:
+    """Return whether the path of a failed checkpoint explains why acknowledgements, or responses to its trigger, were missing."""
+    is_cut_off = failed.unknown_loss is not None or failed.path.queue_at_source
+    return _is_expiry(message) or (message == NOT_TRIGGERED and is_cut_off)
 
 
 def _is_expiry(message: str) -> bool:
@@ -645,7 +652,13 @@ def _cause_sentence(strategy: StrategyRow, single: Single, several: bool) -> str
             why = " (canonical: entries are serialised at checkpoint.savepoint-rate)" if is_canonical else ""
             return f"Asynchronous work of {worker} takes {took}{why}, not counting its files: neither storage nor barriers decide"
         case "upload":
-            return f"Writing {_upload_text(single, took)}: storage decides, not the barriers"
+            cards_s = single.written_bytes / strategy.card_bytes_per_second
+            decide = (
+                "the network cards (storage.nic) decide"
+                if 1e3 * cards_s >= _MIN_CARD_SHARE * path.upload_ms
+                else "storage decides"
+            )
+            return f"Writing {_upload_text(single, took)}: {decide}, not the barriers"
         case "channel_state":
             return f"Writing in-flight data of {worker} takes {took}: storage decides, once barriers are through"
         case _:
@@ -661,7 +674,7 @@ def _queue_text(strategy: StrategyRow, single: Single, checkpoint: str) -> str:
             return f"{vertex} does not answer the trigger of {checkpoint} within {waited}, pekko.ask.timeout: its TaskManager is cut off"
         takes, limit = ("does not take", "within") if single.cut_off else ("takes", "only after")
         return f"{vertex} {takes} the trigger of {checkpoint} {limit} {waited}: its task thread is held up ({load})"
-    if single.persisted_bytes > 0:
+    if single.persisted_bytes > 0 and name not in strategy.aligned:
         return f"Even barriers that overtake data, as in {checkpoint}, wait {waited} for the task thread of {vertex} ({load})"
     if name in strategy.committers:
         waits = f"{waited} for {vertex}, whose thread is at work on an older commit"
@@ -676,11 +689,8 @@ def _queue_text(strategy: StrategyRow, single: Single, checkpoint: str) -> str:
 
 def _upload_text(single: Single, took: str) -> str:
     """Return what a checkpoint writes, how long that takes, and its wait for an older checkpoint if that is as long."""
-    written = "files"
-    if single.initial_log_bytes:
-        written = f"{bytes_text(single.initial_log_bytes)} of initial state per subtask (a changelog, not in its size)"
-    elif single.written_bytes and not single.cut_off:  # files that operators write are not part of the checkpoint size
-        written = bytes_text(single.written_bytes)
+    # files that operators write are not part of the checkpoint size
+    written = bytes_text(single.written_bytes) if single.written_bytes and not single.cut_off else "files"
     path, older = single.path, ""
     if 2 * path.async_queue_ms >= path.upload_ms:
         older = f", after {ms_text(path.async_queue_ms)} in which the asynchronous thread of '{path.async_vertex}' writes an older checkpoint"

@@ -96,6 +96,10 @@ class ChangelogBackend:
         if not self.pending_bytes:
             return None
         file = File(f"{_LOG}{self.end_bytes}", self.pending_bytes, "shared")
+        if (
+            not self._cut_bytes
+        ):  # the first snapshot reports the state that a run begins with, however early it is uploaded
+            self._unreported_bytes += file.size_bytes
         self._cut_bytes = self.end_bytes
         self._writing[file.name] = self.end_bytes, file
         return file
@@ -167,9 +171,9 @@ class ChangelogBackend:
         # FsStateChangelogWriter#ensureCanPersist; lost changes do not matter once they are materialised
         if self._failed_bytes > self._from_bytes:
             raise CannotFreeze("an upload of the changelog has failed")
+        ahead_bytes = self._unreported_bytes
         tail = self.cut()
-        ahead_bytes = self._unreported_bytes + (0 if tail is None else tail.size_bytes)
-        self._unreported_bytes = 0
+        ahead_bytes, self._unreported_bytes = ahead_bytes + (0 if tail is None else tail.size_bytes), 0
         return FrozenState(
             reused=(*self._materialised, *(handle for _, handle in self._log)),
             awaited=tuple(file for end_bytes, file in self._writing.values() if end_bytes > self._from_bytes),

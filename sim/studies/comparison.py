@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -36,7 +36,7 @@ from sim.model.state import (
 from sim.model.storage import Retry
 from sim.model.text import capitalised, listed
 from sim.model.units import UnitError, format_duration, parse_flink_size
-from sim.protocol.options import FailureReason
+from sim.protocol.options import FailureReason, forced_aligned_edges
 from sim.protocol.recovery import outages
 from sim.results.checkpoint_kinds import has_savepoints, is_periodic
 from sim.results.consequences import Consequences, replay_waits_ms
@@ -622,6 +622,11 @@ class Comparison:
             for line in self.strategies:
                 groups[tuple(pair for pair in line.axes if pair[0] != axis)].append(results[line.label])
             values = list(dict.fromkeys(dict(line.axes)[axis] for line in self.strategies if axis in dict(line.axes)))
+            sinks = chain.from_iterable(known_sinks(job).values() for job in self._jobs)
+            if axis.endswith(".connector") and any(
+                kind.committer != "none" and vertex.commit is None for vertex, kind in sinks
+            ):
+                continue  # commits, by which connectors differ, are not simulated, as a warning says
             if all(len(group) == len(values) > 1 and len(set(group)) == 1 for group in groups.values()):
                 is_rescaled = axis == "restart.scheduler" and any(scenario.rescale for scenario in self._scenarios)
                 why = ": a rescale is a new job that begins from a snapshot, rescaling in place is not simulated"
@@ -702,7 +707,7 @@ class Comparison:
         is_finished = set(statuses) == {"FINISHED"} and not is_stopped
         interval_ns = options.interval_ns or 0
         runs_on = set(statuses) == {"RUNNING"}
-        cost = self.consequences[name]
+        cost, card = self.consequences[name], scenario.storage.nic_bytes_per_second
         return StrategyRow(
             label=name,
             axes=scenario.axes,
@@ -741,6 +746,10 @@ class Comparison:
             unlimited_bytes=scenario.unlimited_bytes,
             tolerable=options.tolerable_failed,
             harmed_sink=_harmed_sink(scenario),
+            aligned=tuple(
+                {down for _, down in forced_aligned_edges(job, options.forced_aligned, scenario.cluster.version)}
+            ),
+            card_bytes_per_second=math.inf if card is None else card * len(set(hosts(scenario))),
             held_window=_held_window(results[0]),
         )
 
@@ -908,7 +917,7 @@ def _sentences(result: Result, cost: Consequences, warmup_s: float) -> Iterator[
     if result.recoveries.empty and any(
         vertex.source and len(vertex.source.rates) > 1 for vertex in result.scenario.job.vertices
     ):
-        yield from _peak_sentences(result.series)
+        yield from _peak_sentences(result.series, [own.name for own in result.scenario.job.vertices if own.source])
     yield from _slow_file_sentences(result, done)
     yield from _limit_sentences(result, done)
     yield from _size_sentences(result, done[is_periodic(done)])
@@ -1122,8 +1131,8 @@ def _restore_sentences(result: Result) -> Iterator[str]:
         )
 
 
-def _peak_sentences(series: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on the backlog that takes longest to be worked off, if the lag reaches a second."""
+def _peak_sentences(series: pd.DataFrame, emitting: Collection[str]) -> Iterator[str]:
+    """Yield a sentence on the backlog that takes longest to be worked off, if the lag reaches a second.  `emitting`: sources."""
     waiting = backlog(series)
     is_high = waiting > MAX_REMAINING_SHARE * waiting.max()
     peaks = []
@@ -1134,8 +1143,13 @@ def _peak_sentences(series: pd.DataFrame) -> Iterator[str]:
     if peaks and series["lag"].max() >= 1:
         lasts_s, top_s, records, is_over = max(peaks)
         after = f"than a tenth of it is left {ms_text(1e3 * lasts_s)} later"
+        of_sources = series[series["time"] == top_s].groupby("vertex")["backlog"].sum()
+        is_one = len(emitting) > 1 and of_sources.max() >= _FULL_SHARE * records
+        whose = (
+            f"'{of_sources.idxmax()}', nearly all of that of the {len(emitting)} sources," if is_one else "the sources"
+        )
         yield (
-            f"The backlog of the sources grows to {count_text(records)} records at {ms_text(1e3 * top_s)}, and "
+            f"The backlog of {whose} grows to {count_text(records)} records at {ms_text(1e3 * top_s)}, and "
             f"{f'less {after}' if is_over else f'more {after}, when the run ends'}"
         )
 
@@ -1206,11 +1220,15 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
             if is_growing
             else "hardly grows"
         )
-        logs = any(vertex.state and vertex.state.changelog for vertex in result.scenario.job.vertices)
+        still += " in the second half of the run"
+        vertices = result.scenario.job.vertices
+        if any(vertex.state and vertex.state.changelog for vertex in vertices):
+            still += "; each materialization makes it smaller again"
+        if len(result.recoveries) and any(vertex.union_state and not vertex.union_state.clears for vertex in vertices):
+            still = "grows with each restart (union-state)"
         yield (
             f"The full size goes from {bytes_text(sizes[0])} (checkpoint {rows['id'].iloc[0]}) to {bytes_text(sizes[-1])} "
-            f"(checkpoint {rows['id'].iloc[-1]}), and {still} in the second half of the run"
-            f"{'; each materialization makes it smaller again' if logs else ''}"
+            f"(checkpoint {rows['id'].iloc[-1]}), and {still}"
         )
 
 

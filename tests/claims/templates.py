@@ -1,5 +1,6 @@
 """The sentences of `ckptsim run`: a pattern each, and what its words mean to a Flink engineer, from the runs' tables and journals."""
 
+import math
 import re
 from collections import Counter
 from dataclasses import replace
@@ -16,6 +17,7 @@ from sim.model.sinks import SINKS
 from sim.model.units import parse_duration, parse_flink_size
 from sim.results.formats import bytes_text
 from sim.results.journal import Happening
+from sim.runtime.lowering import hosts
 from sim.runtime.simulate import simulate
 from tests.claims.printed import (
     CUT_SHORT,
@@ -463,10 +465,13 @@ def commits_meanwhile(told, match):
 
 def written(told, match):
     queued_ms = sum(row["duration"] for row in told.parts(match) if row["part"] == "async queue") / 1e6
+    storage, managers = told.run_of(match).scenario.storage, len({*hosts(told.run_of(match).scenario)})
+    uploaded_ms = sum(row["duration"] for row in told.parts(match) if row["part"] == "upload") / 1e6
+    card_ms = 1e3 * told.row(match)["checkpointed_size"] / managers / (storage.nic_bytes_per_second or math.inf)
     return (
         largest("upload")(told, match)
+        and (match["cards"] is not None) == (card_ms >= 0.8 * uploaded_ms)
         and match["size"] in {None, bytes_text(told.row(match)["checkpointed_size"])}
-        and (match["initial"] is None or begins_with(told, match))
         and (match["older"] is None or same_ms(match["older"], queued_ms))
     )
 
@@ -477,18 +482,6 @@ def wait_in_queues(told, match):
     return largest(*QUEUES)(told, match) and (
         is_noise(queued_ms, number(match["took"])) if match["all"] is None else same_ms(match["all"], queued_ms)
     )
-
-
-def begins_with(told, match):
-    """Each subtask of a vertex with a changelog begins with so much state, and no checkpoint was completed before."""
-    run, row = told.run_of(match), told.row(match)
-    sizes = [
-        vertex.state.bytes / vertex.parallelism
-        for vertex in run.scenario.job.vertices
-        if vertex.state is not None and vertex.state.changelog is not None
-    ]
-    earlier = run.checkpoints[run.checkpoints["trigger_timestamp"] < row["trigger_timestamp"]]
-    return match["initial"] in set(map(bytes_text, sizes)) and not (earlier["status"] == "COMPLETED").any()
 
 
 def comes_last(told, match):
@@ -835,6 +828,10 @@ def full_size_grows(run, match):
     half = np.array(sizes[len(sizes) // 2 :])
     grows = (np.diff(half) > 0).all() or half[-1] > 1.05 * half[: len(half) // 2].max()
     each = bytes_text(np.diff(half).mean()) if grows else None
+    if match["restarts"]:  # the list is not cleared, so each restart multiplies it
+        unions = [own.union_state for own in run.scenario.job.vertices if own.union_state]
+        is_union = not run.recoveries.empty and not all(union.clears for union in unions)
+        return is_union and [match["low"], match["high"]] == found
     return [match["low"], match["high"], match["each"]] == [*found, each]
 
 
@@ -845,6 +842,10 @@ def worked_off_after(run, match):
     tops = [time for time in waits if same_ms(match["at"], 1e3 * time) and same_count(match["most"], waits[time])]
     ends = [time for top in tops for time, count in waits.items() if time > top and count <= waits[top] / 10]
     is_open = (match["how"] == "more", match["open"] is not None) == (not ends, not ends)
+    if match["at_source"]:
+        own = run.series[(run.series["vertex"] == match["at_source"]) & run.series["time"].isin(tops)]["backlog"]
+        is_open &= own.max() >= 0.9 * max(waits[top] for top in tops)
+        is_open &= int(match["n"]) == sum(vertex.source is not None for vertex in run.scenario.job.vertices)
     return tops and is_open and same_ms(match["wait"], 1e3 * min(ends, default=max(waits)) - 1e3 * tops[0])
 
 
@@ -1084,6 +1085,8 @@ def falls_short(told, match):
         if match["until"] and not same_ms(
             match["until"], run.recoveries["failed"].min(), *moments_ms(run, Happening.FAULT), *stops
         ):
+            return False
+        if (match["held"] is not None) != (re.search(r"\]?' is busy [1-4]?\d %", match["load"]) is not None):
             return False
         rows = run.series[run.series["time"] <= until_s]
         waiting = rows.groupby("time")["backlog"].sum()
@@ -1449,8 +1452,9 @@ TEMPLATES = (
     ),
     template(
         "upload",
-        rf"Writing (?:(?P<initial>SIZE) of initial state per subtask \(a changelog, not in its size\)|(?P<size>SIZE)|files) {TOOK}"
-        r"(?:, after (?P<older>MS) in which the asynchronous thread of '[^']+' writes an older checkpoint)?: storage decides, not the barriers",
+        rf"Writing (?:(?P<size>SIZE)|files) {TOOK}"
+        r"(?:, after (?P<older>MS) in which the asynchronous thread of '[^']+' writes an older checkpoint)?: (?:storage decides|(?P<cards>the "
+        r"network cards) \(storage\.nic\) decide), not the barriers",
         written,
         exists,
     ),
@@ -1535,9 +1539,9 @@ TEMPLATES = (
     ),
     template(
         "overloaded",
-        r"Overloaded: (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) that are due(?: before "
-        r"the first failure or stop \((?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is (?:never idle: )?busy \d+ %"
-        r"(?: and back-pressured \d+ %)?) (?:over the whole run|until then)"
+        r"(?:Overloaded|(?P<held>Held up), not overloaded): (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) "
+        r"that are due(?: before the first failure or stop \((?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is "
+        r"(?:never idle: )?busy \d+ %(?: and back-pressured \d+ %)?) (?:over the whole run|until then)"
         r"(?:\. Also overloaded: [^.]+)?",
         falls_short,
     ),
@@ -1678,7 +1682,8 @@ TEMPLATES = (
     ),
     template(
         "after a peak of the load",
-        rf"{ABOUT}The backlog of the sources grows to (?P<most>COUNT) records at (?P<at>MS), and (?P<how>less|more) than a tenth of it "
+        rf"{ABOUT}The backlog of (?:the sources|'(?P<at_source>[^']+)', nearly all of that of the (?P<n>\d+) sources,) "
+        r"grows to (?P<most>COUNT) records at (?P<at>MS), and (?P<how>less|more) than a tenth of it "
         r"is left (?P<wait>MS) later(?P<open>, when the run ends)?",
         worked_off_after,
     ),
@@ -1691,8 +1696,8 @@ TEMPLATES = (
     template(
         "full size",
         rf"{ABOUT}The full size goes from (?P<low>SIZE) \(checkpoint (?P<first>\d+)\) to (?P<high>SIZE) \(checkpoint (?P<last>\d+)\), and "
-        r"(?:still grows, by (?P<each>SIZE) per checkpoint|hardly grows) in the second half of the run"
-        r"(?P<logs>; each materialization makes it smaller again)?",
+        r"(?:(?P<restarts>grows with each restart \(union-state\))|(?:still grows, by (?P<each>SIZE) per checkpoint|hardly grows) in the "
+        r"second half of the run(?P<logs>; each materialization makes it smaller again)?)",
         full_size_grows,
     ),
 )

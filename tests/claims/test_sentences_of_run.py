@@ -432,7 +432,7 @@ WORDS = {
     "failures as fast as they are tolerated": "that restart.rate tolerates: the job fails",
     "copies on disks": ", others up to",
     "a sink that compacts its files": "as writers flush them",
-    "a changelog that begins with state": "of initial state per subtask (a changelog, not in its size)",
+    "a changelog that begins with state": "uploads everything, 400 MB in",
     "overloaded until it stops": "before the first failure or stop (20 s)",
     "state that grows": "and still grows",
     "state that grows little by little": "and still grows",

@@ -429,15 +429,18 @@ def test_the_log_opens_with_the_state_a_run_begins_with():
 
 
 def test_a_checkpoint_writes_the_tail_of_the_log():
-    """What was uploaded early is referred to and was not written by it."""
+    """What was uploaded early is referred to; the first one reports what a run begins with, too, as other backends do."""
     backend = made(LOGGED, INCREMENTAL)
     early = logged(backend, backend.cut(), 1)
     backend.update(5, S)
-    frozen = freeze(backend, 1)
+    first = freeze(backend, 1)
+    backend.update(2, 2 * S)
+    second = freeze(backend, 2)
 
-    assert (early,) == frozen.reused
-    assert list(frozen.awaited) == [("log-1005000", 5000, "shared")]
-    assert (frozen.written_bytes, frozen.full_bytes) == (5000, 1_005_000)
+    assert (early,) == first.reused == second.reused
+    assert list(first.awaited) == [("log-1005000", 5000, "shared")]
+    assert (first.written_bytes, first.full_bytes) == (1_005_000, 1_005_000)
+    assert (second.written_bytes, second.full_bytes) == (2000, 1_007_000)
 
 
 def test_nothing_pending_is_no_file():

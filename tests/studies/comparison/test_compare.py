@@ -78,6 +78,37 @@ FORWARD = (
 LATE_FORWARD = FORWARD.replace(
     "forward}, service: 1 ms}}", "hash}, service: 1 ms}, c: {input: {b: forward}, service: 1 ms}}"
 )
+CONNECTORS = (
+    "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, connector: [kafka-exactly-once, kafka-at-least-once]}}\n"
+    "checkpoint: {interval: 1 s}\nrun: {duration: 4 s}\n"
+)
+RESCALE = (
+    "job: {a: {source: {rate: unlimited, record: 1 kB}, parallelism: 2}, b: {input: {a: rescale}, service: 2 ms, parallelism: 4}, "
+    "c: {input: {b: hash}, service: 200 us, parallelism: 4}}\n"
+    "checkpoint: {interval: 5 s, barriers: unaligned}\nrun: {duration: 30 s}\n"
+)
+HANGS = (
+    "job: {a: {source: {rate: 1k/s, record: 500 B}}, b: {input: {a: hash}, service: 200 us, snapshot: {sync: 30 s, probability: 30 %}}}\n"
+    "checkpoint: {interval: 10 s, timeout: 20 s}\nrun: {duration: 3 min, seed: 1}\n"
+)
+LOG = (
+    "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 40 MB, backend: rocksdb, "
+    "update: 100 %, changelog: on}}}\ncheckpoint: {interval: 2 s, incremental: true}\nstorage: {bandwidth: 20 MB/s}\nrun: {duration: 20 s}\n"
+)
+CARDS = (
+    "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 40 MB}}}\ncluster: {slots: 1}\n"
+    "checkpoint: {interval: 5 s}\nstorage: {object-store: {bandwidth: 90 MB/s}, nic: 20 MB/s}\nrun: {duration: 30 s}\n"
+)
+SURGE = (
+    "job: {x: {source: {rate: [{at: 0 s, rate: 100/s}, {at: 10 s, rate: 900/s}], record: 1 kB}}, y: {source: {rate: 100/s, record: 1 kB}}, "
+    "p: {input: {x: hash}, service: 5 ms}, c: {input: {p: hash, y: hash}, service: 100 us}}\n"
+    "checkpoint: {interval: 5 s}\nrun: {duration: 40 s}\n"
+)
+UNIONS = (
+    "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, parallelism: 100, "
+    "snapshot: {operator-state: 2 kB}, union-state: {clears: false}}}\ncheckpoint: {interval: 5 s}\nfaults: [{kill: 'b[0]', at: 12 s}, "
+    "{kill: 'b[0]', at: 32 s}]\nrestart: {strategy: fixed-delay, delay: 1 s}\nrun: {duration: 60 s}\n"
+)
 BROADCAST = (
     "job: {a: {source: {rate: unlimited, record: 500 B}}, b: {source: {rate: 20/s, record: 500 B}}, "
     "c: {input: {a: hash, b: broadcast}, service: 2 ms}}\n"
@@ -186,6 +217,14 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
     [
         (INPUTS, ALIGNED, 1),
         (INPUTS.replace("barriers: unaligned", "barriers: aligned"), ALIGNED, 0),
+        (CONNECTORS, ".*makes no difference here.*", 0),
+        (RESCALE, r"Barriers of checkpoint \d+ wait behind .* of queued data in front of 'b'.*", 1),
+        (HANGS, "Held up, not overloaded: .* before the first failure .*", 1),
+        (LOG, r".* Checkpoint 1 uploads everything, 40 MB in .*", 1),
+        (CARDS, r"Writing .*: the network cards \(storage\.nic\) decide, not the barriers.*", 1),
+        (CARDS.replace(", nic: 20 MB/s", ""), r".*network cards.*decide.*", 0),
+        (SURGE, "The backlog of 'x', nearly all of that of the 2 sources, grows to .*", 1),
+        (UNIONS, r"The full size goes from .*, and grows with each restart \(union-state\)\.", 1),
         (BROADCAST, SHARED, 1),
         (BROADCAST.replace("unaligned", "unaligned, subtasks-per-channel-state-file: 1"), SHARED, 0),
         (f"# What is p99?\nversion: 1\n{SELDOM}", "p99 needs 100 checkpoints, and some strategy has 2: set run.*", 1),
