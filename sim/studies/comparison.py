@@ -18,8 +18,6 @@ from functools import cached_property
 from itertools import accumulate, chain, pairwise, starmap
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-
 from sim.model.faults import StorageOutage, TaskManagerLost, kind_of_fault
 from sim.model.job import Distribution, Job, Vertex, key_groups
 from sim.model.quantities import PLANNED_RESTARTS, S3_STANDARD, Prices
@@ -1075,18 +1073,29 @@ def _failure_sentences(result: Result) -> Iterator[str]:
 def _leaderless_sentences(result: Result) -> Iterator[str]:
     """Yield a sentence on the longest time for which tasks ran on without a JobManager, and on what is replayed of it."""
     rows = result.recoveries[result.recoveries["kind"] == "job-manager"]
+    rows = rows[rows["restored_checkpoint"] >= 0]  # the others are not restored by the end of the run
     if rows.empty:
         return  # saves a pass over a long journal
-    moments = list(result.journal.only({Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED}))
-    lost_ms = np.array([row.time_ns / 1e6 for row in moments if row.happening is Happening.JOB_MANAGER_LOST])
-    elected_ms = [row.time_ns / 1e6 for row in moments if row.happening is Happening.JOB_MANAGER_ELECTED]
+    lost = {Happening.JOB_MANAGER_LOST, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED}
+    times_ms = {kind: [row.time_ns / 1e6 for row in result.journal.only({kind})] for kind in lost}
     ran_ms, failed_ms, count, number = max(
-        (failed_ms - lost_ms[lost_ms <= failed_ms].max(), failed_ms, replayed, restored)
+        (
+            failed_ms - max((ms for ms in times_ms[Happening.JOB_MANAGER_LOST] if ms <= failed_ms), default=failed_ms),
+            failed_ms,
+            replayed,
+            restored,
+        )
         for failed_ms, replayed, restored in zip(
             rows["failed"], rows["replayed_records"], rows["restored_checkpoint"], strict=True
         )
     )
-    end = "another one leads" if failed_ms in elected_ms else "they miss its heartbeats (restart.heartbeat-timeout)"
+    if ran_ms == 0:
+        return  # a lost TaskManager has stopped them before
+    end = "they miss its heartbeats (restart.heartbeat-timeout)"
+    if failed_ms in times_ms[Happening.JOB_MANAGER_ELECTED]:
+        end = "another one leads"
+    elif failed_ms in times_ms[Happening.TASK_MANAGER_LOST]:
+        end = "a task manager is lost"
     begin = f"checkpoint {number}" if number else "the beginning"
     yield (
         f"Tasks run on for {ms_text(ran_ms)} without a JobManager, until {end}: what they emit is replayed, {count_text(count)} "

@@ -649,7 +649,9 @@ def runs_on_without_a_leader(run, match):
     for at_ms, row in ((at, row) for at in lost_ms for row in run.recoveries.to_dict("records")):
         if not same_ms(match["ms"], row["failed"] - at_ms) or row["kind"] != "job-manager":
             continue
-        ends = row["failed"] in elected_ms if match["led"] else 0.5 * timeout_ms <= row["failed"] - at_ms <= timeout_ms
+        ends = 0.5 * timeout_ms <= row["failed"] - at_ms <= timeout_ms
+        if match["led"] or match["lost"]:
+            ends = row["failed"] in (elected_ms if match["led"] else moments_ms(run, Happening.TASK_MANAGER_LOST))
         is_told = int(match["number"] or 0) == row["restored_checkpoint"]
         if ends and is_told and same_count(match["count"], row["replayed_records"]):
             return True
@@ -1598,9 +1600,9 @@ TEMPLATES = (
     ),
     template(
         "without a JobManager",
-        rf"{ABOUT}Tasks run on for (?P<ms>MS) without a JobManager, until (?:(?P<led>another one leads)|they miss its heartbeats "
-        r"\(restart\.heartbeat-timeout\)): what they emit is replayed, (?P<count>COUNT) records since (?:the beginning|checkpoint "
-        r"(?P<number>\d+))",
+        rf"{ABOUT}Tasks run on for (?P<ms>MS) without a JobManager, until (?:(?P<led>another one leads)|(?P<lost>a task manager is lost)"
+        r"|they miss its heartbeats \(restart\.heartbeat-timeout\)): what they emit is replayed, (?P<count>COUNT) records since "
+        r"(?:the beginning|checkpoint (?P<number>\d+))",
         runs_on_without_a_leader,
     ),
     template(

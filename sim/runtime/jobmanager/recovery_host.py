@@ -130,9 +130,14 @@ class RecoveryHost:
         for task in lost:
             self.tasks[task].free()
 
+        if failing and self._tasks_stopped_ns < 0:
+            self._tasks_stopped_ns = failed_ns
+
         def detect() -> None:
             for task in presumed:
                 self.coordinator.presumed_running.pop(task, None)
+            if self.election is None:
+                self._tasks_stopped_ns = -1
             self.report(failing, "task-manager", reason, failed_ns)
 
         if failing:  # otherwise nothing fails now: the next restart finds that these slots are gone
@@ -194,7 +199,7 @@ class RecoveryHost:
     def _start_job_manager_outage(self) -> None:
         """Start the time without a JobManager: no checkpoints, no deployments, and reports to it are lost."""
         self._note(Happening.JOB_MANAGER_LOST)
-        self._tasks_stopped_ns = -1
+        self.cluster.task_managers.lose_leader()
         self.election = self.env.event()
         self._starts_scheduler = self._keeps_scheduler = False
         self.coordinator.lose_leader()
@@ -213,7 +218,8 @@ class RecoveryHost:
             for task in running:
                 self._note(Happening.TASK_FAILED, task=task, detail="no heartbeat of a JobManager")
             self.stop(running)
-            self._tasks_stopped_ns = self.env.now
+            if self._tasks_stopped_ns < 0:
+                self._tasks_stopped_ns = self.env.now
 
     def _take_over(self) -> None:
         """Elect the successor of a lost JobManager, which deploys all tasks from the latest completed checkpoint."""
@@ -225,6 +231,7 @@ class RecoveryHost:
         self.coordinator.elect_leader()
         self.cluster.task_managers.elect()
         stopped_ns = self._tasks_stopped_ns if self._tasks_stopped_ns >= 0 else self.env.now
+        self._tasks_stopped_ns = -1
         self._failure, self._deploys_all = ("job-manager", "job manager lost", stopped_ns), True
         self.dispatch(recovery.JobManagerReturned(self.env.now))
         election.succeed()

@@ -92,6 +92,10 @@ class TaskManagers:
         # TaskManagers that have run tasks of the job, by their numbers in the scenario
         self._used = frozenset(self.numbers)
         self._losses = 0
+        self._requests: dict[
+            int, tuple[int, int]
+        ] = {}  # number -> when a replacement is requested, how long it takes to start
+        self._leaderless_ns = 0
         self._job_managers = 0
         self._job_master = self._heartbeats("job-master")
         self._resource_manager = self._heartbeats("resource-manager")
@@ -108,9 +112,10 @@ class TaskManagers:
         table = quantile_table(self.restart.replacement)
         random_bits = draw(stream(self.context.scenario.run.seed, "replacements"), self._losses)
         self._losses += 1
-        lost = LostSlots(
-            missed_ns, released_ns, begun_ns + table[random_bits * len(table) >> 32], self._refusal_ns(loss)
-        )
+        starts_ns = table[random_bits * len(table) >> 32]
+        lost = LostSlots(missed_ns, released_ns, begun_ns + starts_ns, self._refusal_ns(loss))
+        if self.restart.provider != "standalone":
+            self._requests[number] = begun_ns, starts_ns
         self.slots = self.slots.lose(number, lost)
         return lost.gone_ns
 
@@ -125,8 +130,20 @@ class TaskManagers:
         """Return the time at which TaskManagers detect the loss of a JobManager that was lost at `lost_ns`."""
         return self._job_master.missed_ns(lost_ns, silent=True)
 
+    def lose_leader(self) -> None:
+        """Lose the JobManager, and the ResourceManager in its process."""
+        self._leaderless_ns = int(self.context.env.now)
+
     def elect(self) -> None:
-        """Let another JobManager take over, with other heartbeat phases."""
+        """Let another JobManager take over, with other heartbeat phases.
+
+        Its ResourceManager requests the TaskManagers that nobody has requested from Kubernetes or YARN meanwhile.
+        """
+        now = int(self.context.env.now)
+        for number, (requested_ns, starts_ns) in self._requests.items():
+            if requested_ns >= self._leaderless_ns and number in self.slots.lost:
+                slots = replace(self.slots.lost[number], replaced_ns=now + starts_ns)
+                self.slots = replace(self.slots, lost={**self.slots.lost, number: slots})
         self._job_managers += 1
         self._job_master = self._heartbeats("job-master")
         self._resource_manager = self._heartbeats("resource-manager")

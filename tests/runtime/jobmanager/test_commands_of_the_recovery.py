@@ -49,6 +49,7 @@ class Cluster:
         managers = SimpleNamespace(
             lose=lambda how, number: self.env.now,
             elect=self.call("elect"),
+            lose_leader=self.call("lose leader"),
             slots=SimpleNamespace(lost={host: SimpleNamespace(refusal_ns=0) for host in HOSTS}),
             silent_since=lambda lost_ns: lost_ns + 300 * MS,
         )

@@ -6,6 +6,7 @@ import pytest
 
 from sim.model.faults import Fault, FaultLaw, Rescale, Restart, SlowTask, StorageOutage, When
 from sim.model.scenario import Instances
+from sim.model.schema.study import loads
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import MS, SECOND, chain, fault_at, scenario
@@ -54,3 +55,27 @@ def test_a_fault_that_fails_nothing_is_told_all_the_same():
         (2 * SECOND, "sink slower by 40"),
         (2200 * MS, "no storage for 0.5 s"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("provider", "back_s"),
+    [
+        ("kubernetes", 60 + 30),  # nobody requests a pod before another JobManager leads
+        ("standalone", 60),  # the machine comes back by itself, at 50 s
+    ],
+)
+def test_who_replaces_a_task_manager_that_is_lost_without_a_job_manager(provider, back_s):
+    text = f"""version: 1
+job:
+  src: {{source: {{rate: 100/s, record: 500 B}}, parallelism: 2}}
+  sink: {{input: {{src: hash}}, parallelism: 2}}
+checkpoint: {{interval: 5 s}}
+cluster: {{slots: 1}}
+restart: {{replacement: 30 s, provider: {provider}}}
+faults: [{{job-manager: down-for 40 s, at: 20 s}}, {{task-manager: 1, at: 20 s}}]
+run: {{duration: 110 s}}
+"""
+    (row,) = simulate(loads(text).scenarios[0]).recoveries.to_dict("records")
+
+    assert row["failed"] == pytest.approx(20_000, abs=1)  # from then on nothing is processed
+    assert row["running"] / 1000 == pytest.approx(back_s, abs=2)
