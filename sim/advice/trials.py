@@ -365,7 +365,10 @@ class Bench:
         """Return the length of a trial without a failure [ns], UNDISTURBED or LONG."""
         observed_ns = self.observed_ns(candidate)
         if kind == LONG:
-            observed_ns = max(min(LONG_PERIODS * self.period_ns(candidate), LONGEST_NS), observed_ns)
+            period_ns = self.period_ns(candidate)
+            sizes_ns = [vertex.window.size_ns for vertex in self.with_setting(candidate).job.vertices if vertex.window]
+            long_ns = max(LONG_PERIODS * period_ns, *(size_ns + PERIODS * period_ns for size_ns in sizes_ns), 0)
+            observed_ns = max(min(long_ns, LONGEST_NS), observed_ns)  # long enough for each window to fire
         return self.settling_ns(candidate) + observed_ns
 
     def trials(

@@ -213,8 +213,9 @@ def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, most,
         (831.0, LONG_RUNS, True, True),
         (832.0, LONG_RUNS, False, True),
         (998.0, LONG_RUNS, False, True),
-        (999.0, LONG_RUNS, False, False),
-        (1001.0, 1, False, False),
+        (1008.0, LONG_RUNS, False, True),  # at the limit
+        (1009.0, LONG_RUNS, False, False),
+        (1011.0, 1, False, False),
     ],
 )
 def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs, has_room, kept):
