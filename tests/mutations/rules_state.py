@@ -260,8 +260,15 @@ STATE = (
     Rule(
         "a thread that waits for answers takes no core",
         "runtime/task_manager.py",
-        "            if work_ns is not None:\n",
-        "            if False:\n",
+        "np.fmin(busy, served * np.array(work))",
+        "busy",
         f"{RUNTIME}taskmanager/test_contention_of_tasks.py::test_a_thread_that_waits_for_answers_takes_no_core",
+    ),
+    Rule(
+        "threads that are flushed together wait for cores together",
+        "runtime/task_manager.py",
+        "            self.factor = (all_runnable / running - 1) / (independent - 1)\n",
+        "            self.factor = 1.0\n",
+        "tests/jobs/evidence/test_scaling.py::test_threads_wait_for_cores_that_are_not_full",
     ),
 )
