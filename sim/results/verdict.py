@@ -707,7 +707,10 @@ def _median_change_text(fast: StrategyRow, slow: StrategyRow) -> str:
     longest = ""
     if _has_long_tail(fast):
         fast_ms, slow_ms = (row.summary.end_to_end_max_ms for row in (fast, slow))
-        longest = f" (longest {ms_text(fast_ms)} instead of {ms_text(slow_ms)})"
+        both = ms_text(fast_ms), ms_text(slow_ms)
+        longest = (
+            f" (longest {both[0]} instead of {both[1]})" if both[0] != both[1] else f" (longest {both[0]}, as there)"
+        )
     return f"{fast.called} checkpoints take {_median_text(fast)} instead of {_median_text(slow)}{longest}{_in_flight_text(fast)}"
 
 

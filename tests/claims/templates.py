@@ -359,7 +359,8 @@ def median_is(told, match):
     own, worst = found[match["of"].lower()], max(found.values())
     others = [told.durations(told.runs(name))[-1] for name, value in found.items() if value == worst]
     if match["longest"] and not (
-        same_ms(match["longest"], told.durations(told.runs(match["of"]))[-1]) and same_ms(match["other"], *others)
+        same_ms(match["longest"], told.durations(told.runs(match["of"]))[-1])
+        and same_ms(match["other"] or match["longest"], *others)
     ):
         return False
     return (
@@ -668,14 +669,14 @@ def applies_changes(run, match):
 
 @of_each_run
 def wait_for_slow_files(run, match):
-    """As many checkpoints have a file that takes at least half as many times as long as in a run without slow files; the longest is named."""
+    """As many checkpoints have a file that takes at least twice as long as in a run without slow files; the longest is named."""
     storage = run.scenario.storage
     other = simulate(replace(run.scenario, storage=replace(storage, slow_probability=0.0)), check=False).path
     usual = {(row["id"], row["file"]): row["duration"] for row in other.to_dict("records") if row["file"]}
     done = run.checkpoints.loc[run.checkpoints["status"] == "COMPLETED", "id"]
     rows = run.path[run.path["id"].isin(done) & (run.path["file"] != "")].to_dict("records")
-    # of a file that the other run did not wait for, it is not known
-    may = [row for row in rows if row["duration"] >= 0.5 * storage.slow_factor * usual.get((row["id"], row["file"]), 0)]
+    # a part of a file's time is not slowed down; of a file that the other run did not wait for, it is not known
+    may = [row for row in rows if row["duration"] >= 2 * usual.get((row["id"], row["file"]), 0)]
     known = {row["id"] for row in may if (row["id"], row["file"]) in usual}
     is_told = int(match["factor"]) == storage.slow_factor and int(match["share"]) == round(
         100 * storage.slow_probability
@@ -1363,7 +1364,8 @@ TEMPLATES = (
     ),
     template(
         "instead",
-        r"(?P<of>NAME) checkpoints take (?P<early>MS) instead of (?P<late>MS)(?: \(longest (?P<longest>MS) instead of (?P<other>MS)\))?"
+        r"(?P<of>NAME) checkpoints take (?P<early>MS) instead of (?P<late>MS)"
+        r"(?: \(longest (?P<longest>MS)(?: instead of (?P<other>MS)|, as there)\))?"
         r"(?: and store (?P<size>SIZE) of in-flight data each)?",
         median_is,
     ),

@@ -50,7 +50,7 @@ def test_older_names_are_those_that_flink_reads(options):
 
 def test_defaults_are_flinks(options):
     """As a configuration says them, read as a scenario's."""
-    usual = read_scenario(_MINIMAL_SCENARIO % "2.x", "usual")
+    usual = read_scenario(_MINIMAL_SCENARIO % ("off", "2.x"), "usual")
     ours = {line.name: line.text for line in configuration_lines(usual) if line.is_default and line.name in options} | {
         name: key.flink.default for name, key in modelled_keys().items() if key.flink.default
     }
