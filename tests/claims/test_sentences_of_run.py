@@ -161,6 +161,9 @@ run: {duration: 30 s}
     "until the timeout": job(
         rate="unlimited", service="10 ms", checkpoint=", barriers: {aligned-timeout: 500 ms}", interval="2 s"
     ),
+    "records that hold up barriers that overtake": job(
+        rate="5/s", service="900 ms", checkpoint=", barriers: unaligned", interval="3 s", duration="20 s"
+    ),
     "off, and output that waits": job(b=", commit: two-phase", checkpoint="", interval="[off, 3 s]"),
     "later than the interval": job(b=", snapshot: {sync: 500 ms}", checkpoint=", min-pause: 2 s", duration="14 s"),
     "a savepoint that lasts": job(
@@ -397,6 +400,7 @@ run: {duration: 30 s}
 """Each for sentences that random worlds seldom or never print."""
 
 NAMED = {
+    "overtaking barriers",
     "failures in a row",
     "restarts by failed checkpoints",
     "source thread, no trigger",
@@ -425,6 +429,7 @@ NAMED = {
 }
 """Templates that these scenarios are there for."""
 WORDS = {
+    "records that hold up barriers that overtake": "Even barriers that overtake data",
     "one checkpoint outlasts the interval": "apart instead of every",
     "triggers that are due while tasks restart": "(a trigger that is due while tasks restart is refused)",
     "tasks without a JobManager": "until they miss its heartbeats",
