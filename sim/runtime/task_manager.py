@@ -59,6 +59,19 @@ _MIN_WAITING = 0.01
 _IS_RUNNABLE = np.array([state in (ThreadState.BUSY, ThreadState.HELD) for state in ThreadState])
 
 
+class _RunningAverage:
+    """The average of values over the last `_AVERAGING_NS`, or over less while less is known."""
+
+    def __init__(self, size: int) -> None:
+        self.values = np.zeros(size)
+        self._known_ns = 0  # time that the average covers so far
+
+    def add(self, observed: np.ndarray[Any, Any], since_ns: int) -> None:
+        """Add the values of the last `since_ns`."""
+        self._known_ns = min(self._known_ns + since_ns, _AVERAGING_NS)
+        self.values += since_ns / self._known_ns * (observed - self.values)
+
+
 class Contention:
     """The contention of the tasks of one host for its cores.  Call `start` when the tasks run."""
 
@@ -70,10 +83,9 @@ class Contention:
         self.factor = 1.0
         self._works_ns = [context.vertex(task).work_ns for task in self.tasks]
         self._busy_ns, self._served = np.zeros(len(self.tasks)), np.zeros(len(self.tasks))
-        self._shares = np.zeros(len(self.tasks))  # in which each thread works
+        self._shares = _RunningAverage(len(self.tasks))  # in which each thread works
         self._burstiness = _Burstiness(cores)
         self._intervals = 0
-        self._known_ns = 0  # time that the averages cover so far
         self._slowed_ns, self._total_ns = 0.0, 0
 
     def start(self) -> None:
@@ -117,12 +129,11 @@ class Contention:
         self._slowed_ns += self.factor * since_ns
         self._total_ns += since_ns
         busy, worked = self._shares_since(since_ns)
-        self._known_ns = min(self._known_ns + since_ns, _AVERAGING_NS)
-        self._shares += since_ns / self._known_ns * (worked - self._shares)
+        self._shares.add(worked, since_ns)
         if samples:
             works = np.divide(worked, busy, out=np.ones(len(busy)), where=busy > 0)
             self._burstiness.observe(np.array(samples) @ works, worked, since_ns)
-        factor = 1 + (slowdown(self._shares.tolist(), self.cores) - 1) * self._burstiness.factor
+        factor = 1 + (slowdown(self._shares.values.tolist(), self.cores) - 1) * self._burstiness.factor
         if not math.isclose(factor, self.factor, rel_tol=_MIN_RELATIVE_CHANGE):
             self.factor = factor
             for task in self.tasks:
@@ -146,17 +157,15 @@ class _Burstiness:
 
     def __init__(self, cores: int) -> None:
         self._cores = cores
-        self._averages = np.zeros(3)  # runnable threads, running ones, slowdown of independent ones
-        self._known_ns = 0
+        self._averages = _RunningAverage(3)  # runnable threads, running ones, slowdown of independent ones
         self.factor = 1.0
 
     def observe(self, runnable: np.ndarray[Any, Any], shares: np.ndarray[Any, Any], since_ns: int) -> None:
         """Take samples of the number of runnable threads, and the busy shares of the time in which they were taken."""
         independent = slowdown(shares.tolist(), self._cores)
         observed = np.array([runnable.mean(), np.minimum(runnable, self._cores).mean(), independent])
-        self._known_ns = min(self._known_ns + since_ns, _AVERAGING_NS)
-        self._averages += since_ns / self._known_ns * (observed - self._averages)
-        all_runnable, running, independent = self._averages.tolist()
+        self._averages.add(observed, since_ns)
+        all_runnable, running, independent = self._averages.values.tolist()
         if running > 0 and independent > 1 + _MIN_WAITING:
             self.factor = (all_runnable / running - 1) / (independent - 1)
 

@@ -1076,8 +1076,10 @@ def _leaderless_sentences(result: Result) -> Iterator[str]:
     rows = rows[rows["restored_checkpoint"] >= 0]  # the others are not restored by the end of the run
     if rows.empty:
         return  # saves a pass over a long journal
-    lost = {Happening.JOB_MANAGER_LOST, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED}
-    times_ms = {kind: [row.time_ns / 1e6 for row in result.journal.only({kind})] for kind in lost}
+    times_ms = defaultdict[Happening, list[float]](list)
+    kinds = {Happening.JOB_MANAGER_LOST, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED}
+    for row in result.journal.only(kinds):
+        times_ms[row.happening].append(row.time_ns / 1e6)
     ran_ms, failed_ms, count, number = max(
         (
             failed_ms - max((ms for ms in times_ms[Happening.JOB_MANAGER_LOST] if ms <= failed_ms), default=failed_ms),

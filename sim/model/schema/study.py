@@ -15,7 +15,7 @@ from pydantic import Field, create_model
 from sim.model.backtest import Backtest
 from sim.model.catalog import At, attribute_of
 from sim.model.checkpoint import CheckpointOptions
-from sim.model.cluster import OLDEST_PROFILE, older_defaults, version_span
+from sim.model.cluster import OLDEST_PROFILE, older_defaults, was_added_after
 from sim.model.cluster import Cluster as ClusterModel
 from sim.model.faults import Restart
 from sim.model.fields import Duration, Natural, choice
@@ -229,11 +229,7 @@ def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Docu
             document = document.model_copy(update={older.section: section})
             if not older.of_strategy:
                 differing.append(f"{older.section}.{older.key} is {older.value} ({older.why})")
-    if (
-        cluster is not None
-        and cluster.version
-        and not version_span(cluster.version).high > version_span(OLDEST_PROFILE).low
-    ):
+    if cluster is not None and was_added_after(OLDEST_PROFILE, cluster.version or ""):
         but = f", but for {' and '.join(differing)}" if differing else ""
         without = (
             f"{', and' if but else ','} without what came later: {lacking}"

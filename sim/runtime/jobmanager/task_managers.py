@@ -92,9 +92,8 @@ class TaskManagers:
         # TaskManagers that have run tasks of the job, by their numbers in the scenario
         self._used = frozenset(self.numbers)
         self._losses = 0
-        self._requests: dict[
-            int, tuple[int, int]
-        ] = {}  # number -> when a replacement is requested, how long it takes to start
+        # of Kubernetes or YARN: number -> when a replacement is requested [ns], how long it takes to start [ns]
+        self._requests: dict[int, tuple[int, int]] = {}
         self._leaderless_ns = 0
         self._job_managers = 0
         self._job_master = self._heartbeats("job-master")
