@@ -137,7 +137,9 @@ def cached_builder(build: Callable[P, T]) -> Callable[P, T]:
             value if isinstance(value, Path | str | int | tuple | None) else 0 if value is reading else id(value)
             for value in arguments
         )
-        if key not in kept:
+        if key in kept:
+            kept[key] = kept.pop(key)  # now the newest
+        else:
             inner_reading = Reading(reading.file, reading.marks, written_keys=reading.written_keys)
             made = build(*(inner_reading if value is reading else value for value in args), **kwargs)  # type: ignore[arg-type]
             reading.problems.update(inner_reading.problems)
@@ -146,7 +148,7 @@ def cached_builder(build: Callable[P, T]) -> Callable[P, T]:
             if inner_reading.problems or inner_reading.reads_files:
                 return made
             if len(kept) == MAX_REMEMBERED:
-                kept.clear()
+                del kept[next(iter(kept))]  # the one not used for longest
             # `arguments` are kept alive, so that their ids are not reused
             kept[key] = (arguments, made, inner_reading.warnings)
         _, made, inner_warnings = kept[key]

@@ -4,7 +4,7 @@ import pytest
 
 from sim.model.faults import Restart
 from sim.model.schema.study import loads
-from sim.model.schema.text import ScenarioError
+from sim.model.schema.text import MAX_REMEMBERED, Reading, ScenarioError, cached_builder
 
 TEXT = """\
 # What then?
@@ -128,6 +128,17 @@ def test_mistakes_of_file_and_overrides_come_together():
         loads(TEXT.replace("60 s", "60"), "s", overrides=["checkpoint.interval=30"])
 
     assert [problem.file for problem in refused.value.problems] == ["--set checkpoint.interval=30", "s"]
+
+
+def test_a_full_cache_loses_what_was_not_used_for_longest():
+    """Whether combinations share a part does not depend on how many parts were built before them."""
+    build = cached_builder(lambda reading, _: object())
+    first, second, *_ = (build(Reading("s"), number) for number in range(MAX_REMEMBERED))
+
+    assert build(Reading("s"), 0) is first
+    build(Reading("s"), MAX_REMEMBERED)
+    assert build(Reading("s"), 0) is first
+    assert build(Reading("s"), 1) is not second
 
 
 def test_combinations_share_what_they_leave_unchanged(tmp_path):
