@@ -7,8 +7,7 @@
     "path://M4 0H6V4H10V6H6V10H4V6H0V4H4Z"];
   const DASHES = ["solid", "dashed", [6, 2, 2, 2], "dotted"];
   const SIGNS = ["○", "□", "△", "◇", "▽", "◁", "▷", "+"], RINGS = ["□", "◯"], BORDERS = ["solid", "dashed", "dashed", "dotted"];
-  const UNNAMED = new Set(["node", "edge"]), BEHIND = new Set(["band", "edge"]);
-  const X = 0, Y = 1, X2 = 2, Y2 = 3, SHADE = 4, TEXT = 5, WORDS = 6; // places in a mark
+  const X = 0, Y = 1, X2 = 2, Y2 = 3, TEXT = 4; // places in a mark
   const given = JSON.parse(document.getElementById("charts").textContent);
   const style = () => getComputedStyle(document.documentElement);
   const isThere = value => value !== null && value !== undefined && !Number.isNaN(value);
@@ -36,15 +35,15 @@
     chart.panels.forEach((panel, number) => {
       const lines = Math.max(1, Math.ceil(heading(panel).length * LETTER / (width - 8))), above = isAbove(panel.y, width);
       const names = panel.y.names.length, head = heading(panel) ? 16 * lines + 8 : 6;
-      const height = panel.height || (names ? Math.max(2, names) * (above ? 36 : 22) : narrow ? 130 : 170);
+      const height = names ? Math.max(2, names) * (above ? 36 : 22) : narrow ? 130 : 170;
       out.title.push({ text: heading(panel), left: 0, top: top + 2, padding: 0, textStyle: { fontSize: 12, fontWeight: "normal",
         color: colours.ink, width: width - 8, overflow: "break", lineHeight: 16 } });
       const widest = Math.max(0, ...panel.y.names.map(name => name.length)) * LETTER;
-      const left = panel.x.hidden ? 1 : names ? (above ? 4 : widest + 12) : 52;
-      out.grid.push({ left, right: panel.x.hidden ? 1 : 18, top: top + head, height });
-      out.xAxis.push(axis(panel.x, number, colours, narrow ? 3 : 7, false, Boolean(names) || panel.x.log));
+      const left = names ? (above ? 4 : widest + 12) : 52;
+      out.grid.push({ left, right: 18, top: top + head, height });
+      out.xAxis.push(axis(panel.x, number, colours, narrow ? 3 : 7, false, Boolean(names)));
       out.yAxis.push(axis(panel.y, number, colours, 5, above, true));
-      top += head + height + (panel.x.hidden ? 8 : panel.x.title ? 44 : 26);
+      top += head + height + (panel.x.title ? 44 : 26);
     });
     const time = zoomed(chart);
     if (time.length) {
@@ -62,14 +61,13 @@
       textStyle: { color: colours.ink, fontSize: 12 }, axisPointer: { type: "line", lineStyle: { color: colours.soft } },
       formatter: found => told(chart, Array.isArray(found) ? found : [found]), extraCssText: "max-width:min(30rem,90vw);white-space:normal" };
     out.series = chart.series.map((series, number) => drawn(chart, series, number, colours));
-    if (chart.scrub.tasks) out.series.push(...scrubbed(chart, colours));
     return { option: out, height: top };
   }
 
   const heading = panel => [panel.title, panel.y.title && !panel.y.names.length ? `[${panel.y.title}]` : ""].filter(Boolean).join(" ");
   const isAbove = (own, width) => Math.max(0, ...own.names.map(name => name.length)) * LETTER > width * 0.36;
-  const zoomed = chart => chart.linked ? chart.panels.flatMap((panel, number) => panel.x.hidden || panel.x.names.length ? [] : [number]) : [];
-  const named = chart => [...new Set(chart.series.filter(series => series.name && !UNNAMED.has(series.shape)).map(series => series.name))];
+  const zoomed = chart => chart.linked ? chart.panels.flatMap((panel, number) => panel.x.names.length ? [] : [number]) : [];
+  const named = chart => [...new Set(chart.series.filter(series => series.name).map(series => series.name))];
 
   function axis(own, number, colours, most, above, split) {
     const rows = own.names.length, places = [...Array(rows).keys()], isX = own.place === "x";
@@ -79,7 +77,7 @@
     if (above) Object.assign(label, { inside: true, align: "left", verticalAlign: "middle", margin: 0, lineHeight: 14,
       formatter: value => `${own.names[value] ?? ""}\n\n` }); // the empty lines are where the bar is
     const ends = rows ? { min: isX ? -0.5 : above ? -0.95 : -0.6, max: rows - (isX ? 0.5 : 0.45) } : { min: own.low, max: own.high };
-    return { gridIndex: number, type: own.log ? "log" : "value", show: !own.hidden, name: isX && !own.hidden ? own.title : "",
+    return { gridIndex: number, type: "value", name: isX ? own.title : "",
       nameLocation: "middle", nameGap: 26, nameTextStyle: { color: colours.ink, fontSize: SMALL }, splitNumber: most, ...ends,
       scale: !rows, inverse: Boolean(rows) && !isX, axisLabel: label, axisTick: { show: false },
       axisLine: { show: !above, onZero: false, lineStyle: { color: colours.line } },
@@ -91,7 +89,7 @@
   function drawn(chart, series, number, colours) {
     const colour = series.colour < 0 ? colours.ink : colours.series[series.colour % 8];
     const panel = series.panel, common = { name: series.name || `#${number}`, xAxisIndex: panel, yAxisIndex: panel, color: colour,
-      z: BEHIND.has(series.shape) ? 1 : 3, data: series.marks.map(mark => ({ value: mark.slice(0, 5).map(value => value ?? NaN), mark })) };
+      z: series.shape === "band" ? 1 : 3, data: series.marks.map(mark => ({ value: mark.slice(0, 4).map(value => value ?? NaN), mark })) };
     if (series.shape === "line") {
       const dash = DASHES[(series.order + Math.floor(series.order / 8)) % 4];
       return { ...common, type: "line", showSymbol: false, lineStyle: { width: 1.6, type: dash, color: colour }, emphasis: { focus: "series" } };
@@ -102,8 +100,8 @@
         itemStyle: { color: series.shape === "ring" ? "transparent" : colours.paper, borderColor: colour, borderWidth: 1.8 },
         emphasis: { itemStyle: { color: colour } } };
     }
-    const silent = ["band", "edge"].includes(series.shape);
-    return { ...common, type: "custom", clip: !["tick", "node"].includes(series.shape), silent, encode: { x: [X, X2], y: [Y, Y2] },
+    const silent = series.shape === "band";
+    return { ...common, type: "custom", clip: series.shape !== "tick", silent, encode: { x: [X, X2], y: [Y, Y2] },
       tooltip: { show: !silent }, renderItem: (params, api) => shape(series, series.marks[params.dataIndex], params, api, colour, colours) };
   }
 
@@ -112,9 +110,6 @@
     const at = (x, y) => api.coord([x ?? 0, y ?? 0]);
     const [x, y] = at(mark[X], mark[Y]), [x2, y2] = at(mark[X2] ?? mark[X], mark[Y2] ?? mark[Y]);
     const box = { x: Math.min(x, x2), y: Math.min(y, y2), width: Math.max(Math.abs(x2 - x), 1), height: Math.abs(y2 - y) };
-    const words = (text, left, top, align) => ({ type: "text", style: { text, x: left, y: top, align, verticalAlign: "middle",
-      fill: colours.ink, fontSize: SMALL, fontFamily: FONT, lineHeight: 15, width: box.width - 6, overflow: "break" } });
-    const middle = [box.x + box.width / 2, box.y + box.height / 2];
     const stroke = (from, to, more = {}) => ({ type: "line", shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] },
       style: { stroke: colour, lineWidth: 1, ...more } });
     switch (series.shape) {
@@ -122,23 +117,10 @@
       case "span": return stroke([x, y], [x2, y], { lineWidth: 3 });
       case "rule": return stroke([x, around.y], [x, bottom], { lineDash: [3, 3] });
       case "tick": return isThere(mark[Y]) ? stroke([x, y - 6], [x, y + 6], { lineWidth: 2 }) : stroke([x, bottom - 4], [x, bottom + 4]);
-      case "band": {
-        const whole = { left: isThere(mark[X]) ? x : around.x, right: isThere(mark[X2]) ? x2 : right,
-          top: isThere(mark[Y2]) ? y2 : around.y, bottom: isThere(mark[Y]) ? y : bottom };
+      default: { // band
+        const [begin, end] = [isThere(mark[X]) ? x : around.x, isThere(mark[X2]) ? x2 : right];
         return { type: "rect", style: { fill: colours.line, opacity: 0.35 },
-          shape: { x: whole.left, y: whole.top, width: whole.right - whole.left, height: whole.bottom - whole.top } };
-      }
-      case "edge": {
-        const angle = Math.atan2(y2 - y, x2 - x), wing = turn => [x2 - 9 * Math.cos(angle + turn), y2 - 9 * Math.sin(angle + turn)];
-        return { type: "group", children: [stroke([x, y], [x2, y2]),
-          { type: "polygon", shape: { points: [[x2, y2], wing(0.4), wing(-0.4)] }, style: { fill: colour } }] };
-      }
-      default: { // node
-        const shade = isThere(mark[SHADE]) ? 0.4 * mark[SHADE] : 0;
-        return { type: "group", children: [
-          { type: "rect", shape: box, style: { fill: colours.paper } },
-          { type: "rect", shape: box, style: { fill: colour, fillOpacity: shade, stroke: colours.soft } },
-          words(mark[WORDS], ...middle, "center")] };
+          shape: { x: begin, y: around.y, width: end - begin, height: around.height } };
       }
     }
   }
@@ -158,83 +140,6 @@
     return head + lines.map(row => `${row.marker}${safe(row.seriesName)}: <b>${tick(row.data.mark[Y])}</b>`).join("<br>");
   }
 
-  // ------------------------------------------------------------------ one checkpoint: a slider
-
-  const STAGES = [["first", "no barrier yet"], ["begun", "waits for its last barrier"], ["forwarded", "works before the barrier"],
-    ["synced", "synchronous part"], ["written", "asynchronous part"], ["acknowledged", "acknowledgement on its way"]];
-  const stage = (task, now) => (STAGES.find(([name]) => now < task[name]) ?? ["", "acknowledged"])[1];
-  const writers = (scrub, task) => task.reads.flatMap(([from, to]) => scrub.tasks.slice(from, to));
-
-  // How far a barrier is: 0 at its writer, 1 at its reader.  Known are a reader's first and last barrier: of others, their order of leaving.
-  function barriers(scrub, now) {
-    const out = [];
-    for (const task of scrub.tasks) {
-      const sent = writers(scrub, task).sort((a, b) => a.forwarded - b.forwarded);
-      sent.forEach((writer, place) => {
-        const share = sent.length > 1 ? place / (sent.length - 1) : 1;
-        const arrives = Math.max(writer.forwarded, sent.length > 1 ? task.first + share * (task.last - task.first) : task.last);
-        const way = Math.max(arrives - writer.forwarded, 1e-9);
-        if (writer.forwarded <= now && now < arrives) out.push([writer, task, (now - writer.forwarded) / way]);
-      });
-    }
-    return out;
-  }
-
-  function scrubbed(chart, colours) {
-    const scrub = chart.scrub;
-    const dot = { id: "barriers", name: "barriers", type: "scatter", xAxisIndex: 0, yAxisIndex: 0, z: 5, silent: true, symbolSize: 7,
-      itemStyle: { color: colours.ink }, data: [] };
-    const line = { id: "now", name: "now", type: "custom", xAxisIndex: 1, yAxisIndex: 1, z: 6, silent: true, clip: true, data: [[0, 0]],
-      renderItem: (params, api) => {
-        const x = api.coord([api.value(0), 0])[0], { y, height } = params.coordSys;
-        return { type: "line", shape: { x1: x, x2: x, y1: y, y2: y + height }, style: { stroke: colours.ink, lineWidth: 2 } };
-      } };
-    return scrub.nodes.length ? [dot, line] : [line];
-  }
-
-  function moved(state, now) {
-    const { chart, instance, figure } = state, scrub = chart.scrub;
-    const dots = barriers(scrub, now).map(([writer, reader, part]) => {
-      const [from, to] = [scrub.nodes[writer.vertex], scrub.nodes[reader.vertex]], side = task => (task.index + 0.5) / scrub.parallelism[task.vertex];
-      const begin = from.x + from.width * side(writer), end = to.x + to.width * side(reader);
-      return [begin + part * (end - begin), from.bottom + part * (to.top - from.bottom)];
-    });
-    instance.setOption({ series: [...(scrub.nodes.length ? [{ id: "barriers", data: dots }] : []), { id: "now", data: [[now / scrub.unit, 0]] }] });
-    const on = barriers(scrub, now), rows = scrub.names.map((name, vertex) => {
-      const tasks = scrub.tasks.filter(task => task.vertex === vertex), groups = new Map();
-      tasks.forEach(task => groups.set(stage(task, now), [...(groups.get(stage(task, now)) ?? []), task]));
-      const stages = [...groups].map(([text, found]) => `${text}${tasks.length > 1 ? ` (${found.length} of ${tasks.length})` : ""}`).join("; ");
-      return [name, stages, waited(scrub, tasks, on, now), queued(scrub, vertex, now)];
-    });
-    figure.querySelector(".moment tbody").replaceChildren(...rows.map(row => {
-      const line = document.createElement("tr");
-      row.slice(0, scrub.queues ? 4 : 3).forEach((text, place) => {
-        const cell = document.createElement(place ? "td" : "th");
-        cell.textContent = text;
-        if (place) cell.dataset.label = figure.querySelectorAll(".moment thead th")[place].textContent; else cell.scope = "row";
-        line.append(cell);
-      });
-      return line;
-    }));
-    const text = `${(now / scrub.unit).toPrecision(3)} ${scrub.word} since the trigger`;
-    figure.querySelector("output").textContent = text;
-    figure.querySelector("input").setAttribute("aria-valuetext", text);
-  }
-
-  function waited(scrub, tasks, on, now) {
-    const late = tasks.filter(task => now < task.begun && task.reads.length);
-    const unsent = new Set(late.flatMap(task => writers(scrub, task)).filter(writer => now < writer.forwarded));
-    const way = new Set(on.filter(([, reader]) => late.includes(reader)).map(([writer]) => writer));
-    const list = found => [...found].slice(0, 4).map(task => task.name).join(", ") + (found.size > 4 ? ` and ${found.size - 4} more` : "");
-    return [unsent.size ? `${list(unsent)} (not sent yet)` : "", way.size ? `${list(way)} (on the way, behind data)` : ""].filter(Boolean).join("; ");
-  }
-
-  function queued(scrub, vertex, now) {
-    if (!scrub.queues) return "";
-    const at = scrub.queues.at_ms.findLastIndex(at => at <= now);
-    return scrub.queues.words[Math.max(at, 0)][vertex];
-  }
-
   // ------------------------------------------------------------------ a figure
 
   const states = [];
@@ -246,13 +151,6 @@
     redraw(state);
     legend(state);
     place.addEventListener("keydown", event => pressed(state, event));
-    if (chart.scrub.tasks) {
-      const slider = figure.querySelector("input");
-      const move = () => moved(state, chart.scrub.end * slider.value / slider.max);
-      slider.addEventListener("input", move);
-      state.move = move;
-      move();
-    }
     states.push(state);
     return state;
   }
@@ -271,7 +169,6 @@
     }
     state.instance.on("legendselectchanged", event => state.figure.querySelectorAll(".legend button").forEach(button =>
       button.setAttribute("aria-pressed", String(event.selected[button.dataset.name] !== false))));
-    state.move?.();
   }
 
   function legend(state) {
@@ -307,7 +204,7 @@
     const zoom = state.instance.getOption().dataZoom?.[0], step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step) {
       const marks = state.chart.series.flatMap((series, seriesIndex) =>
-        ["band", "edge", "ring"].includes(series.shape) ? [] : series.marks.map((mark, dataIndex) => ({ series, mark, seriesIndex, dataIndex })));
+        ["band", "ring"].includes(series.shape) ? [] : series.marks.map((mark, dataIndex) => ({ series, mark, seriesIndex, dataIndex })));
       if (!marks.length) return;
       state.reading = ((state.reading ?? (step > 0 ? -1 : 0)) + step + marks.length) % marks.length;
       const { series, mark, seriesIndex, dataIndex } = marks[state.reading];

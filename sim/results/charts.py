@@ -7,11 +7,11 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sim.model.text import one_line, printable
+from sim.model.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,22 +74,20 @@ def svg(drawn: Figure, name: str) -> str:
 
 # ---- The description of a chart, from which both renderings are made.
 
-SHAPES = ("band", "box", "edge", "line", "node", "point", "ring", "rule", "span", "tick")
+SHAPES = ("band", "box", "line", "point", "ring", "rule", "span", "tick")
 """Shapes of marks.
 
-* band: shaded stripe in the background, from x to x2, or from y to y2 if there is no x
+* band: shaded stripe in the background, from x to x2
 * box: filled rectangle
-* edge: arrow
 * line: connection of the marks of a series
-* node: framed rectangle with several lines of text, darker for a larger `shade`
 * point: symbol
 * ring: large symbol around a point
 * rule: vertical line
 * span: horizontal line from x to x2
 * tick: short line on the axis
 """
-_TEXTS = ("series", "shape", "text", "words")
-_NUMBERS = ("x", "y", "x2", "y2", "shade")
+_TEXTS = ("series", "shape", "text")
+_NUMBERS = ("x", "y", "x2", "y2")
 _COLUMNS = ("panel", *_TEXTS, *_NUMBERS)
 INK = -1
 """Colour number that means the text colour, instead of an index in COLOURS."""
@@ -107,13 +105,11 @@ class ChartAxis:
     low: float | None = None  # start of the axis; None if the marks determine it
     high: float | None = None  # end of the axis; None if the marks determine it
     names: tuple[str, ...] = ()  # names of rows: the first is at position 0, at the top
-    is_log: bool = False
-    is_hidden: bool = False
 
     @property
     def heading(self) -> str:
         """Return the title, followed by the start of the axis if that is above zero, so that readers notice it."""
-        is_cut = self.low is not None and self.low > 0 and not (self.is_log or self.is_hidden or self.names)
+        is_cut = self.low is not None and self.low > 0 and not self.names
         return ", ".join(filter(None, [self.title, f"from {self.low:.4g}{self.ending}"])) if is_cut else self.title
 
 
@@ -124,7 +120,6 @@ class Panel:
     title: str
     x: ChartAxis
     y: ChartAxis
-    height: float = 0.0  # in pixels; 0 if the number of rows determines it
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +133,6 @@ class Chart:
     marks: pd.DataFrame
     colours: Mapping[str, int]  # series -> index in COLOURS, or INK
     linked: str = ""  # charts with the same name here are zoomed together; "" if it is zoomed alone
-    scrub: Mapping[str, Any] = field(default_factory=dict)  # data of the time slider in the browser
 
     @property
     def series(self) -> list[str]:
@@ -155,7 +149,6 @@ def chart(
     *,
     colours: Mapping[str, int] | None = None,
     linked: str = "",
-    scrub: Mapping[str, Any] | None = None,
 ) -> Chart:
     """Return the description of a chart.
 
@@ -166,12 +159,10 @@ def chart(
     * shape: one of SHAPES (default: point)
     * x, y: position or start
     * x2, y2: end
-    * shade: 0 to 1
     * text: tooltip
-    * words: text that is drawn
 
-    `colours`: series -> index in COLOURS, or INK; by default, series get colours in order of appearance.  `linked` and
-    `scrub`: see `Chart`.
+    `colours`: series -> index in COLOURS, or INK; by default, series get colours in order of appearance.  `linked`: see
+    `Chart`.
 
     Raises ValueError if a shape is unknown.
     """
@@ -187,19 +178,12 @@ def chart(
         table[name] = table[name].astype(float)
     if other := set(table["shape"]) - set(SHAPES):
         raise ValueError(f"unknown shape {', '.join(sorted(other))}: expected {', '.join(SHAPES)}")
-    for name in ("series", "text", "words"):
-        table[name] = [_one_line_or_more(str(text), name) for text in table[name]]
+    table["series"] = [one_line(str(text), _MAX_NAME_CHARS) for text in table["series"]]
+    table["text"] = [one_line(str(text), _MAX_TOOLTIP_CHARS) for text in table["text"]]
     names = dict.fromkeys(table["series"])
     chosen = {one_line(name, _MAX_NAME_CHARS): number for name, number in (colours or {}).items()}
     colour_of = {name: chosen.get(name, number) for number, name in enumerate(names)}
-    return Chart(tuple(panels), table, colour_of, linked, scrub or {})
-
-
-def _one_line_or_more(text: str, column: str) -> str:
-    """Return a text without unprintable characters; all columns except `words` are limited to one line."""
-    if column == "words":  # several lines
-        return printable(text)
-    return one_line(text, _MAX_TOOLTIP_CHARS if column == "text" else _MAX_NAME_CHARS)
+    return Chart(tuple(panels), table, colour_of, linked)
 
 
 def described(drawn: Chart) -> dict[str, Any]:
@@ -216,13 +200,13 @@ def described(drawn: Chart) -> dict[str, Any]:
         }
         for (panel, name, shape), rows in groups
     ]
-    panels = [{"title": row.title, "height": row.height, "x": _axis(row.x), "y": _axis(row.y)} for row in drawn.panels]
-    return {"panels": panels, "series": series, "linked": drawn.linked, "scrub": dict(drawn.scrub)}
+    panels = [{"title": row.title, "x": _axis(row.x), "y": _axis(row.y)} for row in drawn.panels]
+    return {"panels": panels, "series": series, "linked": drawn.linked}
 
 
 def _mark(row: Mapping[Any, Any]) -> list[Any]:
-    """Return a mark as the list [x, y, x2, y2, shade, tooltip, text].  Empty values at the end are omitted."""
-    values: list[Any] = [_rounded(row[name]) for name in _NUMBERS] + [row["text"], row["words"]]
+    """Return a mark as the list [x, y, x2, y2, tooltip].  Empty values at the end are omitted."""
+    values: list[Any] = [_rounded(row[name]) for name in _NUMBERS] + [row["text"]]
     while values and values[-1] in (None, ""):
         values.pop()
     return values
@@ -236,8 +220,6 @@ def _axis(axis: ChartAxis) -> dict[str, Any]:
         "low": _rounded(axis.low),
         "high": _rounded(axis.high),
         "names": list(axis.names),
-        "log": axis.is_log,
-        "hidden": axis.is_hidden,
     }
 
 
@@ -259,8 +241,6 @@ _MAX_LABEL_CHARS = 28
 """Maximum characters of labels for a legend with two columns; with longer ones it has one."""
 _MAX_NAME_BESIDE_CHARS = 26
 """Maximum characters of row names to the left of rows; if one is longer, names are above their rows."""
-_PIXELS_PER_INCH = 96.0
-"""Pixels per inch."""
 
 
 def still(drawn: Chart) -> Figure:
@@ -294,21 +274,16 @@ def is_above(axis: ChartAxis) -> bool:
 
 _SHAPES_WITH_LEGEND = {"rule", "tick", "band"}
 """Shapes that need a legend even if there is only one series."""
-_SHAPES_WITHOUT_LEGEND = {"node", "edge"}
-"""Shapes that need no legend."""
 
 
 def _legend(drawn: Chart) -> list[str]:
     """Return the names of the series that need a legend."""
-    is_named = ~drawn.marks["shape"].isin(_SHAPES_WITHOUT_LEGEND) & (drawn.marks["series"] != "")
-    return list(dict.fromkeys(drawn.marks.loc[is_named, "series"]))
+    return [name for name in drawn.series if name]
 
 
 def _height(panel: Panel) -> float:
     """Return the height of a panel in inches, including its title and axis labels."""
-    around = (0.22 if panel.title else 0.05) + (0.1 if panel.x.is_hidden else 0.5 if panel.x.heading else 0.3)
-    if panel.height:
-        return around + panel.height / _PIXELS_PER_INCH
+    around = (0.22 if panel.title else 0.05) + (0.5 if panel.x.heading else 0.3)
     rows = len(panel.y.names)
     return around + ((0.36 if is_above(panel.y) else 0.2) * max(rows, 2) if rows else 1.35)
 
@@ -316,15 +291,11 @@ def _height(panel: Panel) -> float:
 def _draw_panel(axes: Axes, drawn: Chart, number: int, panel: Panel) -> None:
     """Draw the marks of a panel, and its axes."""
     marks = drawn.marks[drawn.marks["panel"] == number]
-    if panel.x.is_log:
-        axes.set_xscale("log")
-    if panel.y.is_log:
-        axes.set_yscale("log")
     names: set[str] = set()
     for (name, shape), rows in marks.groupby(["series", "shape"], sort=False):
         order = drawn.series.index(str(name))
         colour = SVG_INK if drawn.colours[str(name)] == INK else COLOURS[drawn.colours[str(name)] % len(COLOURS)]
-        text = label(name, 60) if str(name) and name not in names and shape not in _SHAPES_WITHOUT_LEGEND else None
+        text = label(name, 60) if str(name) and name not in names else None
         names.add(str(name))
         _DRAW[str(shape)](axes, rows, Pen(colour, text, order))
     _style(axes, panel)
@@ -342,30 +313,18 @@ def _style(axes: Axes, panel: Panel) -> None:
     axes.set_ylim(panel.y.low, panel.y.high)
     axes.set_xlabel(label(panel.x.heading, 60), fontsize=SMALL_TEXT_POINTS, color=SVG_INK)
     axes.set_ylabel(label(panel.y.heading, 40), fontsize=SMALL_TEXT_POINTS, color=SVG_INK)
-    axes.grid(
-        visible=True,
-        axis="x" if panel.y.names else "both" if panel.x.is_log or panel.y.is_log else "y",
-        color=GRID,
-        lw=0.6,
-    )
+    axes.grid(visible=True, axis="x" if panel.y.names else "y", color=GRID, lw=0.6)
     _ticks(axes, panel)
-    if panel.x.is_hidden:
-        axes.set_axis_off()
 
 
 def _ticks(axes: Axes, panel: Panel) -> None:
     """Set the ticks of both axes, or the names of rows."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     for axis, described_axis, max_ticks in ((axes.xaxis, panel.x, 5), (axes.yaxis, panel.y, 6)):
         if described_axis.names:
             continue
-        if described_axis.is_log:
-            low, high = axis.get_view_interval()
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,), numticks=7))
-            axis.set_minor_locator(NullLocator())
-        else:
-            axis.set_major_locator(MaxNLocator(max_ticks, steps=[1, 2, 5, 10]))
+        axis.set_major_locator(MaxNLocator(max_ticks, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _, ending=described_axis.ending: f"{value:g}{ending}"))
     if not panel.y.names:
         return
@@ -375,7 +334,8 @@ def _ticks(axes: Axes, panel: Panel) -> None:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         for row, name in enumerate(panel.y.names):
-            _write(axes, 0, row - 0.27, label(name, 62), transform=axes.get_yaxis_transform(), va="bottom")
+            text = axes.text(0, row - 0.27, label(name, 62), va="bottom", transform=axes.get_yaxis_transform())
+            text.set(fontsize=SMALL_TEXT_POINTS, color=SVG_INK)
     else:
         axes.set_yticks(range(len(panel.y.names)), [label(name, _MAX_NAME_BESIDE_CHARS) for name in panel.y.names])
 
@@ -387,7 +347,7 @@ class Pen(NamedTuple):
     """How the marks of a series are drawn."""
 
     colour: str
-    label: str | None  # text in the legend; None if the series is there already, or the shape needs no legend
+    label: str | None  # text in the legend; None if the series is there already
     order: int  # index of the series, which determines its dashes and marker
 
 
@@ -420,10 +380,8 @@ def _span(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
 
 def _band(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
     for row in rows.to_dict("records"):
-        is_across = math.isnan(row["x"])
-        span, low, high = (axes.axhspan, row["y"], row["y2"]) if is_across else (axes.axvspan, row["x"], row["x2"])
-        edge = axes.get_ylim()[1] if is_across else axes.get_xlim()[1]
-        span(low, max(edge, low) * 1e3 if math.isnan(high) else high, color=GRID, alpha=0.35, lw=0, label=pen.label)
+        end = max(axes.get_xlim()[1], row["x"]) * 1e3 if math.isnan(row["x2"]) else row["x2"]
+        axes.axvspan(row["x"], end, color=GRID, alpha=0.35, lw=0, label=pen.label)
 
 
 def _rule(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
@@ -431,34 +389,9 @@ def _rule(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
         axes.axvline(x, color=pen.colour, lw=1, ls=(0, (2, 2)), label=None if number else pen.label)
 
 
-def _node(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
-    """Draw framed rectangles, shaded in faint colours, so that their text is readable."""
-    from matplotlib.patches import Rectangle
-
-    for row in rows.to_dict("records"):
-        width, height = row["x2"] - row["x"], row["y2"] - row["y"]
-        fill = (pen.colour, 0.0 if math.isnan(row["shade"]) else 0.4 * row["shade"])
-        axes.add_patch(Rectangle((row["x"], row["y"]), width, height, facecolor=fill, edgecolor=SVG_INK, lw=1))
-        lines = "\n".join(label(line, 50) for line in row["words"].split("\n"))
-        _write(axes, row["x"] + width / 2, row["y"] + height / 2, lines, ha="center")
-
-
-def _edge(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
-    arrow = {"arrowstyle": "-|>", "color": pen.colour, "lw": 1, "shrinkA": 0, "shrinkB": 0}
-    for row in rows.to_dict("records"):
-        axes.annotate("", xy=(row["x2"], row["y2"]), xytext=(row["x"], row["y"]), arrowprops=arrow)
-
-
-def _write(axes: Axes, x: float, y: float, text: str, va: str = "center", **options: Any) -> None:
-    """Write a text at a position."""
-    axes.text(x, y, text, va=va, fontsize=SMALL_TEXT_POINTS, color=SVG_INK, **options)
-
-
 _DRAW: dict[str, Callable[[Axes, pd.DataFrame, Pen], None]] = {
     "band": _band,
     "box": _box,
-    "edge": _edge,
-    "node": _node,
     "rule": _rule,
     "span": _span,
     **{shape: partial(_plot, shape=shape) for shape in _PLOT_STYLES},

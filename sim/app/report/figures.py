@@ -1,4 +1,4 @@
-"""Charts of reports: phases of checkpoints, waterfall, quantities over time, one checkpoint, and a job's history."""
+"""Charts of reports: phases of checkpoints, quantities over time, one checkpoint; and the table of a job's history."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sim.app.report.job_graph import COLOURS, JobGraph, graph_marks, graph_panel, places, short_name
-from sim.explain.explanation import duration
 from sim.model.quantities import PLANNED_RESTARTS, of_history
 from sim.model.schema.history_file import agreement_text, verdict
 from sim.results.charts import INK, Chart, ChartAxis, Panel, chart
 from sim.results.checkpoint_kinds import first_uploads
-from sim.results.formats import TextTable, amount_text, bytes_text, ms_text
+from sim.results.formats import TextTable, amount_text, ms_text
 from sim.results.not_completed import PARTS
 from sim.results.page import Block
 from sim.results.rates import Tables
@@ -22,7 +20,6 @@ from sim.results.rates import Tables
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.explain.explanation import Account
     from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
     from sim.studies.comparison import Comparison
 
@@ -46,12 +43,6 @@ LOG_SCALE_RATIO = 20.0
 """Values that differ by more than this factor are drawn on separate scales, or a logarithmic one."""
 _MAX_BARS = 150
 """If there are more checkpoints, each bar is the mean over a period of time."""
-
-
-def phase_of(part: str) -> str:
-    """Return the phase of a part of a critical path; parts that no phase includes, such as writing _metadata, are messages."""
-    kind = PARTS.get(part, "messages")
-    return next(phase for phase, kinds in PHASES.items() if kind in kinds)
 
 
 def phases(runs: Mapping[str, Tables], end_s: float | None = None) -> Chart | None:
@@ -207,40 +198,6 @@ def _first_upload(tables: Tables) -> str:
     return "" if durations.empty else f" (not drawn: first upload, {ms_text(float(durations.iloc[0]))})"
 
 
-# ---- The critical path of one checkpoint: a bar per part, from the trigger to the last acknowledgement.
-
-_IN_MS = 1e9
-"""Paths shorter than this [ns] are drawn in milliseconds, others in seconds."""
-
-
-def time_axis(longest_ns: float) -> tuple[ChartAxis, float]:
-    """Return an axis of the time since the trigger, and its unit in ns."""
-    unit_ns, word = (1e6, "milliseconds") if longest_ns < _IN_MS else (1e9, "seconds")
-    return ChartAxis(f"{word} since the trigger", low=0.0, high=max(longest_ns, 1) / unit_ns), unit_ns
-
-
-def waterfall(account: Account) -> Chart:
-    """Chart the critical path of an explained checkpoint up to the last acknowledgement."""
-    x, unit_ns = time_axis(account.duration_ns)
-    names = [
-        f"{number}  {line.name}, {line.place}: {duration(line.duration_ns)}"
-        for number, line in enumerate(account.lines, 1)
-    ]
-    marks = [
-        {
-            "series": phase_of(line.name),
-            "shape": "box",
-            "x": line.begin_ns / unit_ns,
-            "x2": line.end_ns / unit_ns,
-            "y": place - 0.2,
-            "y2": place + 0.2,
-            "text": f"{names[place]}. {line.cause}",
-        }
-        for place, line in enumerate(account.lines)
-    ]
-    return chart(marks, [Panel("", x, ChartAxis(names=tuple(names)))], colours=PHASE_COLOURS)
-
-
 # ---- Quantities over time, a curve per strategy.
 
 _MAX_TRIGGERS = 200
@@ -315,7 +272,7 @@ def _curve(rows: pd.DataFrame, quantity: PlottedQuantity, vertices: list[str] | 
     return curve
 
 
-# ---- One checkpoint: the job graph, a bar per subtask from the trigger to its acknowledgement, and a time slider.
+# ---- One checkpoint: a bar per subtask from the trigger to its acknowledgement.
 
 _PHASES = {
     "behind data": ("first", "until its first barrier"),
@@ -325,54 +282,29 @@ _PHASES = {
     "asynchronous": ("written", "asynchronous"),
 }
 """Phase, which gives the colour -> (column with the end of the bar, label)."""
-MOMENTS = ("first", "last", "begun", "forwarded", "synced", "written", "acknowledged")
+MOMENTS = ("first", "begun", "forwarded", "synced", "written", "acknowledged")
 """Columns with the times of a subtask since the trigger [ms], as in `sim.jobs.history.history.Moments`."""
 MAX_ROWS = 40
-MAX_BROWSED_SUBTASKS = 400
-"""Maximum subtasks of a checkpoint with a time slider."""
+_SECOND_MS = 1e3
+"""Checkpoints shorter than this are drawn in milliseconds, others in seconds."""
 
 
-class SampledQueues(NamedTuple):
-    """Samples of queue sizes during a checkpoint."""
-
-    at_ms: Sequence[float]  # time of each sample since the trigger, ascending
-    texts: Sequence[Sequence[str]]  # texts[sample][vertex of the graph]
-
-
-def one_checkpoint(
-    done: pd.DataFrame, title: str, graph: JobGraph | None = None, queues: SampledQueues | None = None
-) -> Chart:
+def one_checkpoint(done: pd.DataFrame, title: str) -> Chart:
     """Chart the subtasks of one checkpoint; if there are more than MAX_ROWS, only the slowest.
 
-    `done`: a row per subtask that acknowledged: `vertex`, `index` and MOMENTS.  `graph`: the job graph, drawn above with a
-    time slider.
+    `done`: a row per subtask that acknowledged: `vertex`, `index` and MOMENTS.
     """
     rows = done.nlargest(MAX_ROWS, "acknowledged").sort_index()
     names = [f"{vertex}[{index}]" for vertex, index in zip(rows["vertex"], rows["index"], strict=True)]
-    x, unit_ns = time_axis(1e6 * float(rows["acknowledged"].max()))
+    longest_ms = max(float(rows["acknowledged"].max()), 1e-6)
+    unit_ms, word = (1.0, "milliseconds") if longest_ms < _SECOND_MS else (1e3, "seconds")
     left_out = f", the slowest {MAX_ROWS} of {len(done)} subtasks" if len(done) > MAX_ROWS else ""
-    number = int(graph is not None)
-    marks: list[Mapping[str, Any]] = list(graph_marks(graph)) if graph is not None else []
-    marks += _checkpoint_bars(rows, names, unit_ns / 1e6, number)
-    panels = [Panel(f"{title}{left_out}", x, ChartAxis(names=tuple(names)))]
-    if graph is not None:
-        panels.insert(0, graph_panel(graph, ""))
-    colours = {name: PHASE_COLOURS[phase] for phase, (_, name) in _PHASES.items()}
-    scrub = (
-        _scrub(done, graph, queues, unit_ns / 1e6) if graph is not None and len(done) <= MAX_BROWSED_SUBTASKS else None
+    x = ChartAxis(f"{word} since the trigger", low=0.0, high=longest_ms / unit_ms)
+    return chart(
+        _checkpoint_bars(rows, names, unit_ms),
+        [Panel(f"{title}{left_out}", x, ChartAxis(names=tuple(names)))],
+        colours={name: PHASE_COLOURS[phase] for phase, (_, name) in _PHASES.items()},
     )
-    return chart(marks, panels, colours=colours | COLOURS, scrub=scrub)
-
-
-def vertex_notes(done: pd.DataFrame, vertex: str) -> Iterator[str]:
-    """Yield a line on a checkpoint of a vertex: wait and snapshot time of the slowest subtask, and the bytes of all."""
-    rows = done[done["vertex"] == vertex]
-    if rows.empty:
-        return
-    slowest = rows.nlargest(1, "acknowledged").iloc[0]
-    took = {"waits": slowest["begun"], "snapshot": slowest["written"] - slowest["begun"]}
-    written = f", {bytes_text(float(rows['checkpointed_size'].sum()))}" if "checkpointed_size" in rows else ""
-    yield f"{', '.join(f'{name} {ms_text(float(ms))}' for name, ms in took.items())}{written}"
 
 
 def with_moments(subtasks: pd.DataFrame) -> pd.DataFrame:
@@ -383,24 +315,21 @@ def with_moments(subtasks: pd.DataFrame) -> pd.DataFrame:
     rows = subtasks[subtasks["status"] == "completed"]
     spent = rows["start_delay"] + rows["x_pre_barrier"] + rows["sync_duration"] + rows["async_duration"]
     aligning = (rows["end_to_end_duration"] - spent).clip(lower=0).clip(upper=rows["alignment_duration"])
-    rows = rows.assign(first=rows["start_delay"], last=rows["start_delay"] + rows["alignment_duration"])
-    rows = rows.assign(begun=rows["first"] + aligning).assign(
-        forwarded=lambda found: found["begun"] + found["x_pre_barrier"]
-    )
+    rows = rows.assign(first=rows["start_delay"], begun=rows["start_delay"] + aligning)
+    rows = rows.assign(forwarded=rows["begun"] + rows["x_pre_barrier"])
     rows = rows.assign(synced=rows["forwarded"] + rows["sync_duration"]).assign(
         written=lambda found: found["synced"] + found["async_duration"]
     )
     return rows.assign(acknowledged=rows["end_to_end_duration"].clip(lower=rows["written"]))
 
 
-def _checkpoint_bars(rows: pd.DataFrame, names: Sequence[str], unit_ms: float, panel: int) -> Iterator[dict[str, Any]]:
+def _checkpoint_bars(rows: pd.DataFrame, names: Sequence[str], unit_ms: float) -> Iterator[dict[str, Any]]:
     for place, row in enumerate(rows.to_dict("records")):
         begin = 0.0
         for column, name in _PHASES.values():
             end = float(row[column])
             if end > begin:
                 yield {
-                    "panel": panel,
                     "series": name,
                     "shape": "box",
                     "x": begin / unit_ms,
@@ -410,41 +339,6 @@ def _checkpoint_bars(rows: pd.DataFrame, names: Sequence[str], unit_ms: float, p
                     "text": f"{names[place]}, {name}: {ms_text(end - begin)}",
                 }
             begin = max(begin, end)
-
-
-def _scrub(done: pd.DataFrame, graph: JobGraph, queues: SampledQueues | None, unit_ms: float) -> dict[str, Any]:
-    """Return the data from which the browser draws the state at any moment; times are ms since the trigger."""
-    number = {vertex.name: place for place, vertex in enumerate(graph.vertices)}
-    rows = [row for row in done.to_dict("records") if row["vertex"] in number]
-    rows.sort(key=lambda row: (number[row["vertex"]], row["index"]))
-    where = {(row["vertex"], row["index"]): place for place, row in enumerate(rows)}
-    tasks = []
-    for row in rows:
-        moments = {name: round(float(row[name]), 3) for name in MOMENTS}
-        reads = []
-        for vertex, indices in graph.writers(row["vertex"], row["index"]):
-            read = [where[vertex, index] for index in indices if (vertex, index) in where]
-            if read:
-                reads.append([read[0], read[-1] + 1])
-        task = {
-            "name": f"{row['vertex']}[{row['index']}]",
-            "vertex": number[row["vertex"]],
-            "index": int(row["index"]),
-            "reads": reads,
-        }
-        tasks.append(task | moments)
-    return {
-        "tasks": tasks,
-        "names": [short_name(name) for name in number],
-        "parallelism": [vertex.parallelism for vertex in graph.vertices],
-        "nodes": places(graph),
-        "end": float(done["acknowledged"].max()),
-        "unit": unit_ms,
-        "word": "ms" if unit_ms == 1 else "s",
-        "queues": {"at_ms": [round(at, 3) for at in queues.at_ms], "words": [list(row) for row in queues.texts]}
-        if queues
-        else None,
-    }
 
 
 # ---- The backtest of an imported job.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from sim.app.report.figures import MOMENTS, SampledQueues, one_checkpoint, phases, vertex_notes, waterfall, with_moments
-from sim.app.report.job_graph import GraphEdge, GraphVertex, JobGraph
-from sim.explain.explanation import NOTABLE, Account, duration, sentence, title
+from sim.app.report.figures import MOMENTS, one_checkpoint, phases, with_moments
+from sim.explain.explanation import Account, duration, sentence, title
 from sim.jobs.history.explanation import (
     account,
     choice_text,
@@ -23,7 +22,7 @@ from sim.jobs.history.in_common import circumstances
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS
 from sim.results.checkpoint_kinds import is_periodic
-from sim.results.formats import TextTable, bytes_text, ms_text, share_text
+from sim.results.formats import MISSING, TextTable, bytes_text, ms_text, share_text
 from sim.results.page import Block, Page
 
 if TYPE_CHECKING:
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
     from sim.jobs.history.in_common import InCommon
     from sim.jobs.source.recorded_job import RecordedCheckpoint
     from sim.jobs.source.rest_job import RestVertex
-    from sim.model.job import Job, Vertex
+    from sim.model.job import Vertex
     from sim.studies.comparison import Comparison
 
 
-# ---- The slowest checkpoint of each simulated strategy, with a time slider.
+# ---- The slowest checkpoint of each simulated strategy.
 
 _MAX_STRATEGIES = 3
 """Maximum strategies shown; the first ones."""
@@ -57,67 +56,51 @@ def checkpoint_blocks(comparison: Comparison) -> Iterator[Block]:
         slowest = done.nlargest(1, "end_to_end_duration").iloc[0]
         number, took_ms = int(slowest["id"]), float(slowest["end_to_end_duration"])
         subtasks = with_moments(tables["subtasks"][tables["subtasks"]["id"] == number])
-        graph = _graph_of_run(results[0].scenario.job, tables["series"], subtasks)
-        queues = _queues(tables["series"], graph, float(slowest["trigger_timestamp"]), took_ms)
         title = f"Checkpoint {number} ({name}), {ms_text(took_ms)}"
-        caption = (
-            f"{title}. Above, the job graph: darker vertices have more back-pressure (mean of the run); times are of a vertex's slowest "
-            "subtask, sizes of all its subtasks. Below, a bar per subtask."
+        series = tables["series"].assign(queued=lambda rows: rows["inputQueueSize"] + rows["outputQueueSize"])
+        means = series.groupby("vertex")[["busy", "backPressured", "queued"]].mean()
+        loads = {
+            str(vertex): {
+                "busy": share_text(row["busy"]),
+                "back-pressured": share_text(row["backPressured"]),
+                "in its queues": bytes_text(row["queued"]),
+            }
+            for vertex, row in means.iterrows()
+        }
+        yield Block(
+            f"The slowest checkpoint, {name}",
+            f"Load of vertices is the mean of the run. {_OF_SUBTASKS}",
+            _vertices_table(results[0].scenario.job.vertices, subtasks, loads),
+            one_checkpoint(subtasks, title),
+            f"{title}. A bar per subtask.",
         )
-        drawn = one_checkpoint(subtasks, title, graph, queues)
-        yield Block(f"The slowest checkpoint, {name}", chart=drawn, caption=caption)
 
 
-def _graph_of_run(job: Job, series: pd.DataFrame, subtasks: pd.DataFrame) -> JobGraph:
-    queued = series["inputQueueSize"] + series["outputQueueSize"]
-    means = series.assign(queued=queued).groupby("vertex")[["busy", "backPressured", "queued"]].mean()
-    loads = {
-        str(vertex): VertexLoad(
-            row["backPressured"],
-            f"busy {share_text(row['busy'])}, back-pressured {share_text(row['backPressured'])}",
-            f"in its queues {bytes_text(row['queued'])}",
-        )
-        for vertex, row in means.iterrows()
-    }
-    return _graph(job.vertices, subtasks, loads)
+_OF_SUBTASKS = "Waits and snapshot are of the slowest subtask of a vertex, what is written is of all."
 
 
-class VertexLoad(NamedTuple):
-    """The load of a vertex, with the texts about it in its box."""
+def _vertices_table(
+    vertices: Sequence[Vertex] | Sequence[RestVertex],
+    subtasks: pd.DataFrame,
+    loads: Mapping[str, Mapping[str, str]],
+) -> TextTable:
+    """Return the job graph as a table: a row per vertex with its inputs, its load, and its part of a checkpoint.
 
-    back_pressured: float | None  # share of time; None: unknown
-    shares: str
-    queues: str = ""
-
-
-def _graph(
-    vertices: Sequence[Vertex] | Sequence[RestVertex], subtasks: pd.DataFrame, loads: Mapping[str, VertexLoad]
-) -> JobGraph:
-    boxes = []
+    `subtasks`: see `one_checkpoint`, with `checkpointed_size` [bytes].  `loads`: vertex -> heading -> cell.
+    """
+    headings = list(dict.fromkeys(heading for load in loads.values() for heading in load))
+    rows = []
     for vertex in vertices:
-        load = loads.get(vertex.name, VertexLoad(None, ""))
-        notes = filter(None, [load.shares, *vertex_notes(subtasks, vertex.name), load.queues])
-        boxes.append(GraphVertex(vertex.name, vertex.parallelism, tuple(notes), load.back_pressured))
-    edges = [GraphEdge(edge.upstream, vertex.name, edge.ship) for vertex in vertices for edge in vertex.inputs]
-    return JobGraph(tuple(boxes), tuple(dict.fromkeys(edges)))
-
-
-def _queues(series: pd.DataFrame, graph: JobGraph, trigger_ms: float, took_ms: float) -> SampledQueues | None:
-    """Return the queue samples during the checkpoint and the last one before it, or None without samples."""
-    at_ms = [1e3 * float(time) - trigger_ms for time in sorted(set(series["time"]))]
-    first = max((place for place, at in enumerate(at_ms) if at <= 0), default=0)
-    inside = [at for at in at_ms[first:] if at <= took_ms]
-    if not inside:
-        return None
-    times = sorted(set(series["time"]))[first : first + len(inside)]
-    near = series[series["time"].isin(times)]
-    texts = {
-        (time, vertex): f"{bytes_text(received)} in, {bytes_text(sent)} out (at {time:g} s)"
-        for time, vertex, received, sent in zip(
-            near["time"], near["vertex"], near["inputQueueSize"], near["outputQueueSize"], strict=True
-        )
-    }
-    return SampledQueues(inside, [[texts.get((time, vertex.name), "") for vertex in graph.vertices] for time in times])
+        own, load = subtasks[subtasks["vertex"] == vertex.name], loads.get(vertex.name, {})
+        part = [MISSING] * 3
+        if len(own):
+            slowest = own.nlargest(1, "acknowledged").iloc[0]
+            times_ms = slowest["begun"], slowest["written"] - slowest["begun"]
+            part = [*map(ms_text, times_ms), bytes_text(float(own["checkpointed_size"].sum()))]
+        inputs = dict.fromkeys(f"{one_line(edge.upstream, 40)} ({edge.ship.lower()})" for edge in vertex.inputs)
+        cells = [str(vertex.parallelism), ", ".join(inputs) or MISSING, *(load.get(name, MISSING) for name in headings)]
+        rows.append([one_line(vertex.name, 40), *cells, *part])
+    return TextTable("", ["Vertex", "subtasks", "reads", *headings, "waits", "snapshot", "written"], rows)
 
 
 # ---- The page about checkpoints of a real job, with the same sentences and charts as for simulated checkpoints.
@@ -242,29 +225,16 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
     rows = [
         [f"{number}  {line.name}, {line.place}", duration(line.duration_ns), f"{capitalised(line.cause)}."]
         for number, line in enumerate(explained.lines, 1)
-        if line.duration_ns >= NOTABLE * explained.duration_ns
     ]
-    yield Block(name, text, TextTable("", ["Part", "Took", "Why"], rows), waterfall(explained), _in_words(explained))
+    yield Block(name, text, TextTable("", ["Part", "Took", "Why"], rows))
     if (subtasks := _subtasks(history, point)) is not None:
-        drawn = one_checkpoint(
-            subtasks, f"What each subtask did in checkpoint {point.id}", _graph_of_job(history, subtasks)
-        )
         yield Block(
             f"Through checkpoint {point.id}",
-            chart=drawn,
-            caption=(
-                f"Checkpoint {point.id}. Above, the job graph: darker vertices have more back-pressure; times are of a vertex's slowest "
-                "subtask, sizes of all its subtasks. Below, a bar per subtask. Flink reports only the first and last barrier of a subtask; "
-                "the others are drawn in the order in which they were sent."
-            ),
+            f"Load is that of the busiest subtask of a vertex. {_OF_SUBTASKS}",
+            _vertices_table(history.vertices, subtasks, _loads(history)),
+            one_checkpoint(subtasks, f"What each subtask did in checkpoint {point.id}"),
+            f"Checkpoint {point.id}. A bar per subtask.",
         )
-
-
-def _in_words(explained: Account) -> str:
-    parts = "; ".join(f"{line.name} {duration(line.duration_ns)}" for line in explained.lines)
-    return (
-        f"The parts of its critical path, one after the other: {parts}. They sum to {duration(explained.duration_ns)}."
-    )
 
 
 def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | None:
@@ -280,17 +250,17 @@ def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | Non
     return pd.DataFrame(rows) if len(rows) > 1 else None
 
 
-def _graph_of_job(history: History, subtasks: pd.DataFrame) -> JobGraph:
+def _loads(history: History) -> dict[str, dict[str, str]]:
     threads: dict[str, list[ThreadShares]] = {}
     for (vertex, _), shares in history.threads.items():
         threads.setdefault(vertex, []).append(shares)
-    loads = {}
-    for vertex, own in threads.items():
-        busy, pressed = max(shares.busy for shares in own), max(shares.back_pressured for shares in own)
-        loads[vertex] = VertexLoad(
-            pressed, f"busy at most {share_text(busy)}, back-pressured at most {share_text(pressed)}"
-        )
-    return _graph(history.vertices, subtasks, loads)
+    return {
+        vertex: {
+            "busy": share_text(max(shares.busy for shares in own)),
+            "back-pressured": share_text(max(shares.back_pressured for shares in own)),
+        }
+        for vertex, own in threads.items()
+    }
 
 
 def _where_rows(answer: HistoryAnswer) -> Iterator[list[str]]:

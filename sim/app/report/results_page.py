@@ -24,11 +24,7 @@ from sim.app.report.figures import (
     triggers_s,
 )
 from sim.app.report.job_page import checkpoint_blocks
-from sim.app.report.sweep_figures import (
-    advice_block,
-    intervals,
-    trade_off,
-)
+from sim.app.report.sweep_figures import intervals
 from sim.jobs.evidence.envelope import warning
 from sim.jobs.evidence.what_ifs import sentences
 from sim.model.backtest import Backtest
@@ -281,10 +277,7 @@ def answer_page(folder: Path, name: str) -> Page:
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise FolderError(f"{folder}: is not what 'ckptsim sweep' or 'advise' wrote: {error}".splitlines()[0]) from None
     names = [name for name in table.columns if "_" in name]
-    blocks = [*_parts(parts, names), *_figures(kept, table)]
-    if (picture := advice_block(kept.get("data", {}))) is not None:
-        first_titled = next((i for i, block in enumerate(blocks) if block.title), len(blocks))
-        blocks.insert(first_titled, picture)
+    blocks = [*_parts(parts, names), *_intervals(kept, table)]
     findings = [str(line) for line in kept.get("findings", ())]
     return Page(title, question, spelled(verdict, names), blocks, assumptions, command, findings, provenance_text(kept))
 
@@ -310,26 +303,13 @@ def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
             )
 
 
-def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
-    """Yield the charts of a sweep's answer; none for other answers, whose files do not tell what to draw."""
-    settings, columns = (
-        list(kept.get("settings", ())),
-        [name for name in kept.get("show", ()) if pd.api.types.is_numeric_dtype(table[name])],
-    )
-    if not settings or not columns:
-        return
-    rows = table[(table["status"] == "ok") & (table["strategy"] != "none")]
-    if rows.empty:
-        return
-    pair = " and ".join(in_words(column) for column in columns[:2])
-    if (drawn := intervals(table, settings, columns)) is not None:
-        yield Block(
-            "Values and confidence intervals",
-            chart=drawn,
-            caption="Mean over windows and seeds per setting, with 95 % confidence intervals.",
-        )
-    if (drawn := trade_off(table, settings, columns)) is not None:
-        yield Block("What one costs the other", chart=drawn, caption=f"A point per setting: {pair}.")
+def _intervals(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
+    """Yield the chart of a sweep's answer; none for other answers, whose files do not tell what to draw."""
+    columns = [name for name in kept.get("show", ()) if pd.api.types.is_numeric_dtype(table[name])]
+    rows = table[(table["status"] == "ok") & (table["strategy"] != "none")] if columns else table
+    if columns and len(rows) and (drawn := intervals(table, kept["settings"], columns)) is not None:
+        caption = "Mean over windows and seeds per setting, with 95 % confidence intervals."
+        yield Block("Values and confidence intervals", chart=drawn, caption=caption)
 
 
 def spelled(text: str, names: list[str]) -> str:

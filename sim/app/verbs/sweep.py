@@ -32,16 +32,15 @@ from sim.app.verbs.findings import (
 )
 from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of, with_all_options, with_defaults
 from sim.model.schema.flink_file import flink_change
-from sim.results.charts import Chart, still
+from sim.results.charts import still
 from sim.results.columns import text
 from sim.results.formats import TextTable
 from sim.results.summary import in_words
 from sim.results.sweep_effects import planned
-from sim.studies.cells import COLUMNS
 from sim.studies.plan import planned_of, run_folder
 from sim.studies.run_folder import ANSWER
 from sim.studies.sweeps.run import RowTally, SweepResult, run_sweep
-from sim.studies.sweeps.sweep_file import Definition, Question, define, varied_scenario
+from sim.studies.sweeps.sweep_file import Definition, define, varied_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,30 +61,19 @@ MAX_LISTED = 10
 class Sweep(Displayed, SweepResult):
     """The result of `sweep`; displays the answer, or the main columns of `results` if the file asks no question."""
 
-    def plot(self, y: str = "", x: str = "", by: str = "") -> Picture:
-        """Return a chart: the mean of column `y` over the values of key `x`, a line for each value of key `by`.
+    def plot(self) -> Picture:
+        """Return a chart of the answer: the mean of each setting, with confidence intervals and limits.
 
-        Without `y`: the answer, means by setting with confidence intervals and limits.  Without `x`: the first key that
-        varies.  ValueError: no such column or key, no question or no values.
+        ValueError: the file asks no question (`answer:`), or there are no values.
         """
-        drawn, question = None, self.definition.question
-        if y:
-            keys = [key for key in self.definition.scenarios.values() if key != by]
-            x = x or next(iter(keys), "")
-            for name, value, known in (
-                ("y", y, COLUMNS),
-                ("x", x, keys),
-                ("by", by, self.definition.scenarios.values()),
-            ):
-                if value and value not in known:
-                    raise ValueError(f"{name}: {value!r} is not among {', '.join(known)}")
-            from sim.app.report.sweep_figures import trend
+        from sim.app.report.sweep_figures import intervals
 
-            drawn = trend(self.results, y, x, by)
-        elif question is not None and self.sections:
-            drawn = _chart(question, self.rows)
+        question, drawn = self.definition.question, None
+        if question is not None and self.sections:
+            by = [question.by] if question.by else []
+            drawn = intervals(self.rows, [*by, *question.settings], question.show, question.limits)
         if drawn is None:
-            raise ValueError("there is nothing to draw: no values, or neither a column nor a question (answer:)")
+            raise ValueError("there is nothing to draw: no question (answer:), or no values")
         return Picture(still(drawn), self.definition.text or self.definition.name)
 
     @property
@@ -233,14 +221,6 @@ def _watching(
             raise Stopped(
                 f"{distinct - left} of {distinct} cells are kept in {store.folder}; run the same command to resume"
             ) from None
-
-
-def _chart(question: Question, rows: pd.DataFrame) -> Chart | None:
-    """Chart the mean of each setting, for each value of `by`, with confidence intervals."""
-    from sim.app.report.sweep_figures import intervals
-
-    by = [question.by] if question.by else []
-    return intervals(rows, [*by, *question.settings], question.show, question.limits)
 
 
 def _keep(found: Sweep, request: SweepRequest) -> None:

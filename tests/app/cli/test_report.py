@@ -93,7 +93,6 @@ def test_a_sweep(ckptsim, tiny, tmp_path):
     for part in (
         "Which interval is best?",
         "Values and confidence intervals",
-        "What one costs the other",
         "95 % confidence",
     ):
         assert part in page

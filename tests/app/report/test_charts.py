@@ -40,7 +40,7 @@ def test_marks_are_described_by_panel_series_and_shape():
         (1, "a", "point", 0),
     ]
     assert found["series"][0]["marks"] == [[0, 1.23457], [1]]
-    assert found["series"][1]["marks"] == [[0, 1, 2, 3, None, "four"]]
+    assert found["series"][1]["marks"] == [[0, 1, 2, 3, "four"]]
     assert "NaN" not in json.dumps(found, allow_nan=False)
 
 
@@ -59,8 +59,6 @@ def test_every_shape_has_a_still_picture(shape):
         "y": 1.0,
         "x2": 2.0,
         "y2": 2.0,
-        "shade": 0.5,
-        "words": "b",
         "text": "c",
     }
     (axes,) = still(chart([row], [Panel("it", ChartAxis(low=0, high=3), ChartAxis(low=0, high=3))])).axes

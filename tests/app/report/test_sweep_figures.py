@@ -1,4 +1,4 @@
-"""Figures of a sweep: intervals that stay above zero, points and cells with words for columns."""
+"""Figures of a sweep: intervals that stay above zero, with words for columns."""
 
 import re
 from itertools import pairwise
@@ -6,7 +6,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from sim.app.report.sweep_figures import intervals, trade_off
+from sim.app.report.sweep_figures import intervals
 from sim.results.charts import still
 from sim.results.summary import in_words
 from sim.results.sweep_answers import Limit
@@ -54,11 +54,10 @@ def test_intervals_of_durations_do_not_reach_below_zero(rows):
     assert [panel.title for panel in drawn.panels] == ["checkpoint duration, 99th percentile", "throughput"]
 
 
-@pytest.mark.parametrize("draw", [intervals, trade_off])
-def test_labels_below_an_axis_do_not_touch(rows, draw):
+def test_labels_below_an_axis_do_not_touch(rows):
     """From 254 to 642 ms matplotlib would write nine of them."""
     rows = rows.assign(end_to_end_p99_ms=[254.0, 265.0, 642.0, 628.0])
-    drawn = still(draw(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"]))
+    drawn = still(intervals(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"]))
     drawn.draw_without_rendering()
     axes = drawn.axes[0]
     low, high = axes.get_xlim()
@@ -67,13 +66,6 @@ def test_labels_below_an_axis_do_not_touch(rows, draw):
 
     assert len(boxes) > 2
     assert all(after.x0 - before.x1 > 5 for before, after in pairwise(boxes))
-
-
-def test_a_trade_off_has_a_point_per_setting(rows):
-    drawn = trade_off(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
-
-    assert list(drawn.of(0, "point")["series"]) == ["1 s, aligned", "9 s, aligned", "9 s, unaligned"]
-    assert trade_off(rows, SETTINGS, ["end_to_end_p99_ms"]) is None
 
 
 def test_an_axis_that_is_cut_says_where_it_begins(rows):
