@@ -10,7 +10,7 @@ from tests.oracle.receiving import Receiving
 from tests.oracle.restarts import Restarts
 from tests.oracle.sending import Sending
 
-INJECTIONS = Injections("plane")
+INJECTIONS = Injections("plane", reference=True)
 add = INJECTIONS.add
 
 RESTARTED = world(faults=(KILL,))
@@ -29,14 +29,10 @@ UNALIGNED = world(
 REQUESTS = world(chain(m=reader(async_io={"latency": "40 ms", "capacity": 20})), faults=(KILL,))
 
 
-@add(
-    Restarts,
-    "seek_record",
-    UNALIGNED,
-    "A reader goes on one record behind the one that its checkpoint names.",
-    reference=True,
-)
+@add(Restarts, "seek_record", UNALIGNED)
 def a_restart_skips_a_record(original):
+    """A reader goes on one record behind the one that its checkpoint names."""
+
     def seek(self, channel):
         original(self, channel)
         if channel.records_in < channel.records_out:
@@ -46,8 +42,10 @@ def a_restart_skips_a_record(original):
     return seek
 
 
-@add(Restarts, "restore_task", RESTARTED, "A restarted task serves its last record again.", reference=True)
+@add(Restarts, "restore_task", RESTARTED)
 def a_restart_repeats_a_record(original):
+    """A restarted task serves its last record again."""
+
     def restore_task(self, task, positions):
         position = positions[task.number]
         again = position._replace(served=max(0, position.served - 1)) if not task.gates else position
@@ -56,14 +54,10 @@ def a_restart_repeats_a_record(original):
     return restore_task
 
 
-@add(
-    ReferencePlane,
-    "start",
-    RESTARTED,
-    "Copies are routed after a restart as if no record had been written.",
-    reference=True,
-)
+@add(ReferencePlane, "start", RESTARTED)
 def routes_begin_anew(original):
+    """Copies are routed after a restart as if no record had been written."""
+
     def start(self, positions):
         original(self, positions)
         for task in positions:
@@ -73,14 +67,10 @@ def routes_begin_anew(original):
     return start
 
 
-@add(
-    Restarts,
-    "recover",
-    UNALIGNED,
-    "In-flight data does not come back: each channel begins behind what was written on it.",
-    reference=True,
-)
+@add(Restarts, "recover", UNALIGNED)
 def in_flight_data_is_lost_at_a_restart(_):
+    """In-flight data does not come back: each channel begins behind what was written on it."""
+
     def recover(self, channel):
         for offset in ("sent", "arrived", "taken", "consumed"):
             setattr(channel, offset, channel.written)
@@ -89,8 +79,10 @@ def in_flight_data_is_lost_at_a_restart(_):
     return recover
 
 
-@add(Captures, "try_finish", UNALIGNED, "A capture holds what came behind the barrier as well.", reference=True)
+@add(Captures, "try_finish", UNALIGNED)
 def a_capture_goes_beyond_the_barrier(_):
+    """A capture holds what came behind the barrier as well."""
+
     def finish(self, channel):
         if channel.capture and channel.mark == channel.capture:
             channel.capture, channel.cap_in, channel.pinning = 0, channel.arrived - channel.capture_from + 300, False
@@ -98,14 +90,10 @@ def a_capture_goes_beyond_the_barrier(_):
     return finish
 
 
-@add(
-    Captures,
-    "overtake",
-    UNALIGNED,
-    "A priority barrier counts only the first buffer that it overtakes.",
-    reference=True,
-)
+@add(Captures, "overtake", UNALIGNED)
 def only_one_overtaken_buffer_is_kept(original):
+    """A priority barrier counts only the first buffer that it overtakes."""
+
     def overtake(self, channel, place):
         original(self, channel, place)
         channel.cap_out = min(channel.cap_out, 300)
@@ -114,8 +102,10 @@ def only_one_overtaken_buffer_is_kept(original):
     return overtake
 
 
-@add(Sending, "take_head", JOINED, "An aligned barrier does not block its channel.", reference=True)
+@add(Sending, "take_head", JOINED)
 def a_barrier_does_not_block(original):
+    """An aligned barrier does not block its channel."""
+
     def take(self, channel):
         element = original(self, channel)
         channel.blocked = False
@@ -124,34 +114,34 @@ def a_barrier_does_not_block(original):
     return take
 
 
-@add(Sending, "be_told", world(), "A message of credit is counted twice.", reference=True)
+@add(Sending, "be_told", world())
 def credit_is_counted_twice(original):
+    """A message of credit is counted twice."""
     return lambda self, channel, kind, n: original(self, channel, kind, 2 * n if kind == "credit" else n)
 
 
-@add(
-    RecordWriter,
-    "settle",
-    world(BEHIND, checkpoint={"barriers": "unaligned"}),
-    "A segment that a capture has pinned is never given back.",
-    reference=True,
-)
+@add(RecordWriter, "settle", world(BEHIND, checkpoint={"barriers": "unaligned"}))
 def pinned_segments_stay(original):
+    """A segment that a capture has pinned is never given back."""
     return lambda self, buffer: None if buffer.channel.capture or buffer.channel.cap_out else original(self, buffer)
 
 
-@add(Receiving, "back_to_gate", world(BEHIND), "A floating buffer that comes back to its gate is lost.", reference=True)
+@add(Receiving, "back_to_gate", world(BEHIND))
 def floating_buffers_are_lost(_):
+    """A floating buffer that comes back to its gate is lost."""
     return lambda self, gate: None
 
 
-@add(LateOutputs, "be_late_again", REQUESTS, "Requests under way are not asked again after a restart.", reference=True)
+@add(LateOutputs, "be_late_again", REQUESTS)
 def requests_are_lost_at_a_restart(_):
+    """Requests under way are not asked again after a restart."""
     return lambda self, task, late: None
 
 
-@add(RecordWriter, "route", world(), "Every hundredth copy goes to the next channel but one.", reference=True)
+@add(RecordWriter, "route", world())
 def a_copy_takes_another_channel(original):
+    """Every hundredth copy goes to the next channel but one."""
+
     def route(self, partition, m):
         return [partition.channels[0]] if m % 100 == 7 and not partition.shared else original(self, partition, m)
 

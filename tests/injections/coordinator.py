@@ -26,13 +26,10 @@ BACKLOG = world(
 )
 
 
-@add(
-    PendingCheckpoint,
-    "with_acknowledgement",
-    world(faults=(KILL,)),
-    "A checkpoint is complete with one acknowledgement missing.",
-)
+@add(PendingCheckpoint, "with_acknowledgement", world(faults=(KILL,)))
 def one_acknowledgement_is_not_waited_for(original):
+    """A checkpoint is complete with one acknowledgement missing."""
+
     def acknowledged(self, task, now):
         after = original(self, task, now)
         enough = (
@@ -44,13 +41,10 @@ def one_acknowledgement_is_not_waited_for(original):
     return acknowledged
 
 
-@add(
-    CoordinatorHost,
-    "_finalise",
-    world(storage={"metadata-latency": "20 ms"}),
-    "A checkpoint is complete without its metadata.",
-)
+@add(CoordinatorHost, "_finalise", world(storage={"metadata-latency": "20 ms"}))
 def metadata_is_not_written(_):
+    """A checkpoint is complete without its metadata."""
+
     def finalise(self, checkpoint):
         yield self.env.timeout(self.overheads.complete_ns)
         self.dispatch(MetadataWritten(self.env.now, checkpoint))
@@ -58,58 +52,51 @@ def metadata_is_not_written(_):
     return finalise
 
 
-@add(WaitingRequests, "choose", SLOW, "More checkpoints are pending than configured.")
+@add(WaitingRequests, "choose", SLOW)
 def checkpoints_overlap(original):
+    """More checkpoints are pending than configured."""
     return lambda self, now, **given: original(self, now, **(given | {"pending": 0}))
 
 
-@add(
-    WaitingRequests,
-    "choose",
-    world(checkpoint={"interval": "100 ms", "min-pause": "90 ms"}),
-    "The pause after a completed checkpoint is not kept.",
-)
+@add(WaitingRequests, "choose", world(checkpoint={"interval": "100 ms", "min-pause": "90 ms"}))
 def no_pause_is_kept(original):
+    """The pause after a completed checkpoint is not kept."""
     return lambda self, now, **given: original(self, now, **(given | {"last_completion_ns": None}))
 
 
-@add(Coordinator, "_timed_out", EXPIRING, "No checkpoint expires.")
+@add(Coordinator, "_timed_out", EXPIRING)
 def no_checkpoint_expires(_):
+    """No checkpoint expires."""
     return lambda self, event: (self, ())
 
 
-@add(FailureCounter, "with_failure", INTOLERANT, "Failed checkpoints never fail the job, whatever is tolerated.")
+@add(FailureCounter, "with_failure", INTOLERANT)
 def every_failure_is_tolerated(_):
+    """Failed checkpoints never fail the job, whatever is tolerated."""
     return lambda self, checkpoint, reason: (self, False)
 
 
-@add(
-    Coordinator,
-    "latest_completed",
-    world(checkpoint={"num-retained": 3}, faults=(KILL,)),
-    "A job restarts from the oldest retained checkpoint, not the latest.",
-)
+@add(Coordinator, "latest_completed", world(checkpoint={"num-retained": 3}, faults=(KILL,)))
 def the_oldest_checkpoint_is_restored(_):
+    """A job restarts from the oldest retained checkpoint, not the latest."""
     return lambda self: self.retained[0] if self.retained else 0
 
 
-@add(Coordinator, "interval_in_force_ns", BACKLOG, "The interval of a backlog is not in force while sources read one.")
+@add(Coordinator, "interval_in_force_ns", BACKLOG)
 def the_interval_of_the_backlog_is_ignored(_):
+    """The interval of a backlog is not in force while sources read one."""
     return lambda self: self.interval_ns
 
 
-@add(
-    Coordinator,
-    "accepts_messages_from",
-    world(faults=({"job-manager": "down-for 250 ms", "at": "2030 ms"},)),
-    "Messages to a JobManager that is gone arrive.",
-)
+@add(Coordinator, "accepts_messages_from", world(faults=({"job-manager": "down-for 250 ms", "at": "2030 ms"},)))
 def a_lost_job_manager_hears(_):
+    """Messages to a JobManager that is gone arrive."""
     return lambda self, leader: True
 
 
-@add(Coordinator, "_leader_lost", WITHOUT, "Checkpoints go on while there is no JobManager.")
+@add(Coordinator, "_leader_lost", WITHOUT)
 def checkpoints_go_on_without_a_job_manager(_):
+    """Checkpoints go on while there is no JobManager."""
     return lambda self, event: (self, ())
 
 
@@ -125,9 +112,10 @@ def checkpoints_go_on_without_a_job_manager(_):
             {"kill": "k[1]", "at": "1800 ms"},
         ),
     ),
-    "A new JobManager counts the failures that the one before it has seen.",
 )
 def a_new_job_manager_remembers_failures(original):
+    """A new JobManager counts the failures that the one before it has seen."""
+
     def on(self, event):
         after, commands = original(self, event)
         return (replace(after, strategy=self.strategy) if isinstance(event, JobManagerReturned) else after), commands
@@ -135,12 +123,8 @@ def a_new_job_manager_remembers_failures(original):
     return on
 
 
-@add(
-    coordinator,
-    "_abort_all",
-    world(SLOW_STATE, faults=(KILL,)),
-    "Pending checkpoints go on while the job restarts.",
-)
+@add(coordinator, "_abort_all", world(SLOW_STATE, faults=(KILL,)))
 def pending_checkpoints_survive_a_failure(original):
+    """Pending checkpoints go on while the job restarts."""
     del original
     return lambda machine, reason, now: (machine, ())

@@ -49,40 +49,40 @@ ENDED_BEFORE = world(
 REQUESTS = world(chain(m=reader(async_io={"latency": "150 ms", "capacity": 20})))
 
 
-@add(TaskEnd, "durable", ENDS, "A task ends without a checkpoint that holds its last output.")
+@add(TaskEnd, "durable", ENDS)
 def a_task_does_not_wait_for_its_last_checkpoint(_):
+    """A task ends without a checkpoint that holds its last output."""
     return lambda self: True
 
 
-@add(
-    JobEnd,
-    "data_ended",
-    world(checkpoint={"interval": "3 s"}),
-    "No final checkpoint is triggered when all data has ended.",
-)
+@add(JobEnd, "data_ended", world(checkpoint={"interval": "3 s"}))
 def no_final_checkpoint_is_triggered(_):
+    """No final checkpoint is triggered when all data has ended."""
     return lambda self, task: self.ended.add(task)
 
 
-@add(
-    JobEnd, "renewed", ENDS_IN_TURN, "A task that has finished before a restart takes no part in checkpoints after it."
-)
+@add(JobEnd, "renewed", ENDS_IN_TURN)
 def a_restarted_task_stays_finished(_):
+    """A task that has finished before a restart takes no part in checkpoints after it."""
     return lambda self, task: None
 
 
-@add(TaskEnd, "_data_ended", NOT_DRAINED, "A stop without a drain drains.")
+@add(TaskEnd, "_data_ended", NOT_DRAINED)
 def every_stop_drains(original):
+    """A stop without a drain drains."""
     return lambda self, event: original(self, replace(event, ending=Ending.DRAIN))
 
 
-@add(TaskEnd, "_data_ended", DRAINED, "A stop with a drain does not let operators finish.")
+@add(TaskEnd, "_data_ended", DRAINED)
 def no_stop_drains(original):
+    """A stop with a drain does not let operators finish."""
     return lambda self, event: original(self, replace(event, ending=Ending.NO_DRAIN))
 
 
-@add(faults, "request", STOPPED, "Checkpoints go on while the job stops with a savepoint.")
+@add(faults, "request", STOPPED)
 def checkpoints_go_on_while_a_job_stops(original):
+    """Checkpoints go on while the job stops with a savepoint."""
+
     def request(context, coordinator, action):
         tell = coordinator.tell
         coordinator.tell = lambda event: None if type(event).__name__ == "SchedulerStopped" else tell(event)
@@ -94,13 +94,15 @@ def checkpoints_go_on_while_a_job_stops(original):
     return request
 
 
-@add(TaskEnding, "still_takes_part", STOPPED, "Sources read on while the job stops with a savepoint.")
+@add(TaskEnding, "still_takes_part", STOPPED)
 def sources_read_on_behind_the_savepoint(original):
+    """Sources read on while the job stops with a savepoint."""
     return lambda self, checkpoint, stop, again: original(self, checkpoint, None, again)
 
 
-@add(TaskParts, "has_pending_outputs", REQUESTS, "A task ends without the answers of its requests.")
+@add(TaskParts, "has_pending_outputs", REQUESTS)
 def the_end_waits_for_no_answer(_):
+    """A task ends without the answers of its requests."""
     return lambda self: False
 
 
@@ -108,22 +110,25 @@ def the_end_waits_for_no_answer(_):
     ProcessingTimeWindows,
     "quiesce",
     world(TIMED, actions=[{"stop": "no-drain", "at": "1 s"}], overheads={"close": "300 ms"}),
-    "Timers fire although the job has stopped.",
 )
 def timers_fire_behind_the_end(_):
+    """Timers fire although the job has stopped."""
     return lambda self: None
 
 
 KILL_AT_THE_END = world(faults=(KILL | {"at": "2050 ms"},))
 
 
-@add(TaskEnd, "data_ended", KILL_AT_THE_END, "Snapshots of tasks whose operators have finished count as taken before.")
+@add(TaskEnd, "data_ended", KILL_AT_THE_END)
 def the_final_checkpoint_is_never_known(_):
+    """Snapshots of tasks whose operators have finished count as taken before."""
     return lambda self: False
 
 
-@add(TaskHost, "download", ENDED_BEFORE, "A task that was restored as finished goes on in the snapshots that follow.")
+@add(TaskHost, "download", ENDED_BEFORE)
 def a_task_restored_as_finished_goes_on(original):
+    """A task that was restored as finished goes on in the snapshots that follow."""
+
     def download(self, snapshot):
         state_bytes = yield from original(self, snapshot)
         self._closed = False

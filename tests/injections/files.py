@@ -27,40 +27,48 @@ ABORTED = world(chain(m=reader(state=GROWING, snapshot=SLOW_NOW_AND_THEN)), chec
 STAGED = world(chain(k=sink(flush={"bytes": "40 kB", "files": 2})), checkpoint={"operator-io": "async"}, faults=(KILL,))
 
 
-@add(SnapshotFiles, "_delete", world(TABLES), "Nothing is ever deleted.")
+@add(SnapshotFiles, "_delete", world(TABLES))
 def nothing_is_deleted(_):
+    """Nothing is ever deleted."""
     return lambda self, ids, done=lambda: None, *, by_task=False: done()
 
 
-@add(SharedStateRegistry, "released", ON_DISK, "Shared files go that the oldest retained checkpoint has named last.")
+@add(SharedStateRegistry, "released", ON_DISK)
 def shared_files_go_too_soon(original):
+    """Shared files go that the oldest retained checkpoint has named last."""
     return lambda self, lowest_retained: original(self, lowest_retained + 1)
 
 
-@add(SharedStateRegistry, "released", world(LOGGED), "Shared files that no checkpoint names any more stay.")
+@add(SharedStateRegistry, "released", world(LOGGED))
 def shared_files_stay(original):
+    """Shared files that no checkpoint names any more stay."""
     return lambda self, lowest_retained: original(self, -1)
 
 
-@add(snapshot_store, "_private", world(HEAP), "The private files of a subsumed checkpoint stay.")
+@add(snapshot_store, "_private", world(HEAP))
 def private_files_stay(_):
+    """The private files of a subsumed checkpoint stay."""
     return lambda snapshot: ()
 
 
-@add(SnapshotFiles, "abandon", ABORTED, "A task that gives its snapshot up leaves its files behind.")
+@add(SnapshotFiles, "abandon", ABORTED)
 def files_of_aborted_snapshots_stay(_):
+    """A task that gives its snapshot up leaves its files behind."""
     return lambda self, handles: None
 
 
-@add(RocksDb, "take", SAVED, "A native savepoint refers to tables of checkpoints.")
+@add(RocksDb, "take", SAVED)
 def a_savepoint_shares_tables(original):
+    """A native savepoint refers to tables of checkpoints."""
     return lambda self, number, type_, may_reuse: original(
         self, number, "checkpoint" if type_ == "native" else type_, may_reuse
     )
 
 
-@add(SnapshotStore, "_complete_checkpoint", SAVED, "The files of a savepoint go when the next checkpoint is complete.")
+@add(SnapshotStore, "_complete_checkpoint", SAVED)
 def a_savepoint_is_deleted(original):
+    """The files of a savepoint go when the next checkpoint is complete."""
+
     def completed(self, event):
         after, commands = original(self, event)
         gone = tuple(
@@ -71,20 +79,24 @@ def a_savepoint_is_deleted(original):
     return completed
 
 
-@add(SnapshotStore, "restored", UNCLAIMED, "A job deletes the snapshot that it began from and did not claim.")
+@add(SnapshotStore, "restored", UNCLAIMED)
 def an_unclaimed_snapshot_is_deleted(original):
+    """A job deletes the snapshot that it began from and did not claim."""
     return lambda cls, instance, snapshot, claim: replace(
         original(cls, instance, snapshot, "claim"), full_required=True
     )
 
 
-@add(SnapshotStore, "type_for", UNCLAIMED, "A job refers to files of the snapshot that it did not claim.")
+@add(SnapshotStore, "type_for", UNCLAIMED)
 def the_first_checkpoint_is_not_full(_):
+    """A job refers to files of the snapshot that it did not claim."""
     return lambda self, requested: requested
 
 
-@add(FileStream, "close", world(HEAP), "A file counts as durable although its last part was never written.")
+@add(FileStream, "close", world(HEAP))
 def a_file_is_cut_short(original):
+    """A file counts as durable although its last part was never written."""
+
     def close(self):
         file = yield from original(self)
         self.file.size_bytes //= 2
@@ -93,13 +105,16 @@ def a_file_is_cut_short(original):
     return close
 
 
-@add(FileLedger, "close", world(TABLES), "Tables count as never written in full.")
+@add(FileLedger, "close", world(TABLES))
 def tables_are_named_while_they_are_written(original):
+    """Tables count as never written in full."""
     return lambda self, stored, now: None if stored.name[0] == "keyed" else original(self, stored, now)
 
 
-@add(OperatorFiles, "upload", STAGED, "A checkpoint does not wait for the uploads of its operators.")
+@add(OperatorFiles, "upload", STAGED)
 def uploads_are_not_waited_for(_):
+    """A checkpoint does not wait for the uploads of its operators."""
+
     def upload(self, checkpoint):
         for flush in self._flushes:
             for file in flush.files:
@@ -109,13 +124,16 @@ def uploads_are_not_waited_for(_):
     return upload
 
 
-@add(SnapshotFiles, "metadata", world(HEAP), "The metadata of subsumed checkpoints stays.")
+@add(SnapshotFiles, "metadata", world(HEAP))
 def metadata_stays(_):
+    """The metadata of subsumed checkpoints stays."""
     return lambda self, checkpoint, file: None
 
 
-@add(FileSystem, "_delete", TURNED_AWAY, "The deletion of a table is never answered, and those behind it wait.")
+@add(FileSystem, "_delete", TURNED_AWAY)
 def deletions_of_tables_never_end(original):
+    """The deletion of a table is never answered, and those behind it wait."""
+
     def delete(self, file, host):
         if str(self.files[file].name[-1]).endswith(".sst"):
             yield self.attempts.pending()

@@ -38,12 +38,11 @@ class Injection:
 
     part: str
     name: str
-    broken: str  # one sentence
     owner: Any  # a class or a module
     attribute: str
     change: Callable[[Function], Function]
     world: Document  # the least one that shows it
-    reference: bool = False  # it breaks the plane that can be read, not the compiled one
+    reference: bool
 
     @contextmanager
     def applied(self, *, broken=True):
@@ -68,18 +67,19 @@ class Injection:
 
 
 class Injections(list[Injection]):
-    """The bugs of one part."""
+    """The bugs of one part.  `reference`: they break the plane that can be read, not the compiled one."""
 
-    def __init__(self, part):
+    def __init__(self, part, *, reference=False):
         super().__init__()
         self.part = part
+        self.reference = reference
 
-    def add(self, owner, attribute, world, broken, *, reference=False):
-        """Decorate the change of one function; its name is the name of the bug."""
+    def add(self, owner, attribute, world):
+        """Decorate the change of one function; its name is the name of the bug, and its docstring says what is wrong."""
 
         def added(change):
             name = change.__name__.replace("_", " ")
-            self.append(Injection(self.part, name, broken, owner, attribute, change, world, reference))
+            self.append(Injection(self.part, name, owner, attribute, change, world, self.reference))
             return change
 
         return added

@@ -33,55 +33,46 @@ STUCK = world(
 KILLS = tuple({"kill": "m[0]", "at": f"{at} ms"} for at in (500, 900, 1300, 1700))
 
 
-@add(
-    recovery_host, "regions", PIPELINES, "A failure restarts tasks that exchange no data with the one that has failed."
-)
+@add(recovery_host, "regions", PIPELINES)
 def other_regions_restart_too(_):
+    """A failure restarts tasks that exchange no data with the one that has failed."""
     return lambda tasks, exchanges: (frozenset(range(tasks)),)
 
 
-@add(
-    FixedDelay,
-    "failed",
-    world(restart={"attempts": 2}, faults=KILLS),
-    "The job restarts more often than its strategy allows.",
-)
+@add(FixedDelay, "failed", world(restart={"attempts": 2}, faults=KILLS))
 def attempts_are_not_counted(_):
+    """The job restarts more often than its strategy allows."""
     return lambda self, now, draw: (self, Attempt(self.delay_ns))
 
 
-@add(PendingRestart, "due", STUCK, "Tasks are deployed before those that are cancelled have stopped.")
+@add(PendingRestart, "due", STUCK)
 def a_restart_does_not_wait_for_cancelled_tasks(_):
+    """Tasks are deployed before those that are cancelled have stopped."""
     return lambda self: self.delayed
 
 
-@add(
-    Slots,
-    "deployment",
-    world(restart={"replacement": "800 ms"}, faults=({"task-manager": 0, "at": "1 s"},)),
-    "Tasks are deployed on a task manager that is not there yet.",
-)
+@add(Slots, "deployment", world(restart={"replacement": "800 ms"}, faults=({"task-manager": 0, "at": "1 s"},)))
 def slots_are_there_at_once(_):
+    """Tasks are deployed on a task manager that is not there yet."""
     return lambda self, task_managers, now: Deployment(frozenset(), now)
 
 
-@add(RecoveryHost, "_resume", world(faults=(KILL,)), "No checkpoint is triggered after a restart.")
+@add(RecoveryHost, "_resume", world(faults=(KILL,)))
 def checkpoints_do_not_resume(_):
+    """No checkpoint is triggered after a restart."""
     return lambda self: None
 
 
-@add(CheckpointStorage, "lose_disk", LOSES_A_MACHINE, "The local copies of a lost task manager are restored from.")
+@add(CheckpointStorage, "lose_disk", LOSES_A_MACHINE)
 def a_lost_disk_is_read(_):
+    """The local copies of a lost task manager are restored from."""
     return lambda self, host: None
 
 
-@add(
-    KeyedState,
-    "_from_local_copy",
-    world(STATE, checkpoint={"local-recovery": True}, faults=(KILL,)),
-    "A local copy of an older checkpoint is restored.",
-)
+@add(KeyedState, "_from_local_copy", world(STATE, checkpoint={"local-recovery": True}, faults=(KILL,)))
 def an_old_local_copy_is_restored(original):
+    """A local copy of an older checkpoint is restored."""
+
     def copy(self, storage, checkpoint, parts, work_ns):
         (snapshot, _), *_ = parts
         older = [
@@ -95,13 +86,10 @@ def an_old_local_copy_is_restored(original):
     return copy
 
 
-@add(
-    RecoveryHost,
-    "_cancel",
-    world(faults=(KILL,)),
-    "Tasks of the region that has failed go on until they are deployed anew.",
-)
+@add(RecoveryHost, "_cancel", world(faults=(KILL,)))
 def cancelled_tasks_go_on(original):
+    """Tasks of the region that has failed go on until they are deployed anew."""
+
     def cancel(self, command):
         failed = frozenset(task for task in command.tasks if self.tasks[task].stopped)
         original(self, replace(command, tasks=failed))
@@ -118,9 +106,10 @@ def cancelled_tasks_go_on(original):
         storage={"read-bandwidth": "100 kB/s"},
         faults=(KILL,),
     ),
-    "A job counts as running while tasks initialize.",
 )
 def initializing_tasks_count_as_running(original):
+    """A job counts as running while tasks initialize."""
+
     def runs(self, task):
         original(self, task)
         for other in self.tasks:

@@ -32,8 +32,10 @@ CASCADE = world({"s": source(), "m": sink("s", commit={"emits": "on-commit"}), "
 GLOBAL = world(chain(k=sink(commit={"committer": "global"})), faults=KILLED)
 
 
-@add(Committer, "on", SINK, "The committer commits at the barrier, before its checkpoint is complete.")
+@add(Committer, "on", SINK)
 def commits_come_before_the_completion(original):
+    """The committer commits at the barrier, before its checkpoint is complete."""
+
     def on(self, event):
         if isinstance(event, SnapshotTaken):
             return _commit_up_to(self, event.now, event.checkpoint, again=False)
@@ -42,8 +44,10 @@ def commits_come_before_the_completion(original):
     return on
 
 
-@add(Committer, "on", LOSSY, "A completion commits the epoch of its own checkpoint only.")
+@add(Committer, "on", LOSSY)
 def older_epochs_are_not_committed(original):
+    """A completion commits the epoch of its own checkpoint only."""
+
     def on(self, event):
         if not isinstance(event, CompletionNotified):
             return original(self, event)
@@ -56,28 +60,34 @@ def older_epochs_are_not_committed(original):
     return on
 
 
-@add(Committer, "on", SLOW_COMMIT, "What a snapshot holds is not committed after a restart.")
+@add(Committer, "on", SLOW_COMMIT)
 def restored_transactions_are_forgotten(original):
+    """What a snapshot holds is not committed after a restart."""
     return lambda self, event: original(self, replace(event, committables=()) if isinstance(event, Restored) else event)
 
 
-@add(SinkCommitter, "cut", SLOW_COMMIT, "Snapshots do not hold the transactions that wait for their commit.")
+@add(SinkCommitter, "cut", SLOW_COMMIT)
 def snapshots_hold_no_transactions(original):
+    """Snapshots do not hold the transactions that wait for their commit."""
     return lambda self, checkpoint: original(self, checkpoint)._replace(committables=())
 
 
-@add(CommittedOutput, "has", SINK, "The external system takes a transaction a second time.")
+@add(CommittedOutput, "has", SINK)
 def transactions_are_not_recognised(_):
+    """The external system takes a transaction a second time."""
     return lambda self, committable: False
 
 
-@add(SinkWriter, "go_on_behind", SINK, "A restarted writer counts from the beginning.")
+@add(SinkWriter, "go_on_behind", SINK)
 def a_writer_counts_from_the_beginning(original):
+    """A restarted writer counts from the beginning."""
     return lambda self, checkpoint, written: original(self, checkpoint, tuple(0 for _ in written))
 
 
-@add(Writer, "_closed", SINK, "A transaction leaves out the first record of each channel.")
+@add(Writer, "_closed", SINK)
 def transactions_lack_a_record(original):
+    """A transaction leaves out the first record of each channel."""
+
     def closed(self, event, epoch):
         after, commands = original(self, event, epoch)
         return after, tuple(
@@ -93,8 +103,10 @@ def transactions_lack_a_record(original):
     return closed
 
 
-@add(Epochs, "cut", HOLDING, "Snapshots do not hold the records that a writer keeps back.")
+@add(Epochs, "cut", HOLDING)
 def records_kept_back_are_no_state(original):
+    """Snapshots do not hold the records that a writer keeps back."""
+
     def cut(self, checkpoint, snapshot):
         original(self, checkpoint, snapshot)
         snapshot.held_back = ()
@@ -102,10 +114,10 @@ def records_kept_back_are_no_state(original):
     return cut
 
 
-@add(
-    Epochs, "before_barrier", CASCADE, "A stage that emits what it commits emits it before its checkpoint is complete."
-)
+@add(Epochs, "before_barrier", CASCADE)
 def output_is_emitted_before_its_commit(original):
+    """A stage that emits what it commits emits it before its checkpoint is complete."""
+
     def before(self, checkpoint):
         kept_ns = original(self, checkpoint)
         if self._emits_on_commit:
@@ -115,13 +127,10 @@ def output_is_emitted_before_its_commit(original):
     return before
 
 
-@add(
-    SinkCommitter,
-    "take_in",
-    GLOBAL,
-    "The global committer leaves the transactions of the first writer for the next checkpoint.",
-)
+@add(SinkCommitter, "take_in", GLOBAL)
 def a_committable_comes_late(original):
+    """The global committer leaves the transactions of the first writer for the next checkpoint."""
+
     def take_in(self, checkpoint):
         left_out, self._in_transit = self._in_transit[:1], self._in_transit[1:]
         original(self, checkpoint)
@@ -130,8 +139,10 @@ def a_committable_comes_late(original):
     return take_in
 
 
-@add(SinkCommitter, "_receive", SINK, "A committable is handed over twice.")
+@add(SinkCommitter, "_receive", SINK)
 def a_committable_is_counted_twice(original):
+    """A committable is handed over twice."""
+
     def receive(self, sent, *, behind):
         original(self, sent, behind=behind)
         if sent:

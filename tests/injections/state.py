@@ -37,23 +37,28 @@ BEHIND = chain(m=reader(service="8 ms", state=SIZE))
 SCALED_IN_BEHIND = world(BEHIND, checkpoint={"barriers": "unaligned"}, rescale={"at": "1 s", "parallelism": {"m": 1}})
 
 
-@add(SnapshotInProgress, "begun", ON_HEAP, "A snapshot is acknowledged before its files are written.")
+@add(SnapshotInProgress, "begun", ON_HEAP)
 def an_acknowledgement_does_not_wait_for_files(original):
+    """A snapshot is acknowledged before its files are written."""
     return lambda cls, start, phases, waits_for, now: original(
         cls, start, phases, waits_for - {Requirement.ASYNC_WORK}, now
     )
 
 
-@add(SubtaskState, "write", ON_HEAP, "A snapshot is acknowledged without its files.")
+@add(SubtaskState, "write", ON_HEAP)
 def files_are_not_written(_):
+    """A snapshot is acknowledged without its files."""
+
     def write(self, storage, part, checkpoint):
         yield from ()
 
     return write
 
 
-@add(Hashmap, "take", ON_HEAP, "A snapshot of the heap holds half of its entries.")
+@add(Hashmap, "take", ON_HEAP)
 def half_of_the_heap_is_written(original):
+    """A snapshot of the heap holds half of its entries."""
+
     def take(self, number, type_, may_reuse):
         size_bytes, self.size_bytes = self.size_bytes, self.size_bytes // 2
         try:
@@ -64,8 +69,10 @@ def half_of_the_heap_is_written(original):
     return take
 
 
-@add(RocksDb, "take", ON_DISK, "An incremental snapshot leaves out a table that is stored already.")
+@add(RocksDb, "take", ON_DISK)
 def a_snapshot_lacks_a_stored_table(original):
+    """An incremental snapshot leaves out a table that is stored already."""
+
     def take(self, number, type_, may_reuse):
         frozen = original(self, number, type_, may_reuse)
         return replace(frozen, reused=frozen.reused[1:])
@@ -73,8 +80,10 @@ def a_snapshot_lacks_a_stored_table(original):
     return take
 
 
-@add(Increments, "store", ABORTED_LATER, "An incremental snapshot builds on one that is not complete.")
+@add(Increments, "store", ABORTED_LATER)
 def the_base_need_not_be_complete(original):
+    """An incremental snapshot builds on one that is not complete."""
+
     def store(self, number, files):
         original(self, number, files)
         self._base = number
@@ -82,13 +91,16 @@ def the_base_need_not_be_complete(original):
     return store
 
 
-@add(KeyedState, "restore", SCALED_IN, "A subtask restores the state of the first of its former subtasks only.")
+@add(KeyedState, "restore", SCALED_IN)
 def one_part_is_restored(original):
+    """A subtask restores the state of the first of its former subtasks only."""
     return lambda self, storage, checkpoint, parts, served: original(self, storage, checkpoint, parts[:1], served)
 
 
-@add(KeyedState, "restore", SCALED_OUT, "A subtask restores all key groups of its former subtask.")
+@add(KeyedState, "restore", SCALED_OUT)
 def foreign_key_groups_are_restored(original):
+    """A subtask restores all key groups of its former subtask."""
+
     def restore(self, storage, checkpoint, parts, served):
         unshared = [(snapshot, Fraction(1)) for snapshot, _ in parts]
         return original(self, storage, checkpoint, unshared, served)
@@ -96,13 +108,16 @@ def foreign_key_groups_are_restored(original):
     return restore
 
 
-@add(KeyedState, "restore", ON_HEAP, "A restarted task begins with empty state.")
+@add(KeyedState, "restore", ON_HEAP)
 def state_is_not_restored(original):
+    """A restarted task begins with empty state."""
     return lambda self, storage, checkpoint, parts, served: original(self, storage, checkpoint, [], served)
 
 
-@add(KeyedState, "count", ON_HEAP, "Every third look at the records served is left out of the state.")
+@add(KeyedState, "count", ON_HEAP)
 def some_updates_are_forgotten(original):
+    """Every third look at the records served is left out of the state."""
+
     def count(self, served, now_ns):
         if served % 3:
             original(self, served, now_ns)
@@ -110,8 +125,10 @@ def some_updates_are_forgotten(original):
     return count
 
 
-@add(SubtaskState, "restore", world(WINDOWS, faults=(KILL,)), "The records in windows are not read at a restart.")
+@add(SubtaskState, "restore", world(WINDOWS, faults=(KILL,)))
 def records_in_windows_are_not_read(original):
+    """The records in windows are not read at a restart."""
+
     def restore(self, storage, checkpoint, parts, served):
         bare = [(replace(snapshot, windows=[]), share) for snapshot, share in parts]
         return original(self, storage, checkpoint, bare, served)
@@ -119,13 +136,16 @@ def records_in_windows_are_not_read(original):
     return restore
 
 
-@add(HeldRecords, "records", world(WINDOWS, faults=(KILL,)), "Snapshots hold no record that waits in a window.")
+@add(HeldRecords, "records", world(WINDOWS, faults=(KILL,)))
 def windows_are_not_state(_):
+    """Snapshots hold no record that waits in a window."""
     return lambda self: 0
 
 
-@add(Expiry, "stand", EXPIRES, "Restored keys expire at once.")
+@add(Expiry, "stand", EXPIRES)
 def restored_keys_expire_at_once(original):
+    """Restored keys expire at once."""
+
     def stand(self, ages, now_ns):
         original(
             self,
@@ -136,15 +156,18 @@ def restored_keys_expire_at_once(original):
     return stand
 
 
-@add(Expiry, "stand", EXPIRES, "Restored keys are young again.")
+@add(Expiry, "stand", EXPIRES)
 def restored_keys_are_young(original):
+    """Restored keys are young again."""
     return lambda self, ages, now_ns: original(
         self, tuple(Cohort(now_ns, now_ns + 1, row.size_bytes) for row in ages), now_ns
     )
 
 
-@add(Expiry, "stand", EXPIRES, "Restored keys live as long again as they have lived.")
+@add(Expiry, "stand", EXPIRES)
 def restored_keys_live_longer(original):
+    """Restored keys live as long again as they have lived."""
+
     def stand(self, ages, now_ns):
         later = self.ttl_ns // 2
         original(self, [Cohort(begin + later, end + later, size) for begin, end, size in ages], now_ns)
@@ -152,13 +175,16 @@ def restored_keys_live_longer(original):
     return stand
 
 
-@add(Expiry, "_expire", EXPIRES, "Keys never expire.")
+@add(Expiry, "_expire", EXPIRES)
 def no_key_expires(_):
+    """Keys never expire."""
     return lambda self, now_ns: None
 
 
-@add(ChangelogBackend, "take", WITH_LOG, "A snapshot does not refer to the oldest file of its changelog.")
+@add(ChangelogBackend, "take", WITH_LOG)
 def the_oldest_log_file_is_left_out(original):
+    """A snapshot does not refer to the oldest file of its changelog."""
+
     def take(self, number, type_, may_reuse):
         log, self._log = self._log, self._log[1:]
         try:
@@ -169,8 +195,10 @@ def the_oldest_log_file_is_left_out(original):
     return take
 
 
-@add(ChangelogBackend, "materialised", SLOW_LOG, "A materialisation cuts what was logged while it was written.")
+@add(ChangelogBackend, "materialised", SLOW_LOG)
 def a_changelog_is_truncated_too_far(original):
+    """A materialisation cuts what was logged while it was written."""
+
     def materialised(self, number, frozen, handles):
         self._begun = {number: self.end_bytes}
         original(self, number, frozen, handles)
@@ -178,8 +206,10 @@ def a_changelog_is_truncated_too_far(original):
     return materialised
 
 
-@add(ChangelogBackend, "take", WITH_LOG, "A snapshot does not refer to the materialisation of its changelog.")
+@add(ChangelogBackend, "take", WITH_LOG)
 def the_materialisation_is_left_out(original):
+    """A snapshot does not refer to the materialisation of its changelog."""
+
     def take(self, number, type_, may_reuse):
         kept, self._materialised = self._materialised, ()
         try:
@@ -190,8 +220,10 @@ def the_materialisation_is_left_out(original):
     return take
 
 
-@add(ChangelogBackend, "_stand", WITH_LOG, "After a restart snapshots do not refer to the changelog that was restored.")
+@add(ChangelogBackend, "_stand", WITH_LOG)
 def a_restored_log_is_forgotten(original):
+    """After a restart snapshots do not refer to the changelog that was restored."""
+
     def stand(self, log, below):
         original(self, log, below)
         self._log = []
@@ -199,8 +231,10 @@ def a_restored_log_is_forgotten(original):
     return stand
 
 
-@add(ChangelogBackend, "restore", WITH_LOG, "A restart does not read the changelog.")
+@add(ChangelogBackend, "restore", WITH_LOG)
 def the_log_is_not_read(original):
+    """A restart does not read the changelog."""
+
     def restore(self, number, parts, now_ns):
         restoring = original(self, number, parts, now_ns)
         reads = tuple(row for row in restoring.reads if not row[0].name.startswith(changelog._LOG))
@@ -209,21 +243,13 @@ def the_log_is_not_read(original):
     return restore
 
 
-@add(
-    redistribution,
-    "_split_evenly",
-    SCALED_IN_BEHIND,
-    "Records in flight that do not divide evenly are lost where a job is rescaled.",
-)
+@add(redistribution, "_split_evenly", SCALED_IN_BEHIND)
 def remainders_are_lost_in_a_rescale(original):
+    """Records in flight that do not divide evenly are lost where a job is rescaled."""
     return lambda total, parts: original(total - total % 4, parts)
 
 
-@add(
-    redistribution,
-    "_read_bytes",
-    SCALED_IN_BEHIND,
-    "A rescaled task does not read the in-flight data of its former subtasks.",
-)
+@add(redistribution, "_read_bytes", SCALED_IN_BEHIND)
 def in_flight_data_is_not_read_by_a_rescaled_task(_):
+    """A rescaled task does not read the in-flight data of its former subtasks."""
     return lambda readers, writers: 0

@@ -7,9 +7,7 @@ behaves differently there.
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from typing import NamedTuple
 
 from tests.places import ROOT
@@ -54,82 +52,56 @@ DECLARED = ("annotation", "returns", "decorator_list", "bases", "keywords")  # t
 
 
 class Mutant(NamedTuple):
-    file: str  # below the root of the repository
+    """One change of a module; `runner` makes it in a copy, as it breaks a rule."""
+
+    path: str  # from the root of the repository
     number: int  # among the changes of its file
-    where: str  # the outermost function, or the class, or ""
-    inside: bool  # a function; otherwise it takes effect at import
     line: int
     last_line: int
     before: str  # the statement, or the head of a compound one
     after: str
-    occurrence: int  # 1, or more where the same change can be made to the same text of the file again
 
     @property
     def key(self):
         """What names the change, wherever its text moves within the file."""
-        return self.file, self.before, self.after
+        return self.path, self.before, self.after
+
+    def broken_source(self, source):
+        """The module with the change made."""
+        tree = ast.parse(source)
+        list(changes(tree))[self.number].make()
+        return ast.unparse(ast.fix_missing_locations(tree))
 
 
 class Change(NamedTuple):
-    where: str
-    inside: bool
     statement: ast.AST
     make: Callable[[], None]  # changes the tree in place
     undo: Callable[[], None]
-
-
-@cache
-def text_of(path):
-    """As it was when the tool began: somebody may go on writing while it runs."""
-    return path.read_text()
+    is_left_out: bool = False  # the whole statement
 
 
 def mutants_of(path):
     """All of a file, in the order of its text."""
     found = []
-    seen = Counter()
-    for number, change in enumerate(changes(ast.parse(text_of(path)))):
+    for number, change in enumerate(changes(ast.parse(path.read_text()))):
         before = head(change.statement)
         change.make()
-        after = head(change.statement)
+        after = "pass" if change.is_left_out else head(change.statement)
         change.undo()
-        seen[before, after] += 1
-        first, last = lines_of(change.statement)
-        file = path.relative_to(ROOT).as_posix()
-        found.append(Mutant(file, number, change.where, change.inside, first, last, before, after, seen[before, after]))
+        found.append(Mutant(path.relative_to(ROOT).as_posix(), number, *lines_of(change.statement), before, after))
     return found
 
 
-def changed_tree(path, number):
-    """The module with one of its changes made."""
-    tree = ast.parse(text_of(path))
-    list(changes(tree))[number].make()
-    return ast.fix_missing_locations(tree)
-
-
-def changes(tree):
-    return of_body(tree, "", inside=False)
-
-
-def of_body(node, where, *, inside):
-    """Those of the statements below a node; `inside`: of a function."""
+def changes(node):
+    """Those of the statements below a node."""
     for field in BELOW:
         for index, statement in enumerate(getattr(node, field, ())):
-            yield from of_statement(node, field, index, statement, where, inside=inside)
-
-
-def of_statement(parent, field, index, statement, where, *, inside):
-    if no_target(statement):
-        return
-    for make, undo in of_whole(parent, field, index, statement):
-        yield Change(where, inside, statement, make, undo)
-    for make, undo in of_expressions(statement, statement):
-        yield Change(where, inside, statement, make, undo)
-    if isinstance(statement, DECLARATION):
-        below = where if inside else f"{where}.{statement.name}".removeprefix(".")
-        yield from of_body(statement, below, inside=inside or isinstance(statement, ast.FunctionDef))
-    else:
-        yield from of_body(statement, where, inside=inside)
+            if no_target(statement):
+                continue
+            yield from of_whole(node, field, index, statement)
+            for make, undo in of_expressions(statement, statement):
+                yield Change(statement, make, undo)
+            yield from changes(statement)
 
 
 def no_target(statement):
@@ -180,34 +152,22 @@ def setting(parent, field, index, new):
 def of_whole(parent, field, index, statement):
     """A statement that does something is left out, a returned value is dropped."""
     match statement:
-        case ast.Expr(ast.Yield() | ast.YieldFrom() | ast.Await()):
-            yield blanked(statement)
-        case ast.Expr() | ast.AugAssign() | ast.Delete() | ast.Raise() | ast.Break() | ast.Continue():
-            yield blanked(statement)
-        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
-            yield blanked(statement)
+        case (
+            ast.Expr()
+            | ast.AugAssign()
+            | ast.Delete()
+            | ast.Raise()
+            | ast.Break()
+            | ast.Continue()
+            | ast.Assign(targets=[ast.Attribute() | ast.Subscript()])
+        ):
+            # the compiler drops it, but a function that yields goes on being a generator
+            never = ast.If(ast.Constant(False), [statement], [])
+            yield Change(statement, *setting(parent, field, index, never), is_left_out=True)
         case ast.Return(value=value) if value is not None and not (
             isinstance(value, ast.Constant) and value.value is None
         ):
-            yield setting(statement, "value", None, ast.Constant(None))
-
-
-def blanked(statement):
-    """The statement becomes `pass`, without a change of what is around it: a function that yields goes on being a generator."""
-    fields, kind = dict(vars(statement)), type(statement)
-    kept = ast.copy_location(ast.If(ast.Constant(False), [kind(**fields)], []), statement)  # the compiler drops it
-    ast.copy_location(kept.body[0], statement)
-
-    def make():
-        statement.__class__ = ast.If  # type: ignore[assignment]
-        statement.__dict__.update(test=ast.copy_location(ast.Constant(False), statement), body=kept.body, orelse=[])
-
-    def undo():
-        statement.__class__ = kind  # type: ignore[assignment]
-        statement.__dict__.clear()
-        statement.__dict__.update(fields)
-
-    return make, undo
+            yield Change(statement, *setting(statement, "value", None, ast.Constant(None)))
 
 
 def of_expressions(node, statement):
@@ -278,8 +238,6 @@ def unparsed(node):
 def head(statement):
     """A statement in one line, a compound one without what is below it."""
     match statement:
-        case ast.If(test=ast.Constant(value=False)) if hasattr(statement, "_fields"):
-            return "pass"
         case ast.If(test=test):
             return f"if {unparsed(test)}"
         case ast.While(test=test):

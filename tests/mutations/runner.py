@@ -58,28 +58,22 @@ def mistakes(rule):
         yield f"{rule.rule}: there is no {rule.test}"
 
 
-def run_all(rules=RULES, jobs=2, report=lambda _: None):
-    """In the order of the rules."""
-
-    def try_rule(rule):
-        outcome = Outcome(rule, run(rule.test, rule=rule))
-        report(outcome)
-        return outcome
-
+def run_each(try_one, items, jobs=2):
+    """In their order."""
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(try_rule, rules))
+        return list(pool.map(try_one, items))
 
 
-def run(*tests, rule=None):
-    """Exit code of tests on a copy of the package, broken if a rule is given."""
+def run(*tests, rule=None, limit_s=600):
+    """Exit code of tests on a copy of the package, broken if a rule or a change is given."""
     if not hasattr(_own, "server"):
         _own.server, _own.copy = _start_server(), _make_copy()
     folder = _own.copy.name
     if rule is None:
-        answer = _answer_of(folder, tests)
+        answer = _answer_of(folder, tests, limit_s)
     else:
         with _broken(Path(folder), rule):
-            answer = _answer_of(folder, tests)
+            answer = _answer_of(folder, tests, limit_s)
     cpu_seconds.add(answer.cpu_s)
     return answer.code
 
@@ -116,9 +110,9 @@ def _start_server():
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def _answer_of(folder, tests):
+def _answer_of(folder, tests, limit_s):
     arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *LOADED, "--rootdir", folder, *tests]
-    _own.server.stdin.write(json.dumps(Request(folder, arguments)) + "\n")
+    _own.server.stdin.write(json.dumps(Request(folder, arguments, limit_s)) + "\n")
     _own.server.stdin.flush()
     return Answer(*json.loads(_own.server.stdout.readline()))
 
@@ -146,8 +140,14 @@ def _short(test):
     return f"{Path(file).stem}::{name}"
 
 
+def try_rule(rule):
+    outcome = Outcome(rule, run(rule.test, rule=rule))
+    print_line(f"{outcome.verdict:>10}  {rule.rule}")
+    return outcome
+
+
 def main():
-    done = run_all(report=lambda outcome: print_line(f"{outcome.verdict:>10}  {outcome.rule.rule}"))
+    done = run_each(try_rule, RULES)
     TABLE.write_text(table(done))
     print_line(TABLE.read_text().splitlines()[-1])
     return 0 if all(outcome.noticed for outcome in done) else 1

@@ -1,4 +1,4 @@
-"""Draws changes of a package, tries them and says how many are noticed.
+"""Draws changes of a package, tries them and says how many are noticed by the package's own tests and the laws.
 
 python -m tests.mutations.score --package protocol --sample 200 --seed 1
 """
@@ -6,131 +6,74 @@ python -m tests.mutations.score --package protocol --sample 200 --seed 1
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import random
 import sys
+import tomllib
+from functools import cache, partial
+from itertools import accumulate
+from pathlib import Path
 
-from tests.mutations import scores, touched
+from tests.mutations import touched
 from tests.mutations.changes import ROOT, mutants_of
-from tests.mutations.trial import NO_CONTROL, NOT_REACHED, Trial, asked_about, try_all
+from tests.mutations.runner import PASSED, run, run_each
 from tests.printing import print_line
 
-RESULTS = touched.KEPT / "results.json"
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+PACKAGES = sorted(path.parent.name for path in (ROOT / "sim").glob("*/__init__.py"))
+SLOWER, AT_LEAST_S = 10, 60  # tests may take this much longer than they did, and this long
+NOTICED, SURVIVED, NOT_REACHED, NO_CONTROL = "noticed", "survived", "no test reaches it", "its tests fail without it"
 
 
-def mutants_in(package):
-    paths = sorted((ROOT / "sim" / package).rglob("*.py"))
-    return [mutant for path in paths for mutant in mutants_of(path)]
+def equivalents():
+    """Changes that nobody can notice, by file and text before and after, with the reason."""
+    rows = tomllib.loads(EQUIVALENT.read_text())["equivalent"]
+    return {(row["file"], row["before"], row["after"]): row["reason"] for row in rows}
 
 
-def sample(package, count, seed):
-    """The same ones for the same text and seed; all of them without a count."""
-    everything = mutants_in(package)
-    return (
-        everything
-        if count is None or count >= len(everything)
-        else random.Random(f"{package} {seed}").sample(everything, count)
-    )
+def verdict_of(mutant, tests, limit_s):
+    """What becomes of tests with a change; a failure counts only if they pass without it."""
+    if not tests:
+        return NOT_REACHED
+    if run(*tests, rule=mutant, limit_s=limit_s) == PASSED:
+        return SURVIVED
+    return NOTICED if _passes_unchanged(tests) else NO_CONTROL
 
 
-class Results:
-    """What came out so far, kept between calls: what was noticed stays so until its file changes, what was not until the tests change."""
-
-    def __init__(self):
-        self.rows = self.read()
-        self.tests = digest(*sorted((ROOT / "tests").rglob("*.py")))
-        self.files: dict[str, str] = {}
-
-    @staticmethod
-    def read():
-        return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-
-    def name(self, mutant):
-        return json.dumps([*mutant.key, mutant.occurrence])
-
-    def file(self, mutant):
-        if mutant.file not in self.files:
-            self.files[mutant.file] = digest(ROOT / mutant.file)
-        return self.files[mutant.file]
-
-    def known(self, mutant):
-        row = self.rows.get(self.name(mutant))
-        if row is None or row["file"] != self.file(mutant):
-            return None
-        trial = Trial(mutant, row["verdict"], row["test"], 0)
-        return trial if trial.noticed or row["tests"] == self.tests else None
-
-    def keep(self, trial):
-        row = {"file": self.file(trial.mutant), "tests": self.tests, "verdict": trial.verdict, "test": trial.test}
-        self.rows = self.read() | {self.name(trial.mutant): row}  # another package may be tried at the same time
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(self.rows, indent=0))
+@cache
+def _passes_unchanged(tests):
+    return run(*tests) == PASSED
 
 
-def digest(*paths):
-    total = hashlib.blake2b(digest_size=8)
-    for path in paths:
-        total.update(path.read_bytes())
-    return total.hexdigest()
-
-
-def judge(package, mutants, budget_s):
-    """In the order given, from what is known and what is tried now."""
-    results = Results()
-    trials = {mutant: trial for mutant in mutants if (trial := results.known(mutant)) is not None}
-
-    def report(trial):
-        trials[trial.mutant] = trial
-        results.keep(trial)
-        sys.stderr.write("." if trial.noticed else "S")
-        sys.stderr.flush()
-
-    missing = [mutant for mutant in mutants if mutant not in trials]
-    if missing:
-        reached = touched.read({package})
-        try_all([asked_about(mutant, reached, budget_s) for mutant in missing], report, reached.seconds)
-    return [trials[mutant] for mutant in mutants if mutant in trials]
-
-
-def description(trial):
-    mutant = trial.mutant
-    note = f" ({trial.verdict})" if trial.verdict in {NOT_REACHED, NO_CONTROL} else ""
-    return f"{mutant.file}:{mutant.line} {mutant.where}{note}\n    - {mutant.before}\n    + {mutant.after}"
+def judge(reached, budget_s, mutant):
+    """Ask the quickest tests that reach a change, as many as take so long together."""
+    tests = reached.tests_of(mutant)
+    total_s = list(accumulate(reached.seconds[test] for test in tests))
+    count = max(1, sum(seconds <= budget_s for seconds in total_s))
+    asked = tuple(tests[:count])
+    return verdict_of(mutant, asked, AT_LEAST_S + SLOWER * sum(reached.seconds[test] for test in asked))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--package",
-        choices=(*touched.PACKAGES, *touched.PARTS),
-        action="append",
-        help="or a part of one; all without it",
-    )
-    parser.add_argument("--sample", type=int, help="this many changes of a package; all without it")
+    parser.add_argument("--package", action="append", help="such as protocol or jobs/infer; all without it")
+    parser.add_argument("--sample", type=int, default=100, help="this many changes of a package (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--file", help="only changes of files whose name contains this")
-    parser.add_argument("--budget", type=float, default=15.0, help="seconds of tests per change")
+    parser.add_argument("--budget", type=float, default=15.0, help="seconds of tests per change (default: %(default)s)")
     options = parser.parse_args()
-    known = scores.equivalents()
-    for package in options.package or touched.PACKAGES:
-        mutants = [
-            mutant
-            for mutant in sample(package, options.sample, options.seed)
-            if not options.file or options.file in mutant.file
-        ]
-        trials = judge(package, [mutant for mutant in mutants if mutant.key not in known], options.budget)
-        survivors = [trial for trial in trials if not trial.noticed]
-        for trial in survivors:
-            print_line(description(trial))
-        score = scores.Score(
-            len(mutants_in(package)),
-            options.seed,
-            len(mutants),
-            len(mutants) - len(trials),
-            len(trials) - len(survivors),
-        )
-        print_line(f"{package}: {score}")
+    known = equivalents()
+    for package in options.package or PACKAGES:
+        possible = [mutant for path in sorted((ROOT / "sim" / package).rglob("*.py")) for mutant in mutants_of(path)]
+        drawn = random.Random(f"{package} {options.seed}").sample(possible, min(options.sample, len(possible)))
+        tried = [mutant for mutant in drawn if mutant.key not in known]
+        reached = touched.read([f"tests/{package}", "tests/laws"])
+        verdicts = run_each(partial(judge, reached, options.budget), tried)
+        for mutant, verdict in zip(tried, verdicts, strict=True):
+            if verdict != NOTICED:
+                print_line(f"{mutant.path}:{mutant.line} ({verdict})\n    - {mutant.before}\n    + {mutant.after}")
+        noticed, equivalent = verdicts.count(NOTICED), len(drawn) - len(tried)
+        drawn_text = f"seed {options.seed}, {len(drawn)} of {len(possible)} changes, {equivalent} equivalent"
+        share = noticed / max(1, len(tried))
+        print_line(f"{package}: {drawn_text}, {noticed} of {len(tried)} noticed, {share:.1%}")
     return 0
 
 

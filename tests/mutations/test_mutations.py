@@ -2,8 +2,10 @@
 
 import pytest
 
+from tests.mutations.changes import ROOT, mutants_of
 from tests.mutations.rules import RULES
 from tests.mutations.runner import FAILED, PASSED, TABLE, mistakes, run
+from tests.mutations.score import NO_CONTROL, NOTICED, SURVIVED, equivalents, verdict_of
 
 
 def test_the_rows_can_be_used():
@@ -40,6 +42,29 @@ def test_a_broken_rule_is_whole_again_for_the_next():
     """All rules are broken in one copy, one after the other."""
     assert run(RULES[0].test, rule=RULES[0]) == FAILED
     assert run(RULES[0].test) == PASSED
+
+
+def test_a_drawn_change_is_noticed_only_by_tests_that_pass_without_it():
+    """The first change of restart strategies; one test that reaches it, one that does not, and one that is not there."""
+    mutant = mutants_of(ROOT / "sim" / "protocol" / "restart_strategy.py")[0]
+    tests = "tests/protocol/"
+
+    assert verdict_of(mutant, (f"{tests}recovery/test_restart.py",), 60) == NOTICED
+    assert verdict_of(mutant, (f"{tests}test_forced.py",), 60) == SURVIVED
+    assert verdict_of(mutant, (f"{tests}test_forced.py::test_of_nothing",), 60) == NO_CONTROL
+
+
+def test_every_equivalent_change_has_a_reason():
+    assert all(len(reason.split()) > 3 for reason in equivalents().values())
+
+
+@pytest.mark.slow
+def test_equivalent_changes_can_still_be_made():
+    """Their text stands where the list says; a row whose text has changed is to be judged anew."""
+    files = {file for file, _, _ in equivalents()}
+    possible = {mutant.key for file in files if (ROOT / file).exists() for mutant in mutants_of(ROOT / file)}
+
+    assert sorted(set(equivalents()) - possible) == []
 
 
 # every fourth in `make test-slow`: the table says of all of them that `make nightly` has broken them

@@ -51,7 +51,7 @@ def text(seed, wrong=""):
 
 
 def document(seed, wrong=""):
-    """A world whose strategy is sound, unless it is to be wrong, or to meet a broken runtime."""
+    """A world whose strategy is sound, unless it is to be wrong."""
     draw = Draw(seed)
     bounded = draw.chance(0.93)
     job = draw_job(draw, bounded=bounded)
@@ -91,10 +91,6 @@ def document(seed, wrong=""):
     _fit_weights(job)
     if wrong in WRONG:
         WRONG[wrong](world)
-    elif wrong:
-        from tests.worlds.broken import suit  # whose bugs run worlds themselves
-
-        suit(wrong, world)
     _write_as_flink(draw, world)
     return world
 

@@ -1,8 +1,7 @@
 """Which keys of the schema a scenario file sets, named by section: ``Retry.timeout``, ``Commit.emits``."""
 
-from functools import cache
-
-from sim.model.schema.reference import json_schema
+from sim.model.schema.document import Document
+from sim.model.schema.sections import keys_of as document_keys
 
 EXCEPTIONS = {
     "Watermark.alignment": "is accepted and has no effect",
@@ -38,65 +37,27 @@ DESCRIBING = {"backtest", "history"}
 """Sections that say where a scenario comes from, and change no run: no random world has one, nor what lies below."""
 
 
-@cache
-def _schema():
-    return json_schema()
+KEYS = {
+    key.dotted: f"{key.section.__name__}.{key.path[-1]}".removeprefix("Document.")
+    for key in document_keys(Document)
+    if key.path[0] not in DESCRIBING
+}
+"""Path of a key, with VERTEX for the name of a vertex -> its name here."""
 
 
 def all_keys():
-    schema = _schema()
-    below = set().union(*(_named_in(schema["properties"][name], schema["$defs"]) for name in DESCRIBING))
-    sections = {name: section for name, section in schema["$defs"].items() if name not in below}
-    keys = {f"{name}.{key}" for name, section in sections.items() for key in section.get("properties", {})}
-    return keys | schema["properties"].keys() - DESCRIBING
+    return set(KEYS.values())
 
 
-def _named_in(node, sections):
-    """The sections that a part of the schema refers to, directly or through others."""
-    if isinstance(node, list):
-        return set().union(*(_named_in(item, sections) for item in node))
-    if not isinstance(node, dict):
+def keys_of(document, at=""):
+    """Those that a document sets; names of vertices, edges and the like are no keys."""
+    if isinstance(document, list):
+        return set().union(*(keys_of(item, at) for item in document))
+    if not isinstance(document, dict):
         return set()
-    named = {str(node["$ref"]).rsplit("/", 1)[-1]} if "$ref" in node else set()
-    return named.union(
-        *(_named_in(sections[name], sections) for name in named),
-        *(_named_in(value, sections) for value in node.values()),
-    )
-
-
-def keys_of(document):
-    schema = _schema()
-    return set(_keys(document, schema, "", schema["$defs"]))
-
-
-def _keys(value, node, section, sections):
-    if isinstance(value, list):
-        for item in value:
-            for option in _options(node):
-                yield from _keys(item, option.get("items", option), section, sections)
-        return
-    if not isinstance(value, dict):
-        return
-    for option in _options(node):
-        if "$ref" in option:
-            name = option["$ref"].rsplit("/", 1)[-1]
-            if set(value) <= set(sections[name].get("properties", {})):
-                yield from _keys(value, sections[name], name, sections)
-            continue
-        known = option.get("properties", {})
-        for key, below in value.items():
-            if key in known:
-                yield f"{section}.{key}" if section else key
-                yield from _keys(below, known[key], section, sections)
-            elif isinstance(free := option.get("additionalProperties"), dict):
-                yield from _keys(below, free, section, sections)
-
-
-def _options(node):
-    """What the value may be."""
-    options = node.get("oneOf", node.get("anyOf"))
-    if options is None:
-        yield node
-    else:
-        for option in options:
-            yield from _options(option)
+    found = set()
+    for name, below in document.items():
+        path = f"{at}.{name}".removeprefix(".")
+        found |= {KEYS[path]} if path in KEYS else set()
+        found |= keys_of(below, path if path in KEYS else f"{at}.VERTEX" if at == "job" else at)
+    return found

@@ -1,8 +1,8 @@
 """Thousands of random worlds over all cores: `python -m tests.worlds.nightly --count 10000`.
 
 Sound strategies must leave no violation and end their job, and both engines must agree on it.  Strategies known to be
-wrong must be caught in some of their worlds; how often breaks of the runtime are noticed is counted.  A world that
-fails is told by its seed; its file is kept, and a small one that shows the same.
+wrong must be caught in some of their worlds.  A world that fails is told by its seed; its file is kept, and a small one
+that shows the same.
 """
 
 from __future__ import annotations
@@ -18,24 +18,22 @@ from sim.model.schema.writer import write
 from sim.studies.cells import warm
 from sim.studies.local import cores, run_each
 from tests.printing import print_line
-from tests.worlds.broken import BROKEN, broken
 from tests.worlds.findings import keep, small_once
 from tests.worlds.generator import document
 from tests.worlds.keys import keys_of
-from tests.worlds.pairs import faults_of, features_of
 from tests.worlds.tally import Tally
 from tests.worlds.trial import Outcome, run_document
 from tests.worlds.wrong import WRONG
 
 SOUND = ""
-WRONG_EVERY = 10  # one world in so many has a wrong strategy, or a broken runtime
+WRONG_EVERY = 10  # one world in so many has a wrong strategy
 COMPARED_EVERY = 8  # ... runs on both engines
 MOST = 100_000  # worlds of one run: its seeds
 
 
 class Task(NamedTuple):
     seed: int
-    wrong: str = SOUND  # a strategy known to be wrong, or what is broken in the runtime
+    wrong: str = SOUND  # a strategy known to be wrong
     compare: bool = False
 
 
@@ -46,14 +44,10 @@ class WorldResult(NamedTuple):
     outcome: Outcome
     keys: frozenset[str] = frozenset()  # of the schema, that it sets
     small: str = ""  # a small world that shows the same
-    features: frozenset[str] = frozenset()  # of the table of pairs
-    faults: frozenset[str] = frozenset()
 
     @property
     def bad(self):
-        """A broken program may do anything, a wrong strategy anything but break the program; all others must end well."""
-        if self.task.wrong in BROKEN:
-            return False
+        """A wrong strategy may do anything but break the program; all others must end well."""
         return self.outcome.kind in ("crash", "refused", "differ") or (
             self.outcome.kind != "" and self.task.wrong == SOUND
         )
@@ -65,8 +59,8 @@ def first_seed(now):
 
 
 def plan(count, first=0):
-    """Sound worlds, and between them each wrong strategy and each break in turn; a seed alone says which."""
-    wrong = [*WRONG, *BROKEN]
+    """Sound worlds, and between them each wrong strategy in turn; a seed alone says which."""
+    wrong = [*WRONG]
     return [
         Task(seed, SOUND if seed % WRONG_EVERY else wrong[seed // WRONG_EVERY % len(wrong)], seed % COMPARED_EVERY == 1)
         for seed in range(first, first + count)
@@ -75,11 +69,8 @@ def plan(count, first=0):
 
 def run(task):
     world = document(task.seed, task.wrong)
-    with broken(task.wrong):
-        outcome = run_document(world, compare=task.compare and not task.wrong)
-        result = WorldResult(
-            task, outcome, frozenset(keys_of(world)), features=features_of(world), faults=faults_of(world) | outcome.met
-        )
+    outcome = run_document(world, compare=task.compare and not task.wrong)
+    result = WorldResult(task, outcome, frozenset(keys_of(world)))
     return result._replace(small=small_once(world, result.outcome, task.seed) or "") if result.bad else result
 
 

@@ -10,7 +10,6 @@ from tests.worlds import trial
 from tests.worlds.generator import FOLDER, document, text
 from tests.worlds.keys import EXCEPTIONS, all_keys, keys_of
 from tests.worlds.limits import LONG_NS
-from tests.worlds.nightly import Task, run
 from tests.worlds.trial import run_document, run_text
 from tests.worlds.wrong import WRONG
 
@@ -73,23 +72,6 @@ def test_sound_worlds_are_sound():
 def test_wrong_strategies_are_caught(wrong):
     """In one of a few worlds at least."""
     assert any(run_document(document(seed, wrong)).kind == "violated" for seed in range(30))
-
-
-@pytest.mark.parametrize(
-    ("name", "first"),
-    [
-        ("a source skips five records", 300),
-        ("sources of a rescaled job skip records", 316),
-        ("the next job begins without state", 300),
-    ],
-)
-def test_broken_runtimes_are_noticed(name, first):
-    """In one of a few worlds at least, and seldom in the first; afterwards the runtime is whole again."""
-    results = (run(Task(seed, name)) for seed in range(first, first + 30))
-    noticed = next(result for result in results if result.outcome.kind in ("violated", "crash"))
-
-    assert not noticed.bad, "the fault is ours"
-    assert run_document(document(SOUND_SEEDS[0])).finding == ""
 
 
 def test_a_job_that_restarts_for_ever_is_a_finding(monkeypatch):

@@ -11,19 +11,35 @@ from dataclasses import dataclass, replace
 
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.writer import write
+from sim.results.journal import Happening
 from sim.runtime.simulate import NOT_STOPPED, simulate
 from tests.oracle import oracle
 from tests.scenarios import read_scenario
 from tests.worlds.account import account, undisturbed
 from tests.worlds.generator import FOLDER
 from tests.worlds.limits import exceeded, lifted
-from tests.worlds.pairs import met
 
 STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
 PATIENCE = 5  # times its duration, for a world that is only slow
 LIFTED_PATIENCE = 20  # ... for one without limits, which may wait for slow storage for minutes
 LAST_PATIENCE = 1000  # ... or for hours, if nothing else explains it
 MOST_CPU_S = 60  # of one world
+
+
+MET = {
+    "a checkpoint is declined": lambda result: _failed(result, "CHECKPOINT_DECLINED"),
+    "a checkpoint expires": lambda result: _failed(result, "CHECKPOINT_EXPIRED"),
+    "storage fails a checkpoint": lambda result: _failed(
+        result, "CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE"
+    ),
+    "restarts are exhausted": lambda result: any(entry.happening is Happening.GIVEN_UP for entry in result.journal),
+}
+"""What goes wrong as only a run says -> whether it happened in this one."""
+
+
+def _failed(result, *reasons):
+    """Whether a checkpoint failed for a reason that begins so."""
+    return any(str(message).startswith(reasons) for message in result.checkpoints["failure_message"].dropna().unique())
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +53,7 @@ class Outcome:
     commits: int = 0
     simulated_ns: int = 0
     cpu_s: float = 0
-    met: frozenset[str] = frozenset()  # what happened to it: kinds of `pairs.MET`
+    met: frozenset[str] = frozenset()  # what happened to it: kinds of `MET`
 
     @property
     def finding(self):
@@ -147,7 +163,8 @@ def _judged(scenario, result):
     ):
         kind, fact = "failed", status.splitlines()[0][:200]
     completed = int((result.checkpoints["status"] == "COMPLETED").sum())
-    return Outcome(kind, fact, len(result.recoveries), completed, len(result.commits), result.ended_ns, met=met(result))
+    met = frozenset(name for name, happened in MET.items() if happened(result))
+    return Outcome(kind, fact, len(result.recoveries), completed, len(result.commits), result.ended_ns, met=met)
 
 
 def _unfinished(scenario, result):
