@@ -112,8 +112,9 @@ def excess(setting: Setting, limits: Limits) -> float:
     """
     if not setting.completed:
         return math.inf
+    compared = {} if setting.ran_long else COMPARED
     ratios = [
-        setting.value(COMPARED.get(column, column)) / bound for column, bound in limits.bounds.items() if bound > 0
+        setting.value(compared.get(column, column)) / bound for column, bound in limits.bounds.items() if bound > 0
     ]
     return max((value for value in ratios if not math.isnan(value)), default=0.0)
 
@@ -230,6 +231,8 @@ class CandidateSearch:
         self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs
         self.longer_ms: dict[SettingName, float] = {}  # setting -> longest checkpoint of its long runs
         self.long_checkpoints: dict[SettingName, int] = {}  # setting -> number of checkpoints in long runs
+        self.long_runs: dict[SettingName, int] = {}  # setting -> number of its long runs
+        self.long_rows: dict[SettingName, pd.DataFrame] = {}  # setting -> rows of its long runs
         # setting -> world -> bytes of a checkpoint, mean over long runs
         self.long_mean_bytes: dict[SettingName, dict[str, float]] = {}
         self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
@@ -238,6 +241,7 @@ class CandidateSearch:
         self.losing: set[SettingName] = set()  # settings that lost output in a run without a failure
         self.rows = pd.DataFrame()  # rows of all settings
         self.skipped: list[Skipped] = []
+        self.is_over = False  # whether nothing will run any more
         self.least_share = 0.0  # share of the budget that every stage may plan at least
         now_ns, self.current_protocol = todays_setting(self.scenario)
         self.current_candidate = (
@@ -424,7 +428,37 @@ class CandidateSearch:
         for files written behind the barrier.
         """
         is_allowed = not self.is_forbidden or self.candidate_of(name).barriers.aligned
-        return is_allowed and name not in self.losing and not self.needs_async_operate(name)
+        return (
+            is_allowed
+            and name not in self.losing
+            and not self.needs_async_operate(name)
+            and not self.has_unseen_tail(name)
+        )
+
+    def has_unseen_tail(self, name: SettingName) -> bool:
+        """Return True if a short run of a setting does not count, as long runs of others show rare checkpoints that break the limit.
+
+        During the search that is a long run of the same protocol, at the nearest interval; durations of its rare checkpoints are
+        taken to be in proportion to the median.  At the end it is any.
+        """
+        bound_ms, p50 = self.limits.checkpoint_ms, MEASURED.index("checkpoint_p50_ms")
+        alike = [other for other in self.longer_ms if other[1] == name[1]]
+        if bound_ms is None or name in self.longer_ms or (not alike and not self.is_over):
+            return False
+        if self.is_over:
+            return self.has_broken_tail
+        other = min(alike, key=lambda other: abs(math.log(parse_duration(other[0]) / parse_duration(name[0]))))
+        own_ms, other_ms = (
+            max(float(values[:, p50].mean()) for values in self.trials[each].values()) for each in (name, other)
+        )
+        longest_ms = self.longer_ms[other] * own_ms / other_ms
+        return math.isfinite(longest_ms) and longest_ms > bound_ms
+
+    @property
+    def has_broken_tail(self) -> bool:
+        """Return True if long runs broke the limit on checkpoints, so that settings are told apart by long runs alone."""
+        bound_ms = self.limits.checkpoint_ms
+        return bound_ms is not None and any(longest_ms > bound_ms for longest_ms in self.longer_ms.values())
 
     @property
     def loses_today(self) -> bool:
@@ -818,13 +852,13 @@ class CandidateSearch:
             description = f"{MIN_COMPARED_RUNS} runs of the advised and of today's setting"
             self.replicate_if_affordable(once, REPEAT_SHARE, description, MIN_COMPARED_RUNS)
 
-    def confirm(self) -> None:
+    def confirm(self, runs: int = LONG_RUNS) -> None:
         """Do long runs of the chosen setting if checkpoint p99 has a limit, because short runs do not show p99."""
         for _ in range(len(self.runs)):  # a long run may break the limit, and then another setting is chosen
             chosen = self.chosen
-            if self.limits.checkpoint_ms is None or chosen is None or chosen.ran_long:
+            if self.limits.checkpoint_ms is None or chosen is None or self.long_runs.get(chosen.name, 0) >= runs:
                 return
-            if not self._run_for_long(chosen.name):
+            if not self.run_for_long(chosen.name, runs):
                 return
 
     def fail_tasks(self) -> None:
@@ -851,14 +885,19 @@ class CandidateSearch:
                 _, recovery_ms = with_late_failures(failed, recovery_ms, periods_s)
             self.failing_task_ms[name] = float(recovery_ms.max()) if len(recovery_ms) else math.inf
 
-    def _run_for_long(self, name: SettingName) -> bool:
-        """Do up to `LONG_RUNS` long runs of a setting, and stop if one breaks the limit.  Return False if the budget is too small."""
+    def run_for_long(self, name: SettingName, runs: int, share: float = CONFIRM_SHARE) -> bool:
+        """Do up to this many long runs of a setting, and stop if the first breaks the limit.
+
+        Return False if this share of the budget does not cover them.
+        """
         trials = list(self.bench.trials(self.candidate_of(name), (LONG,)))
-        for runs in (1, LONG_RUNS):
-            rows = self._run_others(trials, runs, CONFIRM_SHARE)
+        for count in dict.fromkeys((1, runs)):
+            rows = self._run_others(trials, count, share)
             if rows is None:
-                self.skip(f"{name[1]}, every {name[0]} for {runs * MIN_CHECKPOINTS_FOR_P99} checkpoints")
+                self.skip(f"{name[1]}, every {name[0]} for {count * MIN_CHECKPOINTS_FOR_P99} checkpoints")
                 return False
+            self.long_rows[name] = rows_of(rows, name, LONG)
+            self.long_runs[name] = count
             self.longer_ms[name], self.long_checkpoints[name] = longest_checkpoint(rows, name)
             self.long_mean_bytes[name] = mean_checkpoint_bytes(rows, name)
             self._correct()

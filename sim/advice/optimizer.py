@@ -366,7 +366,7 @@ def run_until_decided(search: CandidateSearch) -> None:
         try_optimum(search)
         _refine(search)
         if search.chosen is None:  # most of the rest is for relaxed keys, and for changes that would be enough
-            search.spend_rest(REPEAT_SHARE)
+            search.spend_rest(CONFIRM_SHARE)
             _refine(search)
         elif not search.confirmed:
             search.spend_rest(CONFIRM_SHARE if search.bench.horizon.states else REST_SHARE)
@@ -378,6 +378,7 @@ def run_until_decided(search: CandidateSearch) -> None:
         search.fail_tasks()
     except TimeUpError:
         search.skip("runs that were under way, and all that would have followed")
+    search.is_over = True
     if not search.runs:
         raise NothingRanError("time was up before a single setting had run: give more with --within, or a shorter job")
 
@@ -390,6 +391,7 @@ def _refine(search: CandidateSearch) -> None:
         if not search.has_room:
             add_levers(search)
         before = len(search.runs), len(search.longer_ms)
+        search.confirm(runs=1)
         search.replicate_until_decided()
         if try_between(search):
             search.replicate_until_decided()

@@ -19,7 +19,7 @@ from sim.advice.constraints import relaxations
 from sim.advice.levers import rank_levers
 from sim.advice.settings import Change, Lever, intervals, make_candidate, neighbouring_intervals, writes_changes
 from sim.advice.situation import ASYNC_WORK, PARTS, SYNC, UPLOAD, situation_of
-from sim.advice.trials import CONFIRM_SHARE, FULL_BUDGET, LEVER_SHARE
+from sim.advice.trials import FULL_BUDGET, LEVER_SHARE, REST_SHARE
 from sim.model.schema.text import ScenarioError
 from sim.results.formats import ms_text
 
@@ -85,7 +85,7 @@ def relax_limiting_keys(search: CandidateSearch) -> None:
     for interval_ns in dict.fromkeys([base.interval_ns, *every]) if changes else ():
         at_interval = search.at_interval(base, interval_ns)
         description = "all limiting keys of Flink at values that do not limit"
-        if not search.replicate_if_affordable([_apply(search, at_interval, together)], CONFIRM_SHARE, description):
+        if not search.replicate_if_affordable([_apply(search, at_interval, together)], REST_SHARE, description):
             return
         if search.chosen is not None:
             _drop_unneeded_keys(search, at_interval, changes, with_room=search.has_room)
@@ -162,6 +162,12 @@ def _add_best_lever(search: CandidateSearch, current: Candidate) -> Setting | No
         candidates = [_apply(search, current, change) for change in changes]
         if not search.replicate_if_affordable(candidates, LEVER_SHARE, f"the lever '{lever.name}' and further ones"):
             return None
+        if search.has_broken_tail:
+            for name in [candidate.name for candidate in candidates]:
+                setting = search.setting(name)
+                is_open = setting is not None and setting.keeps_limits and not search.has_unseen_tail(name)
+                if is_open and not search.run_for_long(name, 1, LEVER_SHARE):
+                    return None
         if search.has_room:
             break
         best += [setting for candidate in candidates if (setting := search.setting(candidate.name)) is not None]

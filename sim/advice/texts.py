@@ -126,6 +126,15 @@ def excluded(search: CandidateSearch) -> list[str]:
             "Output is lost, as transactions are open for longer than their timeout (commit.transaction-timeout), with "
             f"{'; '.join(names)}."
         )
+    if unseen := [
+        setting for setting in search.settings if not setting.breaks and search.has_unseen_tail(setting.name)
+    ]:
+        rare = max(search.longer_ms, key=lambda name: search.longer_ms[name])
+        sentences.append(
+            f"Rare checkpoints break the limit with {name_of(rare)} ({ms_text(search.longer_ms[rare])}, longest of "
+            f"{search.long_checkpoints[rare]}). {len(unseen)} settings that kept it in shorter runs, e.g. "
+            f"{name_of(unseen[0].name)}, are not advised: the budget (--budget) had no room for long runs of them."
+        )
     with_changes = [
         setting
         for setting in search.settings

@@ -100,14 +100,23 @@ PER_RECORD_AND_VERTEX_S = 1e-8
 
 def work_s(row: Row, scenario: Scenario) -> float:
     """Return the estimated CPU time [s] of a run on an idle machine.  `row`: its results."""
+    seconds = _number(row.get("ended_s")) or scenario.run.duration_ns / 1e9
+    completed, per_second = (_number(row.get(name)) for name in ("completed", "emitted_per_second"))
+    return _work_s(scenario, seconds, completed, per_second)
+
+
+def planned_work_s(scenario: Scenario, per_second: float) -> float:
+    """Return the estimated CPU time [s] of a run that lasts for its whole duration.  `per_second`: records that sources emit."""
+    options, seconds = scenario.checkpoint, scenario.run.duration_ns / 1e9
+    checkpoints = 0.0 if options.interval_ns is None else 1e9 * seconds / checkpoint_period_ns(options)
+    return _work_s(scenario, seconds, checkpoints, per_second)
+
+
+def _work_s(scenario: Scenario, seconds: float, checkpoints: float, per_second: float) -> float:
     vertices = scenario.job.vertices
-    tasks, seconds = (
-        sum(vertex.parallelism for vertex in vertices),
-        _number(row.get("ended_s")) or scenario.run.duration_ns / 1e9,
-    )
-    checkpoints, rate = (_number(row.get(name)) for name in ("completed", "emitted_per_second"))
     per_task_s = PER_TASK_AND_SECOND_S * seconds + PER_TASK_AND_CHECKPOINT_S * checkpoints
-    return CELL_S + tasks * per_task_s + PER_RECORD_AND_VERTEX_S * rate * seconds * len(vertices)
+    tasks = sum(vertex.parallelism for vertex in vertices)
+    return CELL_S + tasks * per_task_s + PER_RECORD_AND_VERTEX_S * per_second * seconds * len(vertices)
 
 
 def _number(value: object) -> float:
@@ -187,9 +196,10 @@ class TrialRunner:
         return sum(work_s(row, self._scenarios[name]) for name, row in self._own_rows().items())
 
     def affords(self, scenarios: Sequence[Scenario], share: float) -> bool:
-        """Return True if these runs fit in a share of the budget, at the rate of earlier runs, and the time limit is not reached.
+        """Return True if these runs fit in a share of the budget, and the time limit is not reached.
 
-        Scenarios that are stored already cost nothing.
+        Scenarios that are stored already cost nothing.  Runs with a failure end when the job has caught up: they count for as much
+        of their duration as earlier ones took.
         """
         missing = self.store.missing(_cells(scenarios))
         if not missing:
@@ -197,9 +207,19 @@ class TrialRunner:
         if self._passed_s() >= self._within_s:
             self._lack = OUT_OF_TIME
             return False
-        simulated_ns = sum(cell.scenario.run.duration_ns for cell in missing)
         self._lack = OVER_BUDGET
-        return self.spent_s() + self._rate() * simulated_ns / 1e9 <= share * self._budget_s
+        rows = self._own_rows()
+        per_second = max((_number(row.get("emitted_per_second")) for row in rows.values()), default=0.0)
+        spent, planned = {True: 0.0, False: 0.0}, {True: 0.0, False: 0.0}  # whether there is a failure -> work [s]
+        for name, row in rows.items():
+            scenario = self._scenarios[name]
+            spent[bool(scenario.faults)] += work_s(row, scenario)
+            planned[bool(scenario.faults)] += planned_work_s(scenario, per_second)
+        share_taken = {fails: spent[fails] / planned[fails] if planned[fails] else 1.0 for fails in spent}
+        needed_s = sum(
+            share_taken[bool(cell.scenario.faults)] * planned_work_s(cell.scenario, per_second) for cell in missing
+        )
+        return sum(spent.values()) + needed_s <= share * self._budget_s
 
     def lack(self) -> str:
         """Return the limit, budget or time, because of which `affords` was last False or `run` was interrupted."""

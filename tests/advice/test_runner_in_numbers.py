@@ -46,18 +46,6 @@ def test_nothing_that_runs_is_nothing_spent(runner):
     assert found.affords([], 0.0)
 
 
-@pytest.mark.parametrize(("budget_s", "share", "is_afforded"), [(3.0, 1.0, True), (6.0, 0.5, True), (2.99, 1.0, False)])
-def test_what_just_fits_is_afforded(runner, monkeypatch, budget_s, share, is_afforded):
-    """A second of work was spent, and two simulated seconds take two more."""
-    found = runner(budget_s=budget_s)
-    cell = SimpleNamespace(scenario=SimpleNamespace(run=SimpleNamespace(duration_ns=2 * 10**9)))
-    found.store = SimpleNamespace(missing=lambda _: [cell])
-    monkeypatch.setattr(found, "spent_s", lambda: 1.0)
-    monkeypatch.setattr(found, "_rate", lambda: 1.0)
-
-    assert is_afforded == found.affords([], share)
-
-
 def test_chances_are_those_of_recorded_changes_of_the_same_kinds():
     """A limit of 1 s leaves a factor of two for 500 ms; today's setting, and one without a duration, have none."""
     kinds = ("barriers",)

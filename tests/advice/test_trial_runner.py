@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from sim.advice.trials import TrialRunner
-from sim.model.schema.study import load
+from sim.advice.trials import TrialRunner, planned_work_s
+from sim.model.schema.study import loads
+from sim.studies.plan import baseline
 
-
-@pytest.fixture
-def undisturbed(tmp_path):
-    (tmp_path / "tiny.yaml").write_text("""\
+TINY = """\
 # A job of a second.
 version: 1
 job:
@@ -18,28 +16,52 @@ job:
   sink: {input: {source: hash}, service: 1 ms}
 checkpoint: {interval: 300 ms}
 run: {duration: 1 s}
-""")
-    return replace(load(tmp_path / "tiny.yaml").scenarios[0], axes=(("trial", "undisturbed"),))
+"""
+
+
+@pytest.fixture
+def undisturbed():
+    return replace(loads(TINY).scenarios[0], axes=(("trial", "undisturbed"),))
 
 
 def lengthened(scenario, factor):
     return replace(scenario, run=replace(scenario.run, duration_ns=scenario.run.duration_ns * factor, seed=factor))
 
 
-def test_runs_are_afforded_by_what_runs_cost_so_far(tmp_path, undisturbed):
-    """Ten times as long is ten times as dear; what has run costs nothing more."""
+def test_runs_are_afforded_by_what_they_will_simulate(tmp_path, undisturbed):
+    """Ten times as long is ten times the work of a run without the cost of its start; what has run costs nothing more."""
+    long = lengthened(undisturbed, 10)
     runner = TrialRunner(tmp_path / "out", jobs=1, budget_s=1e9)
     runner.run([undisturbed])
     spent_s = runner.spent_s()
-    within, beyond = (TrialRunner(tmp_path / "out", jobs=1, budget_s=spent_s * times) for times in (12, 10))
+    needed_s = sum(planned_work_s(scenario, 100.0) for scenario in (long, baseline(long)))
+    within, beyond = (
+        TrialRunner(tmp_path / "out", jobs=1, budget_s=spent_s + needed_s * share) for share in (1.01, 0.99)
+    )
     for again in (within, beyond):
         again.run([undisturbed])
 
     assert spent_s == within.spent_s() > 0
-    assert within.affords([lengthened(undisturbed, 10)], 1.0)
-    assert not beyond.affords([lengthened(undisturbed, 10)], 1.0)
-    assert not within.affords([lengthened(undisturbed, 10)], 0.5)
-    assert TrialRunner(tmp_path / "out", jobs=1, budget_s=0.0).affords([undisturbed], 1.0)
+    assert within.affords([long], 1.0)
+    assert not beyond.affords([long], 1.0)
+    assert not within.affords([long], 0.5)
+    assert beyond.affords([undisturbed], 0.0)
+
+
+def test_runs_that_end_early_are_counted_as_earlier_ones(tmp_path, undisturbed):
+    """A failure that is caught up after a twentieth of the time costs a twentieth of what its duration says."""
+    fails = replace(
+        undisturbed,
+        axes=(("trial", "failure"),),
+        faults=loads(TINY, overrides=["faults=[{kill: random-task, at: 500 ms}]"]).scenarios[0].faults,
+        run=replace(undisturbed.run, duration_ns=400 * 10**9, until="caught-up"),
+    )
+    runner = TrialRunner(tmp_path / "out", jobs=1, budget_s=1.0)
+    assert planned_work_s(fails, 100.0) > 0.5
+
+    assert not TrialRunner(tmp_path / "other", jobs=1, budget_s=0.5).affords([fails], 1.0)
+    runner.run([fails])
+    assert runner.affords([replace(fails, run=replace(fails.run, seed=7))], 0.5)
 
 
 def test_progress_says_what_is_left_of_the_budget(tmp_path, undisturbed):

@@ -62,6 +62,7 @@ def search_of(*settings, limits=LIMITS, **others):
             "losing": set(),
             "scenario": job_with_sink(),
             "needs_async_operate": lambda _: False,
+            "has_unseen_tail": lambda _: False,
         }
         | others
     )

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sim.advice.trials import LEVER_SHARE, LONG, REPEAT_SHARE
+from sim.advice.texts import excluded
+from sim.advice.trials import CONFIRM_SHARE, LEVER_SHARE, LONG, REPEAT_SHARE
 from tests.advice.made_up import MadeUp, searched
 
 JOB = """\
@@ -140,7 +141,9 @@ def left_out(search, text):
 
 def test_a_lever_that_no_budget_covers_ends_the_search(job):
     """It is named with those that would have followed, and counts as tried nowhere."""
-    run = Uploading({"aligned": 9000.0}, affords=lambda _scenarios, share: share not in (LEVER_SHARE, REPEAT_SHARE))
+    run = Uploading(
+        {"aligned": 9000.0}, affords=lambda _scenarios, share: share not in (LEVER_SHARE, REPEAT_SHARE, CONFIRM_SHARE)
+    )
     found = searched(job, run, checkpoint_ms=1000)
 
     assert len(left_out(found, "and further ones: more work than the budget leaves")) == 1
@@ -162,10 +165,53 @@ def test_a_budget_that_ends_after_a_long_run_is_named_for_both_ways_on(job):
     """Nothing takes the place of the lever that the long run rejects, and nothing stands on top of it."""
     run = TogetherOnly(ALONE)
     run.affords = lambda _scenarios, share: (
-        share not in (LEVER_SHARE, REPEAT_SHARE) or {1} == set(run.replications.values())
+        share not in (LEVER_SHARE, REPEAT_SHARE, CONFIRM_SHARE) or {1} == set(run.replications.values())
     )
     found = searched(job, run, checkpoint_ms=1000)
 
     assert found.chosen is None
     assert left_out(found, "in place of 'RocksDB incremental'")
     assert left_out(found, "and further ones")
+
+
+class WithRareSlowFiles(Uploading):
+    """Long runs of everything that writes state in full show a checkpoint of 16 s; short runs show none."""
+
+    def __init__(self, **options):
+        super().__init__({"aligned, RocksDB incremental": 90.0, "aligned, changelog": 90.0}, **options)
+        self.ran_long = []
+
+    def row(self, axes, k, more_ms):
+        row = super().row(axes, k, more_ms)
+        if axes["protocol"] not in self.duration:
+            row |= dict.fromkeys(("end_to_end_p50_ms", "end_to_end_p90_ms", "end_to_end_p99_ms"), 500.0)
+            row["end_to_end_max_ms"] = 500.0
+        if axes["trial"] == LONG and k == 0:
+            self.ran_long.append(axes["protocol"])
+            row |= {} if "changelog" in axes["protocol"] else {"end_to_end_max_ms": 16_000.0}
+        return row
+
+
+def test_levers_are_judged_by_long_runs_once_one_shows_a_rare_slow_checkpoint(job):
+    """All barriers keep 5 s in short runs.  One interval of each is enough to tell that they do not in long ones."""
+    run = WithRareSlowFiles()
+    found = searched(job, run, checkpoint_ms=5000)
+
+    assert found.chosen.protocol == "aligned, changelog"
+    assert found.chosen.ran_long
+    rejected = [protocol for protocol in run.ran_long if "changelog" not in protocol]
+    assert len(rejected) == len(set(rejected)), rejected
+    assert found.has_unseen_tail(next(own.name for own in found.settings if not own.ran_long))
+
+
+def test_a_short_run_is_not_advised_where_long_ones_break_the_limit(job):
+    """The budget has no room for more than one long run."""
+    run = WithRareSlowFiles()
+    run.affords = lambda scenarios, _share: not run.ran_long or ("trial", LONG) not in scenarios[0].axes
+    found = searched(job, run, checkpoint_ms=5000)
+
+    assert len(run.ran_long) == 1
+    assert found.chosen is None
+    (sentence,) = excluded(found)
+    assert sentence.startswith("Rare checkpoints break the limit with aligned, every ")
+    assert "(16 s, longest of 100)" in sentence
