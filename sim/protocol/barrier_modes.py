@@ -11,7 +11,7 @@ from sim.model.catalog import Catalog, find_plugins
 from sim.model.checkpoint import BARRIERS, Barriers
 from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
 from sim.protocol.barrier_states import AlternatingWaitingForFirstBarrier, WaitingForFirstBarrier
-from sim.protocol.coordinator_messages import Phase, Work
+from sim.protocol.coordinator_messages import Work
 from sim.protocol.machine import value_class
 from sim.protocol.options import AlignmentType, BarrierOptions
 
@@ -22,16 +22,12 @@ from sim.protocol.options import AlignmentType, BarrierOptions
 
 
 @value_class
-class PhaseStep:
-    """A phase of a snapshot, with its work."""
+class Phases:
+    """The work of each phase of a snapshot that does any."""
 
-    phase: Phase
-    work: tuple[Work, ...] = ()
-
-
-Phases = tuple[PhaseStep, ...]
-
-_PHASE_INDEX = {phase: index for index, phase in enumerate(Phase)}
+    pre_barrier: tuple[Work, ...] = (Work.OPERATOR_FLUSH,)
+    sync: tuple[Work, ...] = (Work.OPERATOR_SYNC, Work.STATE_SYNC)
+    asynchronous: tuple[Work, ...] = (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)
 
 
 class Requirement(Enum):
@@ -45,50 +41,13 @@ class Requirement(Enum):
     OUTPUT_BARRIERS = "output-barriers"
 
 
-ALIGNED_PHASES: Phases = (
-    PhaseStep(Phase.PRE_BARRIER, (Work.OPERATOR_FLUSH,)),
-    PhaseStep(Phase.FORWARD_BARRIER),
-    PhaseStep(Phase.SYNC, (Work.OPERATOR_SYNC, Work.STATE_SYNC)),
-    PhaseStep(Phase.RESUME_INPUTS),
-    PhaseStep(Phase.ASYNC, (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)),
-    PhaseStep(Phase.ACKNOWLEDGE),
-)
+ALIGNED_PHASES = Phases()
 """Phases of all barrier modes of Flink.  They differ in what starts the first phase, and in the requirements of the last one."""
-
-
-def complete(phases: Phases) -> Phases:
-    """Return `phases` after validation.  Raise ValueError unless each phase occurs once, in order."""
-    if tuple(step.phase for step in phases) != tuple(Phase):
-        raise ValueError("a phase list has every phase once, in order")
-    return phases
-
-
-def work_of(phases: Phases, phase: Phase) -> tuple[Work, ...]:
-    """Return the work of one phase of a validated list."""
-    return phases[_PHASE_INDEX[phase]].work
-
-
-def with_work_moved(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:
-    """Return the phases with one piece of work moved to the end of another phase.
-
-    Raises ValueError if the work is not part of `out_of`, or there is no phase `into`.
-    """
-    source = next((step for step in phases if step.phase is out_of), None)
-    if source is None or work not in source.work:
-        raise ValueError(f"{work} is not part of {out_of}")
-    if all(step.phase is not into for step in phases):
-        raise ValueError(f"there is no phase {into}")
-
-    def with_changed_work(step: PhaseStep) -> PhaseStep:
-        kept = tuple(piece for piece in step.work if step.phase is not out_of or piece is not work)
-        return PhaseStep(step.phase, (*kept, work) if step.phase is into else kept)
-
-    return tuple(with_changed_work(step) for step in phases)
 
 
 def async_operate(phases: Phases) -> Phases:
     """Move the flush of operators to the asynchronous phase (FLINK-37375): before the barrier they write to the local disk only."""
-    return with_work_moved(phases, Work.OPERATOR_FLUSH, out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)
+    return replace(phases, pre_barrier=(), asynchronous=(*phases.asynchronous, Work.OPERATOR_FLUSH))
 
 
 ASYNC_OPERATE = async_operate(ALIGNED_PHASES)
@@ -103,8 +62,8 @@ class Strategy:
     first_barrier_state: Callable[[int], BarrierHandler | BarrierTracker]
     alignment: AlignmentType  # of the barriers that sources emit
     times_out: bool  # whether barriers carry a deadline
-    phases: Phases
     finishing: frozenset[Requirement]  # conditions of an acknowledgement
+    phases: Phases = ALIGNED_PHASES
 
     @property
     def unaligned_allowed(self) -> bool:
@@ -124,7 +83,6 @@ ALIGNED = Strategy(
     first_barrier_state=lambda gates: BarrierHandler.for_gates(WaitingForFirstBarrier(), gates),
     alignment=AlignmentType.ALIGNED,
     times_out=False,
-    phases=ALIGNED_PHASES,
     finishing=frozenset({Requirement.ASYNC_WORK}),
 )
 
@@ -138,7 +96,6 @@ ALIGNED_TIMEOUT = Strategy(
     first_barrier_state=lambda gates: BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), gates),
     alignment=AlignmentType.ALIGNED,
     times_out=True,
-    phases=ALIGNED_PHASES,
     finishing=frozenset({Requirement.ASYNC_WORK, Requirement.CAPTURED_INPUT, Requirement.OUTPUT_BARRIERS}),
 )
 
@@ -161,7 +118,6 @@ AT_LEAST_ONCE = Strategy(
     first_barrier_state=BarrierTracker.for_gates,
     alignment=AlignmentType.AT_LEAST_ONCE,
     times_out=False,
-    phases=ALIGNED_PHASES,
     finishing=frozenset({Requirement.ASYNC_WORK}),
 )
 
@@ -175,7 +131,6 @@ UNALIGNED = Strategy(
     first_barrier_state=lambda gates: BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), gates),
     alignment=AlignmentType.UNALIGNED,
     times_out=False,
-    phases=ALIGNED_PHASES,
     finishing=frozenset({Requirement.ASYNC_WORK, Requirement.CAPTURED_INPUT}),
 )
 

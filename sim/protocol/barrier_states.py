@@ -41,22 +41,15 @@ from typing import Protocol
 from sim.protocol.machine import value_class
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_messages import (
-    AlignmentTimedOut,
-    BarrierAnnounced,
-    BarrierArrived,
-    CancellationArrived,
     CancelSnapshot,
     CaptureInput,
     FinishCapture,
-    GateClosed,
     InnerCommand,
-    InputEnded,
     InputsComplete,
     PrioritiseInput,
     ResumeInputs,
     StartSnapshot,
     TaskCommand,
-    TriggerReceived,
 )
 
 # ---- The interface of all states (BarrierHandlerState), and the checkpoint whose barriers are collected.
@@ -88,10 +81,8 @@ class Pending:
     def snapshot(self, options: BarrierOptions, now: int) -> StartSnapshot:
         """Return the command that starts the snapshot.  The alignment ends now; the snapshot's own work is not part of it."""
         first = now if self.first_barrier_ns is None else self.first_barrier_ns
-        delay = max(0, first - options.trigger_ns)
-        return StartSnapshot(
-            self.checkpoint, options, first, delay, now - first if self.complete else None, resumes=self.complete
-        )
+        alignment_ns = now - first if self.complete else None
+        return StartSnapshot(self.checkpoint, options, first, alignment_ns, resumes=self.complete)
 
     def inputs_complete(self, now: int) -> InputsComplete:
         """Return the event that ends the alignment of a snapshot that has started already."""
@@ -122,7 +113,7 @@ class BarrierState(Protocol):
 
 # ---- The states of the aligned handler: wait for every barrier, then snapshot (unaligned checkpoints off).
 #
-# The sender blocks a channel behind its barrier; the handler resumes it in the RESUME_INPUTS phase, after the sync phase.
+# The sender blocks a channel behind its barrier; the handler resumes it after the sync phase.
 
 
 class _Aligned(ABC):
@@ -286,65 +277,3 @@ class AlternatingCollectingBarriersUnaligned(_Alternating):
             CancelSnapshot(checkpoint),
             ResumeInputs(checkpoint),
         )
-
-
-# ---- Which states may follow which on an event, to compare with Flink's Alternating* and aligned states.
-#
-# Every abort leads back to the first state.  A barrier of a newer checkpoint aborts the pending one and is then handled
-# by the first state, so the transitions of the first state apply.
-
-W, C = WaitingForFirstBarrier, CollectingBarriers
-AW, AC = AlternatingWaitingForFirstBarrier, AlternatingCollectingBarriers
-UW, UC = AlternatingWaitingForFirstBarrierUnaligned, AlternatingCollectingBarriersUnaligned
-
-TRANSITIONS: dict[type, dict[type, frozenset[type]]] = {
-    W: {
-        BarrierArrived: frozenset({W, C}),  # W: the only barrier
-        CancellationArrived: frozenset({W}),
-        TriggerReceived: frozenset({W}),
-    },
-    C: {
-        BarrierArrived: frozenset({C, W}),  # W: the last one
-        GateClosed: frozenset({C, W}),
-        CancellationArrived: frozenset({W}),
-        InputEnded: frozenset({W}),
-        TriggerReceived: frozenset({W}),
-    },
-    AW: {
-        BarrierAnnounced: frozenset({AW}),
-        BarrierArrived: frozenset({AW, AC, UC}),  # AW: the only barrier; UC: unaligned or late
-        AlignmentTimedOut: frozenset({UW}),
-        GateClosed: frozenset({AW}),
-        CancellationArrived: frozenset({AW}),
-        InputEnded: frozenset({AW}),
-        TriggerReceived: frozenset({AW}),
-    },
-    AC: {
-        BarrierAnnounced: frozenset({AC, AW}),  # AW: of a newer checkpoint
-        BarrierArrived: frozenset({AC, AW, UC}),  # AW: the last one; UC: unaligned or late
-        AlignmentTimedOut: frozenset({UC}),
-        GateClosed: frozenset({AC, AW}),
-        CancellationArrived: frozenset({AW}),
-        InputEnded: frozenset({AW}),
-        TriggerReceived: frozenset({AW}),
-    },
-    UW: {
-        BarrierAnnounced: frozenset({UW, AW}),
-        BarrierArrived: frozenset({UC, AW, AC}),  # AW: the only barrier; AC: of a newer checkpoint
-        AlignmentTimedOut: frozenset({UW}),
-        GateClosed: frozenset({UW}),
-        CancellationArrived: frozenset({AW}),
-        InputEnded: frozenset({AW}),
-        TriggerReceived: frozenset({AW}),
-    },
-    UC: {
-        BarrierAnnounced: frozenset({UC, AW}),
-        BarrierArrived: frozenset({UC, AW, AC}),  # AW: the last one; AC: of a newer checkpoint
-        AlignmentTimedOut: frozenset({UC}),
-        GateClosed: frozenset({UC, AW}),
-        CancellationArrived: frozenset({AW}),
-        InputEnded: frozenset({AW}),
-        TriggerReceived: frozenset({AW}),
-    },
-}
-"""state -> event -> states that may follow.  An event that is not listed must be obsolete, and is ignored."""

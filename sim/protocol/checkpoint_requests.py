@@ -5,11 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
 from operator import attrgetter
 
-from sim.protocol.coordinator_messages import Plan, RecordCompleted, RecordFailed, RequestKind, Savepoint
+from sim.protocol.coordinator_messages import Plan, RequestKind, Savepoint
 from sim.protocol.machine import value_class
 from sim.protocol.options import FailureReason
 
@@ -233,13 +232,6 @@ class TaskSet:
 # ---- A pending checkpoint (PendingCheckpoint).
 
 
-class PendingState(Enum):
-    """State of a pending checkpoint.  While metadata is written, no checkpoint expires or completes (the lock is held)."""
-
-    WAITING_FOR_ACKNOWLEDGEMENTS = "waiting-for-acknowledgements"
-    WRITING_METADATA = "writing-metadata"  # all tasks have acknowledged; it still counts against max-concurrent
-
-
 @value_class
 class PendingCheckpoint:
     """A checkpoint that has been triggered and has neither completed nor failed."""
@@ -250,7 +242,6 @@ class PendingCheckpoint:
     plan: Plan
     acknowledged: TaskSet = TaskSet()
     latest_ack_ns: int = -1
-    state: PendingState = PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
     savepoint: Savepoint | None = None
 
     @property
@@ -258,22 +249,14 @@ class PendingCheckpoint:
         """Whether it is a stop-with-savepoint."""
         return self.savepoint is not None and self.savepoint.stop is not None
 
+    @property
+    def writes_metadata(self) -> bool:
+        """Whether all tasks have acknowledged.  While metadata is written, no checkpoint expires or completes (the lock is held)."""
+        return len(self.acknowledged) == len(self.plan.wait_for)
+
     def with_acknowledgement(self, task: int, now: int) -> PendingCheckpoint:
-        """Add the acknowledgement of a task.  After the last one, the metadata is written."""
-        acknowledged = self.acknowledged.with_task(task)
-        all_here = len(acknowledged) == len(self.plan.wait_for)
-        state = PendingState.WRITING_METADATA if all_here else PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
-        return replace(self, acknowledged=acknowledged, latest_ack_ns=now, state=state)
-
-    def completed(self, now: int) -> RecordCompleted:
-        """Return the record of its completion for the journal."""
-        return RecordCompleted(self.checkpoint, self.kind, self.trigger_ns, self.latest_ack_ns, now)
-
-    def failed(self, reason: FailureReason, now: int) -> RecordFailed:
-        """Return the record of its failure for the journal."""
-        return RecordFailed(
-            self.checkpoint, self.kind, reason, self.trigger_ns, self.latest_ack_ns, now, frozenset(self.acknowledged)
-        )
+        """Add the acknowledgement of a task."""
+        return replace(self, acknowledged=self.acknowledged.with_task(task), latest_ack_ns=now)
 
 
 # ---- Union list state and finished tasks: all tasks of a vertex with such state must have finished, or none.

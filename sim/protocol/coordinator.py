@@ -7,7 +7,7 @@ from typing import Literal
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.barrier_modes import barrier_options, strategy
-from sim.protocol.checkpoint_requests import PendingCheckpoint, PendingState, TriggerRequest, WaitingRequests
+from sim.protocol.checkpoint_requests import PendingCheckpoint, TriggerRequest, WaitingRequests
 from sim.protocol.coordinator_messages import (
     Acknowledged,
     ArmCheckpointTimeout,
@@ -28,6 +28,8 @@ from sim.protocol.coordinator_messages import (
     NotifyComplete,
     PeriodicTimerFired,
     PrepareTrigger,
+    RecordCompleted,
+    RecordFailed,
     RecordRefused,
     RecordTriggered,
     RequestKind,
@@ -219,7 +221,7 @@ class Coordinator:
     @property
     def locked(self) -> bool:
         """Whether metadata is being written, so that messages and timeouts wait (CheckpointCoordinator#completePendingCheckpoint)."""
-        return any(pending.state is PendingState.WRITING_METADATA for pending in self.pending)
+        return any(pending.writes_metadata for pending in self.pending)
 
     @property
     def needed(self) -> frozenset[int]:
@@ -304,7 +306,10 @@ class Coordinator:
         )
         commands: _Commands = (CancelPeriodicTimer(),) if self.schedule is not None else ()
         refused = (RecordRefused(request.kind, FailureReason.NO_JOB_MANAGER) for request in (*in_preparation, *dropped))
-        failed = (pending.failed(FailureReason.CHECKPOINT_COORDINATOR_SUSPEND, event.now) for pending in self.pending)
+        failed = (
+            RecordFailed(pending.checkpoint, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND, event.now)
+            for pending in self.pending
+        )
         return after, (*commands, *refused, *failed)
 
     def _on_event_without_leader(self, event: CoordinatorEvent) -> _Answer:
@@ -366,7 +371,7 @@ class Coordinator:
         if savepoint is not None:
             options = replace(options, stop=savepoint.stop, type=savepoint.format)
         return replace(after, next_id=self.next_id + 1, pending=(*self.pending, pending)), (
-            RecordTriggered(pending.checkpoint, pending.trigger_ns, kind, event.plan, savepoint),
+            RecordTriggered(pending.checkpoint, pending.trigger_ns, event.plan, savepoint),
             # the timeout starts now, slightly after t0
             ArmCheckpointTimeout(pending.checkpoint, event.now + self.timeout_ns),
             TriggerTasks(pending.checkpoint, event.plan.trigger, options),
@@ -383,22 +388,20 @@ class Coordinator:
             raise self._impossible(event, "the task need not acknowledge, or has done so already")
         pending = pending.with_acknowledgement(event.task, event.now)
         all_pending = tuple(pending if p.checkpoint == pending.checkpoint else p for p in self.pending)
-        commands: _Commands = (
-            (WriteMetadata(pending.checkpoint),) if pending.state is PendingState.WRITING_METADATA else ()
-        )
+        commands: _Commands = (WriteMetadata(pending.checkpoint),) if pending.writes_metadata else ()
         return replace(self, pending=all_pending), commands
 
     def _declined(self, event: Declined) -> _Answer:
         """Abort the checkpoint that a task declines, unless its metadata is being written."""
         pending = self._find(event)
-        if pending is None or pending.state is PendingState.WRITING_METADATA:
+        if pending is None or pending.writes_metadata:
             return self, ()
         return _abort_checkpoint(self, pending, event.reason, event.now, event.task)
 
     def _timed_out(self, event: CheckpointTimedOut) -> _Answer:
         """Abort a checkpoint that has expired, unless its metadata is being written."""
         pending = self._find(event)
-        if pending is None or pending.state is PendingState.WRITING_METADATA:
+        if pending is None or pending.writes_metadata:
             return self, ()
         return _abort_checkpoint(self, pending, FailureReason.CHECKPOINT_EXPIRED, event.now)
 
@@ -407,7 +410,7 @@ class Coordinator:
         pending = self._find(event)
         if pending is None:
             return self, ()  # the checkpoint was aborted
-        if pending.state is not PendingState.WRITING_METADATA:
+        if not pending.writes_metadata:
             raise self._impossible(event, "acknowledgements are missing")
         if event.failed:
             return _abort_checkpoint(self, pending, event.reason, event.now)
@@ -472,7 +475,7 @@ def _start_next_request(coordinator: Coordinator, now: int) -> _Answer:
     )
     after: Coordinator = coordinator if requests is coordinator.requests else replace(coordinator, requests=requests)
     if choice.run is not None:
-        return replace(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(now, choice.run.kind),)
+        return replace(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(choice.run.kind),)
     if choice.postpone is None:
         return after, ()
     refused = RecordRefused(choice.postpone.kind, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS)
@@ -504,7 +507,7 @@ def _abort_checkpoint(
     elif pending.kind is not RequestKind.SAVEPOINT or task is not None:
         after, failed = _count_failure(after, pending.checkpoint, reason, task)
     notify = NotifyAborted(pending.checkpoint, pending.plan.wait_for, after.latest_completed)
-    return after, (pending.failed(reason, now), notify, DiscardState(pending.checkpoint), *failed)
+    return after, (RecordFailed(pending.checkpoint, reason, now), notify, DiscardState(pending.checkpoint), *failed)
 
 
 def _count_failure(
@@ -520,7 +523,7 @@ def _complete_checkpoint(coordinator: Coordinator, pending: PendingCheckpoint, n
     others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
     failures = coordinator.failures.with_success(pending.checkpoint)
     after: Coordinator = replace(coordinator, pending=others, failures=failures, last_completion_ns=now)
-    commands: _Commands = (pending.completed(now),)
+    commands: _Commands = (RecordCompleted(pending.checkpoint, pending.latest_ack_ns, now),)
     if pending.kind is RequestKind.SAVEPOINT:
         return after, (
             *commands,

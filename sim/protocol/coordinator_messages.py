@@ -48,13 +48,10 @@ class SnapshotTimes:
     """The times that a task measures in one checkpoint [ns] (CheckpointMetrics; + marks times that Flink does not report)."""
 
     first_barrier_ns: int  # + time at which the first barrier, or the trigger call, was processed
-    start_delay_ns: int  # t0 -> first barrier, never negative
     alignment_ns: int  # first -> last barrier; 0 for triggered tasks
     pre_barrier_ns: int  # + prepareSnapshotPreBarrier
-    forward_ns: int  # + writing the barrier to all outputs
     sync_ns: int
     async_ns: int  # end of sync -> all parts written, waits included
-    unaligned: bool  # the snapshot was taken at its first barrier
 
 
 class Phase(Enum):
@@ -65,7 +62,6 @@ class Phase(Enum):
     PRE_BARRIER = "pre-barrier"  # task thread; operators may still emit records
     FORWARD_BARRIER = "forward-barrier"  # task thread; to every output
     SYNC = "sync"  # task thread; state does not change
-    RESUME_INPUTS = "resume-inputs"  # takes no time; the task thread processes records again
     ASYNC = "async"  # the asynchronous thread of the task
     ACKNOWLEDGE = "acknowledge"  # a message to the coordinator
 
@@ -235,9 +231,8 @@ class CancelPeriodicTimer:
 
 @value_class
 class PrepareTrigger:
-    """Compute the plan and create the directory; answer TriggerReady.  `trigger_ns` is t0 of the checkpoint."""
+    """Compute the plan and create the directory; answer TriggerReady."""
 
-    trigger_ns: int
     kind: RequestKind
 
 
@@ -312,7 +307,6 @@ class RecordTriggered:
 
     checkpoint: int
     trigger_ns: int
-    kind: RequestKind
     plan: Plan
     savepoint: Savepoint | None = None
 
@@ -322,8 +316,6 @@ class RecordCompleted:
     """For the journal: end_to_end_duration = latest_ack_ns - trigger_ns, without writing the metadata."""
 
     checkpoint: int
-    kind: RequestKind
-    trigger_ns: int
     latest_ack_ns: int
     completed_ns: int  # the metadata is durable
 
@@ -333,12 +325,8 @@ class RecordFailed:
     """For the journal: end_to_end_duration = failed_ns - trigger_ns."""
 
     checkpoint: int
-    kind: RequestKind
     reason: FailureReason
-    trigger_ns: int
-    latest_ack_ns: int  # -1: no task has acknowledged
     failed_ns: int
-    acknowledged: frozenset[int]
 
 
 CoordinatorCommand = (

@@ -156,11 +156,11 @@ def added_ns(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[int, i
     Returns None if the job may fail for good.
     """
     outcomes = outages(restart, fail_ns=fail_ns, restart_ns=restart_ns)
-    _, attempt = restart_strategy(restart).failed(fail_ns, _MEDIAN_DRAW)
+    _, delay_ns = restart_strategy(restart).failed(fail_ns, _MEDIAN_DRAW)
     ready = [outage.ready_ns for outage in outcomes if outage.ready_ns is not None]
-    if len(ready) < len(outcomes) or attempt.delay_ns is None:
+    if len(ready) < len(outcomes) or delay_ns is None:
         return None
-    more_ns = restart.fresh_start_ns - fail_ns - attempt.delay_ns - restart_ns
+    more_ns = restart.fresh_start_ns - fail_ns - delay_ns - restart_ns
     return max(min(ready) + more_ns, 0), max(max(ready) + more_ns, 0)
 
 
@@ -177,10 +177,10 @@ def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns
     strategy, deployments = restart_strategy(restart), 0
     now = min(restart.connection_reset_ns, slots.lost[0].gone_ns) + fail_ns
     while True:
-        strategy, attempt = strategy.failed(now, _MEDIAN_DRAW)
-        if attempt.delay_ns is None:
+        strategy, delay_ns = strategy.failed(now, _MEDIAN_DRAW)
+        if delay_ns is None:
             return Outage(None, deployments, slots.lost[0].gone_ns)
-        now += attempt.delay_ns + restart_ns
+        now += delay_ns + restart_ns
         deployments += 1
         deployment = slots.deployment({0}, now)
         if not deployment.unreachable:
@@ -396,15 +396,15 @@ class Recovery:
         failed = event.tasks.difference(*(restart.tasks for restart in self.waiting))
         if not failed:
             return self, ()
-        strategy, attempt = self.strategy.failed(event.now, event.draw)
+        strategy, delay_ns = self.strategy.failed(event.now, event.draw)
         after: Recovery = replace(self, strategy=strategy)
-        if attempt.delay_ns is None:
+        if delay_ns is None:
             suspend = (SuspendCheckpoints(),) if self.status is JobStatus.RUNNING else ()
             return replace(after, status=JobStatus.FAILED, waiting=(), initializing=frozenset()), (
                 *suspend,
                 FailForGood(event.reason),
             )
-        return _begin_restart(after, tasks_to_restart(failed, self.regions), event.now + attempt.delay_ns)
+        return _begin_restart(after, tasks_to_restart(failed, self.regions), event.now + delay_ns)
 
     def _restart_progressed(
         self, event: TasksCancelled | RestartDelayElapsed, *, cancelled: bool = False, delayed: bool = False

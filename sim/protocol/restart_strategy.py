@@ -5,36 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from sim.model.faults import Restart
 from sim.protocol.machine import value_class
 
 # ---- Restart strategies: whether the job restarts after a failure, and after which delay (RestartBackoffTimeStrategy).
 #
-# A strategy is a value: `strategy, attempt = strategy.failed(now, draw)`.
-
-
-class Attempt(NamedTuple):
-    """The answer of a restart strategy to a failure."""
-
-    delay_ns: int | None  # None: no restart, the job fails for good
-    merged: bool = False  # part of a restart that waits already
+# A strategy is a value: `strategy, delay_ns = strategy.failed(now, draw)`.
 
 
 class RestartStrategy(Protocol):
     """A restart strategy, with its history of failures."""
 
-    def failed(self, now: int, draw: int) -> tuple[RestartStrategy, Attempt]:
-        """Return the strategy after a failure at `now` [ns], and its answer.  `draw` is a random 32-bit integer for the jitter."""
+    def failed(self, now: int, draw: int) -> tuple[RestartStrategy, int | None]:
+        """Return the strategy after a failure at `now` [ns], and the delay of the restart [ns]; None: the job fails for good.
+
+        `draw` is a random 32-bit integer for the jitter.
+        """
 
 
 @value_class
 class NoRestart:
     """No restart (NoRestartBackoffTimeStrategy)."""
 
-    def failed(self, now: int, draw: int) -> tuple[NoRestart, Attempt]:
-        return self, Attempt(None)
+    def failed(self, now: int, draw: int) -> tuple[NoRestart, int | None]:
+        return self, None
 
 
 @value_class
@@ -45,10 +41,10 @@ class FixedDelay:
     attempts: int | None  # None: unlimited
     made: int = 0
 
-    def failed(self, now: int, draw: int) -> tuple[FixedDelay, Attempt]:
+    def failed(self, now: int, draw: int) -> tuple[FixedDelay, int | None]:
         after: FixedDelay = replace(self, made=self.made + 1)
         spent = self.attempts is not None and after.made > self.attempts
-        return after, Attempt(None if spent else self.delay_ns)
+        return after, None if spent else self.delay_ns
 
 
 @value_class
@@ -67,15 +63,15 @@ class ExponentialDelay:
     made: int = 0
     next_restart_ns: int | None = None
 
-    def failed(self, now: int, draw: int) -> tuple[ExponentialDelay, Attempt]:
+    def failed(self, now: int, draw: int) -> tuple[ExponentialDelay, int | None]:
         if self.next_restart_ns is not None and now <= self.next_restart_ns:
-            return self, Attempt(self.next_restart_ns - now, merged=True)
+            return self, self.next_restart_ns - now
         quiet = self.next_restart_ns is not None and now - self.next_restart_ns >= self.reset_ns
         made = 0 if quiet else self.made
         delay_ns = self._delay_ns(made, draw)
         after: ExponentialDelay = replace(self, made=made + 1, next_restart_ns=now + delay_ns)
         spent = self.attempts is not None and after.made > self.attempts
-        return after, Attempt(None if spent else delay_ns)
+        return after, None if spent else delay_ns
 
     def _delay_ns(self, made: int, draw: int) -> int:
         """Return min(initial * multiplier^made, max), plus or minus the jitter."""
@@ -98,11 +94,11 @@ class FailureRate:
     interval_ns: int
     latest_ns: tuple[int, ...] = ()  # times of the latest failures, oldest first
 
-    def failed(self, now: int, draw: int) -> tuple[FailureRate, Attempt]:
+    def failed(self, now: int, draw: int) -> tuple[FailureRate, int | None]:
         latest = (*self.latest_ns[-self.rate :], now)  # one more than allowed
         after: FailureRate = replace(self, latest_ns=latest)
         spent = len(latest) > self.rate and now - latest[0] <= self.interval_ns
-        return after, Attempt(None if spent else self.delay_ns)
+        return after, None if spent else self.delay_ns
 
 
 MAKERS: dict[str, Callable[[Restart], RestartStrategy]] = {

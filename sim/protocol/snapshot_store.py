@@ -143,13 +143,12 @@ def restorable(
     directories: Directories,
     *,
     copied: str | None = None,
-    old_readable: bool = False,
     exists: Callable[[StateFile], bool] = lambda _: True,
 ) -> bool:
     """Return whether a job can start from the snapshot in place, or from a copy of the directory `copied` elsewhere.
 
-    The copy has the directory's name.  Files outside of the directory are not copied, and are lost unless
-    `old_readable`.  `exists` tells whether a file existed when the copy was made.
+    The copy has the directory's name.  Files outside of the directory are lost.
+    `exists` tells whether a file existed when the copy was made.
     """
     own = directories.directory(snapshot)
     if copied is None:
@@ -160,8 +159,7 @@ def restorable(
     for file in snapshot.files:
         path = directories.path(file)
         resolved = directories.resolved(directories.reference(path, snapshot), new_own, snapshot)
-        found = (old_readable and resolved == path) or (inside(path, copied) and resolved == _moved(path, copied))
-        if not (found and exists(file)):
+        if not (inside(path, copied) and resolved == _moved(path, copied) and exists(file)):
             return False
     return True
 

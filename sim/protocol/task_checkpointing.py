@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import NoReturn
 
 from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
-from sim.protocol.barrier_modes import Phases, Requirement, Strategy, complete, work_of
+from sim.protocol.barrier_modes import Phases, Requirement, Strategy
 from sim.protocol.coordinator_messages import Phase, SnapshotTimes
 from sim.protocol.machine import InvalidTransition, value_class
 from sim.protocol.options import BarrierOptions
@@ -46,17 +46,8 @@ from sim.protocol.task_messages import (
 
 # ---- One snapshot of a task: its phases in order, then the conditions of its acknowledgement.
 #
-# Source: SubtaskCheckpointCoordinatorImpl#checkpointState, AsyncCheckpointRunnable.  The phases before RESUME_INPUTS hold
+# Source: SubtaskCheckpointCoordinatorImpl#checkpointState, AsyncCheckpointRunnable.  The phases before ASYNC hold
 # the task thread without interruption.  The host that executes the commands decides how long a phase takes.
-
-NEXT_PHASE: dict[Phase, Phase] = {
-    Phase.PRE_BARRIER: Phase.FORWARD_BARRIER,
-    Phase.FORWARD_BARRIER: Phase.SYNC,
-    Phase.SYNC: Phase.RESUME_INPUTS,
-    Phase.RESUME_INPUTS: Phase.ASYNC,
-    Phase.ASYNC: Phase.ACKNOWLEDGE,
-}
-"""The order of the phases.  RESUME_INPUTS takes no time.  ASYNC ends when all requirements are met."""
 
 _ON_TASK_THREAD = frozenset({Phase.PRE_BARRIER, Phase.FORWARD_BARRIER, Phase.SYNC})
 
@@ -75,7 +66,6 @@ class SnapshotInProgress:
     phase_began_ns: int = 0
     alignment_ns: int = -1  # -1: barriers are missing
     pre_barrier_ns: int = 0
-    forward_ns: int = 0
     sync_ns: int = 0
     channel_state: bool | None = None  # whether it is durable; None: the snapshot has none
     closing: bool = False  # FinishChannelState was issued
@@ -97,7 +87,7 @@ class SnapshotInProgress:
             start, options, phases, missing, phase_began_ns=now, alignment_ns=alignment_ns, channel_state=state
         )
         opening = (StartChannelState(start.checkpoint),) if options.needs_channel_state else ()
-        return snapshot, (*opening, RunPreBarrier(start.checkpoint, work_of(phases, Phase.PRE_BARRIER)))
+        return snapshot, (*opening, RunPreBarrier(start.checkpoint, phases.pre_barrier))
 
     @property
     def checkpoint(self) -> int:
@@ -145,15 +135,14 @@ class SnapshotInProgress:
             if Requirement.ASYNC_WORK not in self.missing:
                 self._impossible(event, "the phase has finished already")
             return _acknowledge_if_complete(replace(self, missing=self.missing - {Requirement.ASYNC_WORK}), event.now)
-        spent, next_phase = event.now - self.phase_began_ns, NEXT_PHASE[event.phase]
+        after = replace(self, phase_began_ns=event.now)  # type: SnapshotInProgress
+        spent = event.now - self.phase_began_ns
         if event.phase is Phase.PRE_BARRIER:
-            after = replace(self, phase=next_phase, phase_began_ns=event.now, pre_barrier_ns=spent)
+            after = replace(after, phase=Phase.FORWARD_BARRIER, pre_barrier_ns=spent)
             return after, (ForwardBarrier(self.checkpoint, self.options),)
         if event.phase is Phase.FORWARD_BARRIER:
-            return _start_sync_phase(
-                replace(self, phase=next_phase, phase_began_ns=event.now, forward_ns=spent), event.now
-            )
-        return _start_async_phase(replace(self, phase=NEXT_PHASE[next_phase], phase_began_ns=event.now, sync_ns=spent))
+            return _start_sync_phase(replace(after, phase=Phase.SYNC), event.now)
+        return _start_async_phase(replace(after, phase=Phase.ASYNC, sync_ns=spent))
 
     def _output_done(
         self, event: OutputBarriersLeft | OutputTimedOut, commands: tuple[TaskCommand, ...]
@@ -176,7 +165,7 @@ def _start_sync_phase(snapshot: SnapshotInProgress, now: int) -> _SnapshotAnswer
     timer: tuple[TaskCommand, ...] = ()
     if Requirement.OUTPUT_BARRIERS in snapshot.missing:
         timer = (ArmOutputTimer(snapshot.checkpoint, max(now, snapshot.options.deadline_ns)),)
-    return after, (*timer, *closing, RunSync(snapshot.checkpoint, work_of(snapshot.phases, Phase.SYNC)))
+    return after, (*timer, *closing, RunSync(snapshot.checkpoint, snapshot.phases.sync))
 
 
 def _start_async_phase(snapshot: SnapshotInProgress) -> _SnapshotAnswer:
@@ -185,7 +174,7 @@ def _start_async_phase(snapshot: SnapshotInProgress) -> _SnapshotAnswer:
     released = ReleaseTask(snapshot.checkpoint), *resume
     if snapshot.aborted:
         return replace(snapshot, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
-    return snapshot, (*released, RunAsync(snapshot.checkpoint, work_of(snapshot.phases, Phase.ASYNC)))
+    return snapshot, (*released, RunAsync(snapshot.checkpoint, snapshot.phases.asynchronous))
 
 
 _CHANNEL_PARTS = frozenset({Requirement.CAPTURED_INPUT, Requirement.OUTPUT_BARRIERS})
@@ -205,13 +194,10 @@ def _acknowledge_if_complete(snapshot: SnapshotInProgress, now: int) -> _Snapsho
 def _times(snapshot: SnapshotInProgress, now: int) -> SnapshotTimes:
     return SnapshotTimes(
         first_barrier_ns=snapshot.start.first_barrier_ns,
-        start_delay_ns=snapshot.start.start_delay_ns,
         alignment_ns=snapshot.alignment_ns,
         pre_barrier_ns=snapshot.pre_barrier_ns,
-        forward_ns=snapshot.forward_ns,
         sync_ns=snapshot.sync_ns,
         async_ns=now - snapshot.phase_began_ns,
-        unaligned=snapshot.start.options.unaligned,
     )
 
 
@@ -241,11 +227,7 @@ class TaskCheckpointing:
     @classmethod
     def configured(cls, strategy: Strategy, gates: int, phases: Phases | None = None) -> TaskCheckpointing:
         """Create the machine of a task with `gates` input gates.  `phases` replace those of the strategy (e.g. ASYNC_OPERATE)."""
-        return cls(
-            strategy.first_barrier_state(gates),
-            complete(strategy.phases if phases is None else phases),
-            strategy.finishing,
-        )
+        return cls(strategy.first_barrier_state(gates), phases or strategy.phases, strategy.finishing)
 
     def on(self, event: TaskEvent) -> _Answer:
         """Return the next machine and its commands."""

@@ -157,7 +157,6 @@ class StartSnapshot:
     checkpoint: int
     options: BarrierOptions  # unaligned if the timeout has passed
     first_barrier_ns: int
-    start_delay_ns: int
     alignment_ns: int | None  # None: barriers are missing, InputsComplete follows
     resumes: bool = False  # inputs are blocked until the sync phase ends
 

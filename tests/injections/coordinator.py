@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sim.protocol import coordinator
-from sim.protocol.checkpoint_requests import PendingCheckpoint, PendingState, WaitingRequests
+from sim.protocol.checkpoint_requests import PendingCheckpoint, WaitingRequests
 from sim.protocol.coordinator import Coordinator, FailureCounter
 from sim.protocol.coordinator_messages import MetadataWritten
 from sim.protocol.recovery import JobManagerReturned, Recovery
@@ -26,19 +26,10 @@ BACKLOG = world(
 )
 
 
-@add(PendingCheckpoint, "with_acknowledgement", world(faults=(KILL,)))
-def one_acknowledgement_is_not_waited_for(original):
+@add(PendingCheckpoint, "writes_metadata", world(faults=(KILL,)))
+def one_acknowledgement_is_not_waited_for(_):
     """A checkpoint is complete with one acknowledgement missing."""
-
-    def acknowledged(self, task, now):
-        after = original(self, task, now)
-        enough = (
-            len(after.acknowledged) >= len(self.plan.wait_for) - 1
-            and self.state is PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
-        )
-        return replace(after, state=PendingState.WRITING_METADATA) if enough else after
-
-    return acknowledged
+    return lambda self: len(self.acknowledged) >= len(self.plan.wait_for) - 1
 
 
 @add(CoordinatorHost, "_finalise", world(storage={"metadata-latency": "20 ms"}))

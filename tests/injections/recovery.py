@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sim.protocol.recovery import PendingRestart
-from sim.protocol.restart_strategy import Attempt, Deployment, FixedDelay, Slots
+from sim.protocol.restart_strategy import Deployment, FixedDelay, Slots
 from sim.runtime.jobmanager import recovery_host
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from sim.runtime.task.keyed_state import KeyedState
@@ -42,7 +42,7 @@ def other_regions_restart_too(_):
 @add(FixedDelay, "failed", world(restart={"attempts": 2}, faults=KILLS))
 def attempts_are_not_counted(_):
     """The job restarts more often than its strategy allows."""
-    return lambda self, now, draw: (self, Attempt(self.delay_ns))
+    return lambda self, now, draw: (self, self.delay_ns)
 
 
 @add(PendingRestart, "due", STUCK)

@@ -198,8 +198,8 @@ SNAPSHOTS = (
     Rule(
         "with async-operate an operator's files are written behind the barrier",
         "protocol/barrier_modes.py",
-        "out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)\n",
-        "out_of=Phase.PRE_BARRIER, into=Phase.SYNC)\n",
+        "pre_barrier=(), asynchronous=(*phases.asynchronous, Work.OPERATOR_FLUSH)",
+        "pre_barrier=(), sync=(*phases.sync, Work.OPERATOR_FLUSH)",
         f"{PROTOCOL}task/test_task_checkpointing.py::test_operators_flush_in_the_asynchronous_phase",
     ),
     Rule(
@@ -271,8 +271,8 @@ COORDINATOR = (
     Rule(
         "a checkpoint is acknowledged by every task of its plan",
         "protocol/checkpoint_requests.py",
-        "        all_here = len(acknowledged) == len(self.plan.wait_for)\n",
-        "        all_here = len(acknowledged) == max(1, len(self.plan.wait_for) - 1)\n",
+        "return len(self.acknowledged) == len(self.plan.wait_for)\n",
+        "return len(self.acknowledged) >= max(1, len(self.plan.wait_for) - 1)\n",
         f"{LAWS}cut.py::test_laws_08_and_12_runs_violate_no_invariant",
     ),
     Rule(
@@ -313,7 +313,7 @@ COORDINATOR = (
     Rule(
         "nothing expires while metadata is written",
         "protocol/coordinator.py",
-        "        if pending is None or pending.state is PendingState.WRITING_METADATA:\n            return self, ()\n"
+        "        if pending is None or pending.writes_metadata:\n            return self, ()\n"
         "        return _abort_checkpoint(self, pending, FailureReason.CHECKPOINT_EXPIRED",
         "        if pending is None:\n            return self, ()\n        return _abort_checkpoint(self, pending, FailureReason.CHECKPOINT_EXPIRED",
         f"{PROTOCOL}coordinator/test_coordinator.py::test_nothing_expires_while_metadata_is_written",

@@ -4,15 +4,11 @@ import pytest
 
 from sim.model.checkpoint import BARRIERS, Barriers
 from sim.protocol.barrier_modes import (
-    ALIGNED_PHASES,
-    ASYNC_OPERATE,
     STRATEGIES,
     Requirement,
     barrier_options,
     strategy,
-    with_work_moved,
 )
-from sim.protocol.coordinator_messages import Phase, Work
 from sim.protocol.options import AlignmentType, BarrierOptions, Traits
 
 SECOND = 1_000_000_000
@@ -90,29 +86,6 @@ def test_a_deadline_counts_from_the_trigger():
     assert BarrierOptions(5, AlignmentType.UNALIGNED) == timeout.as_unaligned()
     with pytest.raises(ValueError, match="deadline"):
         _ = BarrierOptions(5).deadline_ns
-
-
-def test_work_moves_to_the_end_of_its_new_phase():
-    before = {step.phase: step.work for step in ALIGNED_PHASES}
-    after = {step.phase: step.work for step in ASYNC_OPERATE}
-
-    assert after[Phase.PRE_BARRIER] == ()
-    assert (*before[Phase.ASYNC], Work.OPERATOR_FLUSH) == after[Phase.ASYNC]
-    assert before[Phase.SYNC] == after[Phase.SYNC]
-
-
-def test_moving_back_is_the_same_list():
-    assert (
-        with_work_moved(ASYNC_OPERATE, Work.OPERATOR_FLUSH, out_of=Phase.ASYNC, into=Phase.PRE_BARRIER)
-        == ALIGNED_PHASES
-    )
-
-
-def test_work_that_is_not_there_cannot_move():
-    with pytest.raises(ValueError, match="is not part of"):
-        with_work_moved(ALIGNED_PHASES, Work.KEYED_STATE, out_of=Phase.SYNC, into=Phase.ASYNC)
-    with pytest.raises(ValueError, match="no phase"):
-        with_work_moved(ALIGNED_PHASES[:3], Work.STATE_SYNC, out_of=Phase.SYNC, into=Phase.ASYNC)
 
 
 def test_state_backends_are_asked_for_what_the_barrier_says():

@@ -42,7 +42,7 @@ def last(now, gate, checkpoint=1):
 
 
 def snapshot(checkpoint, *, first_ns, alignment_ns):
-    return StartSnapshot(checkpoint, OPTIONS, first_ns, first_ns - 100, alignment_ns, resumes=True)
+    return StartSnapshot(checkpoint, OPTIONS, first_ns, alignment_ns, resumes=True)
 
 
 def test_two_of_three_gates_wait():

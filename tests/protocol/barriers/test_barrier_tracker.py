@@ -36,7 +36,7 @@ def test_checkpoints_overlap():
     """A second checkpoint may begin before the first is complete.  Only the newest one's clock is kept: the first reports zeros."""
     tracker, commands = feed(2, both(110, 0), both(120, 0, 2), both(130, 1), both(135, 1, 2))
 
-    assert (StartSnapshot(1, OPTIONS, 130, 0, 0), StartSnapshot(2, OPTIONS, 120, 20, 15)) == commands
+    assert (StartSnapshot(1, OPTIONS, 130, 0), StartSnapshot(2, OPTIONS, 120, 15)) == commands
     assert tracker.tracked == ()
 
 
@@ -54,7 +54,7 @@ def test_fifty_are_tracked_as_in_flink():
 
 
 def test_a_call_that_comes_at_once_has_no_delay():
-    assert (StartSnapshot(1, OPTIONS, 100, 0, 0),) == feed(0, TriggerReceived(100, 1, OPTIONS))[1]
+    assert (StartSnapshot(1, OPTIONS, 100, 0),) == feed(0, TriggerReceived(100, 1, OPTIONS))[1]
 
 
 def test_a_cancellation_aborts_this_and_older_ones():
@@ -80,12 +80,12 @@ def test_a_cancellation_of_something_new_is_passed_on_once():
 def test_a_closed_gate_completes_the_newest():
     tracker, commands = feed(2, both(110, 0), both(120, 0, 2), GateClosed(130, 1))
 
-    assert (SettleBarriers(2), StartSnapshot(2, OPTIONS, 120, 20, 10)) == commands
+    assert (SettleBarriers(2), StartSnapshot(2, OPTIONS, 120, 10)) == commands
     assert tracker.tracked == ()
 
     _, commands = tracker.on(both(140, 0, 3))
 
-    assert (StartSnapshot(3, OPTIONS, 140, 40, 0),) == commands
+    assert (StartSnapshot(3, OPTIONS, 140, 0),) == commands
 
 
 def test_an_end_aborts_everything_tracked_where_checkpoints_do_not_outlive_it():
@@ -102,7 +102,7 @@ def test_an_end_aborts_everything_tracked_where_checkpoints_do_not_outlive_it():
 def test_a_source_snapshots_when_called():
     tracker, commands = feed(0, TriggerReceived(103, 1, OPTIONS))
 
-    assert (StartSnapshot(1, OPTIONS, 103, 3, 0),) == commands
+    assert (StartSnapshot(1, OPTIONS, 103, 0),) == commands
     assert (tracker, ()) == tracker.on(TriggerReceived(104, 1, OPTIONS))
 
 

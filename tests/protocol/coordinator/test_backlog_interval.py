@@ -39,7 +39,7 @@ def fired(machine, now):
 def test_the_interval_of_the_backlog_is_in_force_while_a_source_reads_one():
     machine, _ = begun(300).on(BacklogReported(10, 0, behind=True))
 
-    assert (ArmPeriodicTimer(340), PrepareTrigger(40, PERIODIC)) == fired(machine, 40)[1]
+    assert (ArmPeriodicTimer(340), PrepareTrigger(PERIODIC)) == fired(machine, 40)[1]
 
 
 def test_a_longer_interval_does_not_put_off_what_is_due():
@@ -62,7 +62,7 @@ def test_without_checkpoints_in_a_backlog_the_point_that_was_armed_is_the_last()
     machine, _ = begun(0).on(BacklogReported(10, 0, behind=True))
     machine, commands = fired(machine, 40)
 
-    assert (PrepareTrigger(40, PERIODIC),) == commands
+    assert (PrepareTrigger(PERIODIC),) == commands
     assert machine.on(PeriodicTimerFired(10_000))[1] == ()
     assert (ArmPeriodicTimer(5100),) == machine.on(BacklogReported(5000, 0, behind=False))[1]
 

@@ -90,15 +90,15 @@ def test_the_life_of_a_checkpoint():
     machine = coordinator()
 
     assert (ArmPeriodicTimer(40),) == machine.on(SchedulerStarted(0, 40))
-    assert (ArmPeriodicTimer(140), PrepareTrigger(40, PERIODIC)) == machine.on(PeriodicTimerFired(40))
+    assert (ArmPeriodicTimer(140), PrepareTrigger(PERIODIC)) == machine.on(PeriodicTimerFired(40))
     assert (
-        RecordTriggered(1, 40, PERIODIC, PLAN),
+        RecordTriggered(1, 40, PLAN),
         ArmCheckpointTimeout(1, 1043),
         TriggerTasks(1, frozenset({0}), BarrierOptions(40)),
     ) == machine.on(TriggerReady(43, PLAN))
     assert machine.on(Acknowledged(60, 1, 1)) == ()
     assert (WriteMetadata(1),) == machine.on(Acknowledged(70, 0, 1))
-    assert (RecordCompleted(1, PERIODIC, 40, 70, 95), NotifyComplete(1, ALL)) == machine.on(MetadataWritten(95, 1))
+    assert (RecordCompleted(1, 70, 95), NotifyComplete(1, ALL)) == machine.on(MetadataWritten(95, 1))
 
 
 def test_the_grid_does_not_drift():
@@ -116,7 +116,7 @@ def test_without_an_interval_nothing_is_periodic():
     machine = coordinator(interval=None)
 
     assert machine.on(SchedulerStarted(0, 40)) == ()
-    assert (PrepareTrigger(50, MANUAL),) == machine.on(CheckpointRequested(50, MANUAL))
+    assert (PrepareTrigger(MANUAL),) == machine.on(CheckpointRequested(50, MANUAL))
 
 
 def test_an_interval_below_the_pause_is_raised():
@@ -152,7 +152,7 @@ def test_law_19_a_pause_drops_the_request_and_moves_the_grid():
         RecordRefused(PERIODIC, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS),
         ArmPeriodicTimer(130),
     ) == machine.on(PeriodicTimerFired(100))
-    assert (ArmPeriodicTimer(230), PrepareTrigger(130, PERIODIC)) == machine.on(PeriodicTimerFired(130))
+    assert (ArmPeriodicTimer(230), PrepareTrigger(PERIODIC)) == machine.on(PeriodicTimerFired(130))
 
 
 @pytest.mark.parametrize(("completion", "runs"), [(20, True), (21, False)])
@@ -160,7 +160,7 @@ def test_law_19_the_pause_ends_exactly(completion, runs):
     machine = pausing()
     completed(machine, 1, completion)
 
-    assert runs == (PrepareTrigger(100, PERIODIC) in machine.on(PeriodicTimerFired(100)))
+    assert runs == (PrepareTrigger(PERIODIC) in machine.on(PeriodicTimerFired(100)))
 
 
 def test_a_failure_imposes_no_pause():
@@ -168,7 +168,7 @@ def test_a_failure_imposes_no_pause():
     machine.on(CheckpointTimedOut(90, 1))
     machine.on(StateDiscarded(90, 1))
 
-    assert PrepareTrigger(100, PERIODIC) == machine.on(PeriodicTimerFired(100))[-1]
+    assert PrepareTrigger(PERIODIC) == machine.on(PeriodicTimerFired(100))[-1]
 
 
 def test_law_18_one_slot_holds_back_the_next():
@@ -176,22 +176,22 @@ def test_law_18_one_slot_holds_back_the_next():
 
     assert machine.on(CheckpointRequested(10, MANUAL)) == ()
     assert acknowledged(machine, 1, 20)[1:] == ()  # writing metadata still holds the slot
-    assert PrepareTrigger(45, MANUAL) in machine.on(MetadataWritten(45, 1))
+    assert PrepareTrigger(MANUAL) in machine.on(MetadataWritten(45, 1))
 
 
 def test_law_19_one_trigger_at_a_time():
     machine = coordinator(max_concurrent=2)
 
-    assert (PrepareTrigger(0, MANUAL),) == machine.on(CheckpointRequested(0, MANUAL))
+    assert (PrepareTrigger(MANUAL),) == machine.on(CheckpointRequested(0, MANUAL))
     assert machine.on(CheckpointRequested(1, MANUAL)) == ()
-    assert PrepareTrigger(5, MANUAL) == machine.on(TriggerReady(5, PLAN))[-1]
+    assert PrepareTrigger(MANUAL) == machine.on(TriggerReady(5, PLAN))[-1]
 
 
 def test_savepoints_go_first_and_are_forced_without_unaligned_checkpoints():
     machine = triggered(0)
     machine.on(CheckpointRequested(10, MANUAL))
 
-    assert (PrepareTrigger(20, SAVEPOINT),) == machine.on(CheckpointRequested(20, SAVEPOINT))
+    assert (PrepareTrigger(SAVEPOINT),) == machine.on(CheckpointRequested(20, SAVEPOINT))
 
 
 def test_a_savepoint_is_aligned_and_commits_nothing():
@@ -218,7 +218,7 @@ def test_slow_deletions_hold_back_triggers():
     machine.on(CheckpointTimedOut(20, 2))
 
     assert machine.on(CheckpointRequested(30, MANUAL)) == ()
-    assert (PrepareTrigger(40, MANUAL),) == machine.on(StateDiscarded(40, 1))
+    assert (PrepareTrigger(MANUAL),) == machine.on(StateDiscarded(40, 1))
 
 
 def test_the_list_of_wishes_is_bounded():
@@ -267,7 +267,7 @@ def test_expiry_aborts():
     machine.on(Acknowledged(50, 1, 1))
 
     assert (
-        RecordFailed(1, MANUAL, FailureReason.CHECKPOINT_EXPIRED, 0, 50, 1003, frozenset({1})),
+        RecordFailed(1, FailureReason.CHECKPOINT_EXPIRED, 1003),
         NotifyAborted(1, ALL, 0),
         DiscardState(1),
     ) == machine.on(CheckpointTimedOut(1003, 1))

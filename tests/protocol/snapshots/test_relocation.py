@@ -94,8 +94,6 @@ def test_copying_the_root():
     assert restorable(CLAIMED, TO_METADATA, copied="/checkpoints")
     assert not restorable(CLAIMED, FLINK, copied="/checkpoints")
     assert not restorable(CLAIMED, TO_JOB, copied="/checkpoints")
-    assert restorable(CLAIMED, FLINK, copied="/checkpoints", old_readable=True)
-    assert not restorable(CLAIMED, TO_METADATA, copied="/checkpoints/job-0", old_readable=True)
     assert not restorable(CLAIMED, TO_METADATA, copied="/checkpoints", exists=lambda file: file != FOREIGN)
 
 

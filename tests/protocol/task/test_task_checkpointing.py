@@ -76,9 +76,7 @@ def test_the_phases_of_an_aligned_snapshot():
     assert (ForwardBarrier(1, ALIGNED),) == machine.on(done(120, Phase.PRE_BARRIER))
     assert (RunSync(1, SYNC_WORK),) == machine.on(done(123, Phase.FORWARD_BARRIER))
     assert (ReleaseTask(1), ResumeInputs(1), RunAsync(1, ASYNC_WORK)) == machine.on(done(128, Phase.SYNC))
-    assert (Acknowledge(1, SnapshotTimes(110, 10, 0, 10, 3, 5, 72, unaligned=False)),) == machine.on(
-        done(200, Phase.ASYNC)
-    )
+    assert (Acknowledge(1, SnapshotTimes(110, 0, 10, 5, 72)),) == machine.on(done(200, Phase.ASYNC))
     assert machine.state.snapshots == ()
 
 
@@ -91,19 +89,8 @@ def test_law_25_the_parts_of_an_aligned_snapshot_add_up():
     machine.on(done(157, Phase.FORWARD_BARRIER))
     machine.on(done(168, Phase.SYNC))
     (acknowledge,) = machine.on(done(200, Phase.ASYNC))
-    times = acknowledge.times
-
-    parts = (
-        times.start_delay_ns,
-        times.alignment_ns,
-        times.pre_barrier_ns,
-        times.forward_ns,
-        times.sync_ns,
-        times.async_ns,
-    )
-
-    assert parts == (10, 30, 10, 7, 11, 32)
-    assert 200 - ALIGNED.trigger_ns == sum(parts)
+    assert SnapshotTimes(110, 30, 10, 11, 32) == acknowledge.times
+    assert (150 - 110) + (157 - 150) + 11 + 32 == 200 - 110, "with forwarding, which Flink does not report"
 
 
 def test_operators_flush_in_the_asynchronous_phase():
@@ -127,7 +114,7 @@ def test_an_unaligned_snapshot_waits_for_its_last_barrier_and_its_channel_state(
 
     (acknowledge,) = machine.on(ChannelStateWritten(170, 1))
 
-    assert SnapshotTimes(110, 10, 40, 10, 0, 0, 50, unaligned=True) == acknowledge.times
+    assert SnapshotTimes(110, 40, 10, 0, 50) == acknowledge.times
 
 
 def test_the_channel_state_alone_is_not_enough():
@@ -230,11 +217,6 @@ def test_an_abort_during_the_synchronous_part_is_heard_afterwards():
     assert machine.on(AbortNotified(115, 1)) == ()
     assert (ReleaseTask(1), ResumeInputs(1), CancelSnapshot(1)) == to_async(machine)[-3:]
     assert machine.state.snapshots == (), "it is forgotten"
-
-
-def test_a_phase_list_has_every_phase():
-    with pytest.raises(ValueError, match="every phase once, in order"):
-        task(phases=strategy(Barriers("aligned")).phases[1:])
 
 
 def test_a_barrier_of_an_aborted_checkpoint_becomes_a_cancellation():

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from sim.protocol import coordinator_messages
-from sim.protocol.coordinator_messages import RequestKind
 from sim.protocol.options import FailureReason
 from sim.results.journal import Entry, Happening, Journal
 from sim.results.tables import CheckpointStats
@@ -73,7 +72,7 @@ class TestRecords:
         host = Host()
         stats = host.context.stats[5] = CheckpointStats(5, 0, 3)
         reason = FailureReason.CHECKPOINT_DECLINED
-        host.do(coordinator_messages.RecordFailed(5, RequestKind.PERIODIC, reason, 0, -1, 9, frozenset()))
+        host.do(coordinator_messages.RecordFailed(5, reason, 9))
         assert (stats.status, stats.failed_ns, stats.failure, stats.standstill) == ("FAILED", 9, reason.name, "")
         assert [Entry(0, Happening.ABORTED, 5, detail=reason.name)] == list(host.context.journal)
 
