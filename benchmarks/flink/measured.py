@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sim.jobs.evidence.prediction import series_values
-from sim.jobs.infer.flows import flows
 from sim.jobs.observations import checkpoint_observations, run_values_table
 from sim.jobs.source.recorded_job import checkpoints_table, subtasks_table
 
@@ -24,9 +23,8 @@ def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
     """Observations (`sim.jobs`): of checkpoints triggered from then on [epoch ms], rates over the samples."""
     settled = [point for point in job.checkpoints if point.trigger_timestamp >= since_ms and not point.is_savepoint]
     checkpoints, subtasks = checkpoints_table(settled), subtasks_table(settled)
-    over = flows(job)
     rates = [
-        ("numRecordsInPerSecond", vertex.name, over[vertex.name].per_second("records_in"))
+        ("numRecordsInPerSecond", vertex.name, job.flows[vertex.name].per_second("records_in"))
         for vertex in job.vertices
         if vertex.inputs
     ]

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import Field, InstanceOf
 
-from sim.jobs.infer.flows import series
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_job
 from sim.jobs.source.job_log import JobLog
@@ -232,9 +231,11 @@ class Measured(RecordedJob):
         return self.graph
 
     def metric(self, vertex: str, name: str) -> pd.DataFrame:
-        sampled = self.series.get(vertex, {})
-        samples = sampled.get(name) or sampled.get(f"Shuffle.Netty.{name}") or []
-        return pd.DataFrame.from_dict(dict(samples), orient="index").rename_axis("t")
+        if vertex not in self.series:
+            return pd.DataFrame()
+        times_ms, values = self.series[vertex]
+        samples = values.get(name, values.get(f"Shuffle.Netty.{name}"))
+        return pd.DataFrame(samples, times_ms if samples is not None else None)
 
 
 def to_log_recording(log: JobLog, name: str = "") -> Measured:
@@ -290,7 +291,7 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
         "ran_ms": max(job.job.now - _begun_ms(job), 0),
         "graph": tuple(replace(vertex, id=vertex.name) for vertex in job.vertices),
         "checkpoints": {"counts": job.statistics.counts, "list": job.checkpoints},
-        "series": {vertex.name: series(job, vertex) for vertex in job.vertices},
+        "series": job.series,
         "inference": infer_job(job),
     }
     return parsed(Measured, fields, snapshot.source, "the job")

@@ -13,10 +13,9 @@ from typing import Any, Protocol
 
 from sim.jobs.infer.draft import Draft, Section, duration_3_digits
 from sim.jobs.infer.file_history import acknowledged_by, own_bytes
-from sim.jobs.infer.flows import Flows
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_answers import CheckpointConfig
-from sim.jobs.source.rest_job import RestInput, RestJob, RestVertex
+from sim.jobs.source.rest_job import Flows, RestInput, RestJob, RestVertex
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.randomness import slowdown
 from sim.model.units import format_number, format_share, parse_duration
@@ -216,10 +215,10 @@ _LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
 _CAPACITY = 100  # AsyncDataStream.DEFAULT_QUEUE_CAPACITY
 
 
-def infer_async_io(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
+def infer_async_io(draft: Draft, job: RestJob) -> None:
     """Set `async-io` of vertices whose operator state consists of pending requests."""
     for vertex in job.vertices:
-        flow, section = vertex_flows[vertex.name], draft.vertex(vertex.name)
+        flow, section = job.flows[vertex.name], draft.vertex(vertex.name)
         is_named = any(_ASYNC_NAME.search(name) for name in (*vertex.chain, vertex.description))
         is_other = any(_SINK_NAME.search(name) for name in vertex.chain) or any(
             edge.ship == "HASH" for edge in vertex.inputs
@@ -299,7 +298,7 @@ With it, simulations of four jobs of tests/data/users-jobs (R4, R6, R8, J4) keep
 _SERVICE_PATH = re.compile(r"^(service|window\.(fire|flush)|input\.[^.]+\.service)$")
 
 
-def infer_cores(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
+def infer_cores(draft: Draft, job: RestJob) -> None:
     """Set `cluster: {cores, hosts, services}`, and divide service times by the slowdown that contention for cores caused.
 
     If the number of cores is unknown, nothing is set.  `draft.core_load` is set as well, because threads that serialize
@@ -319,13 +318,9 @@ def infer_cores(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -
         values = draft.vertex(vertex.name).values
         if values.get("service") == NEGLIGIBLE_SERVICE and "async-io" in values:
             continue  # its threads wait for requests
-        for subtask, subtask_flow in enumerate(vertex_flows[vertex.name].subtasks):
-            if (
-                subtask in managers_of[vertex.name]
-                and subtask_flow.elapsed_ms > 0
-                and not math.isnan(subtask_flow.busy_ms)
-            ):
-                busy[address[managers_of[vertex.name][subtask]]].append(subtask_flow.busy_ms / subtask_flow.elapsed_ms)
+        for subtask, busy_ms_per_s in enumerate(job.flows[vertex.name].rates("busy_ms").tolist()):
+            if subtask in managers_of[vertex.name] and not math.isnan(busy_ms_per_s):
+                busy[address[managers_of[vertex.name][subtask]]].append(busy_ms_per_s / 1000)
     threads = {host: math.fsum(shares) for host, shares in busy.items()}
     busiest = max(hosts, key=threads.__getitem__)
     independent = slowdown(busy[busiest], cores)

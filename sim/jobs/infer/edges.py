@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from sim.jobs.infer.draft import Draft, Section
-from sim.jobs.infer.flows import Flows, series
-from sim.jobs.source.rest_job import RestInput, RestJob, RestVertex
+from sim.jobs.source.rest_job import Flows, RestInput, RestJob, RestVertex
 from sim.model.job import SHIPPING, Shipping
 from sim.model.units import format_number, format_size
 
@@ -161,10 +162,9 @@ class Unbalanced:
 
 @dataclass(frozen=True, slots=True)
 class EdgeFlows:
-    """The flows through the vertices of a job and over its edges."""
+    """The flows over the edges of a job."""
 
     job: RestJob
-    vertices: Mapping[str, Flows]
     edges: Mapping[EdgeId, Edge]  # only edges whose reader has a record counter
     unbalanced: Sequence[Unbalanced]
 
@@ -181,11 +181,11 @@ class EdgeFlows:
         """
         reader, edge = edge_id[0], self.edges.get(edge_id)
         if len(self.job.vertex(reader).inputs) == 1:
-            return measured_size(self.vertices[reader], "in")
+            return measured_size(self.job.flows[reader], "in")
         if edge is None or math.isnan(edge.likely_size):
             return None
         if edge.copies == 1 and len(outputs_of(self.job, edge.upstream)) == 1:
-            return measured_size(self.vertices[edge.upstream], "out")
+            return measured_size(self.job.flows[edge.upstream], "out")
         rates = f"{edge.bytes.middle:,.4g} B/s / {edge.records.middle * edge.copies:,.4g}/s"
         return Size(max(1, round(edge.likely_size)), edge.size, f"{rates}: {edge.source}")
 
@@ -202,13 +202,13 @@ class EdgeFlows:
         return max(sizes, key=lambda pair: (pair[0].range.is_exact, pair[1]))[0] if sizes else None
 
 
-def edge_flows(job: RestJob, vertex_flows: Mapping[str, Flows]) -> EdgeFlows:
+def edge_flows(job: RestJob) -> EdgeFlows:
     """Return the flows over all edges, computed from the counters of the vertices."""
     records: dict[EdgeId, AmountRange] = {}
     record_sums, byte_sums = list[Sum](), list[Sum]()
     for vertex in job.vertices:
         inputs = {(vertex.name, i): float(_copies(vertex, i)) for i in range(len(vertex.inputs))}
-        outputs, flow = dict.fromkeys(outputs_of(job, vertex.name), 1.0), vertex_flows[vertex.name]
+        outputs, flow = dict.fromkeys(outputs_of(job, vertex.name), 1.0), job.flows[vertex.name]
         written = flow.per_second("records_out")
         # An output carries all records of its writer if it is the only one, otherwise at most those.
         amount = AmountRange() if math.isnan(written) else AmountRange(written if len(outputs) == 1 else 0.0, written)
@@ -222,30 +222,30 @@ def edge_flows(job: RestJob, vertex_flows: Mapping[str, Flows]) -> EdgeFlows:
     records = propagate_bounds(records, record_sums)
     edges = {}
     for reader in job.vertices:
-        read = vertex_flows[reader.name].per_second("records_in")
+        read = job.flows[reader.name].per_second("records_in")
         less = "" if len(reader.inputs) == 1 else " less what its other inputs carry"
-        origin = f"{read:,.4g}/s into '{reader.name}'{less}, {vertex_flows[reader.name].source}"
+        origin = f"{read:,.4g}/s into '{reader.name}'{less}, {job.flows[reader.name].source}"
         for i, upstream in enumerate([] if math.isnan(read) else _upstreams(reader)):
             edge = reader.name, i
             edges[edge] = Edge(upstream, _copies(reader, i), records[edge], sizes[edge], origin)
-    return EdgeFlows(job, vertex_flows, edges, list(find_unbalanced(job, vertex_flows)))
+    return EdgeFlows(job, edges, list(find_unbalanced(job)))
 
 
-def find_unbalanced(job: RestJob, vertex_flows: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+def find_unbalanced(job: RestJob) -> Iterator[Unbalanced]:
     """Yield contradictions between the records that vertices write and the records that downstream vertices read."""
     for vertex in job.vertices:
-        yield from _unbalanced_outputs(job, vertex, vertex_flows)
+        yield from _unbalanced_outputs(job, vertex)
         if len(set(_upstreams(vertex))) > 1:
-            yield from _unbalanced_inputs(job, vertex, vertex_flows)
+            yield from _unbalanced_inputs(job, vertex)
 
 
-def _unbalanced_outputs(job: RestJob, vertex: RestVertex, vertex_flows: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+def _unbalanced_outputs(job: RestJob, vertex: RestVertex) -> Iterator[Unbalanced]:
     """Yield a contradiction if one reader reads more than the vertex writes, or all readers together read less."""
-    written, outputs = vertex_flows[vertex.name].per_second("records_out"), outputs_of(job, vertex.name)
-    read = {output: _per_edge(job.vertex(output[0]), output[1], vertex_flows) for output in outputs}
+    written, outputs = job.flows[vertex.name].per_second("records_out"), outputs_of(job, vertex.name)
+    read = {output: _per_edge(job, *output) for output in outputs}
     if not outputs or math.isnan(written) or any(map(math.isnan, read.values())):
         return
-    slack, writes_text = _slack(vertex_flows[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
+    slack, writes_text = _slack(job.flows[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
     largest, total = max(outputs, key=read.__getitem__), math.fsum(read.values())
     have_no_other_input = all(len(set(_upstreams(job.vertex(reader)))) == 1 for reader, _ in outputs)
     if have_no_other_input and read[largest] > written + slack:
@@ -254,16 +254,16 @@ def _unbalanced_outputs(job: RestJob, vertex: RestVertex, vertex_flows: Mapping[
         yield Unbalanced(f"{writes_text} and its readers read {total:,.4g}/s together", tuple(outputs))
 
 
-def _unbalanced_inputs(job: RestJob, vertex: RestVertex, vertex_flows: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+def _unbalanced_inputs(job: RestJob, vertex: RestVertex) -> Iterator[Unbalanced]:
     """Yield a contradiction between the records that a vertex reads and those that its upstream vertices write.
 
     It may read more than all of them write, or less than those of its upstreams that feed no other vertex.
     """
-    read, upstreams = vertex_flows[vertex.name].per_second("records_in"), _upstreams(vertex)
-    written = [vertex_flows[name].per_second("records_out") * _copies(vertex, i) for i, name in enumerate(upstreams)]
+    read, upstreams = job.flows[vertex.name].per_second("records_in"), _upstreams(vertex)
+    written = [job.flows[name].per_second("records_out") * _copies(vertex, i) for i, name in enumerate(upstreams)]
     if math.isnan(read) or any(map(math.isnan, written)):
         return
-    slack, reads_text = _slack(vertex_flows[vertex.name], read), f"'{vertex.name}' reads {read:,.4g} records/s"
+    slack, reads_text = _slack(job.flows[vertex.name], read), f"'{vertex.name}' reads {read:,.4g} records/s"
     edges, total = tuple((vertex.name, i) for i in range(len(upstreams))), math.fsum(written)
     exclusive = math.fsum(
         rate for name, rate in zip(upstreams, written, strict=True) if len(outputs_of(job, name)) == 1
@@ -286,21 +286,20 @@ def outputs_of(job: RestJob, writer: str) -> list[EdgeId]:
     ]
 
 
-def _per_edge(reader: RestVertex, i: int, vertex_flows: Mapping[str, Flows]) -> float:
-    """Return the records per second on input `i` of `reader`.
+def _per_edge(job: RestJob, name: str, i: int) -> float:
+    """Return the records per second on input `i` of a vertex.
 
     All inputs of the reader are assumed to come from the same upstream vertex, and to carry the same rate.
     """
+    reader = job.vertex(name)
     parallel_inputs = [j for j, edge in enumerate(reader.inputs) if edge.upstream == reader.inputs[i].upstream]
-    return vertex_flows[reader.name].per_second("records_in") / sum(_copies(reader, j) for j in parallel_inputs)
+    return job.flows[name].per_second("records_in") / sum(_copies(reader, j) for j in parallel_inputs)
 
 
 def _slack(flow: Flows, per_second: float) -> float:
     """Return the difference [records/s] that two counters may have by chance: sampling times, and random arrivals."""
-    elapsed_s = flow.total("elapsed_ms") / max(len(flow.subtasks), 1) / 1000
-    return RELATIVE_TOLERANCE * per_second + MAX_COUNT_DEVIATIONS * math.sqrt(max(per_second * elapsed_s, 1.0)) / max(
-        elapsed_s, 1.0
-    )
+    counted = max(per_second * flow.elapsed_s, 1.0)
+    return RELATIVE_TOLERANCE * per_second + MAX_COUNT_DEVIATIONS * math.sqrt(counted) / max(flow.elapsed_s, 1.0)
 
 
 def _upstreams(vertex: RestVertex) -> list[str]:
@@ -357,25 +356,23 @@ def keyed_shares(
 ) -> Shares | None:
     """Return the shares of the subtasks of `vertex` in the records of its keyed inputs.
 
-    Return None if the shares do not differ significantly, or if they cannot be computed.  `shippings` has the ship
+    Return None if no share differs from the mean by more than `MAX_COUNT_DEVIATIONS` standard deviations (Poisson), or if
+    they cannot be computed.  `shippings` has the ship
     strategy of each input.  A difference of a few per cent matters: under back-pressure, the channels to subtasks with a
     smaller share run empty, and contain no in-flight data.
     """
-    rates = [
-        subtask.records_in / subtask.elapsed_ms * 1000 if subtask.elapsed_ms > 0 else math.nan
-        for subtask in flow.subtasks
-    ]
+    rates = flow.rates("records_in")
     unkeyed = {i: edges.get((vertex.name, i)) for i, shipping in enumerate(shippings) if not shipping.keyed}
     keyed_inputs = len(shippings) - len(unkeyed)
     to_each = math.fsum(_rate_of_each_reader(edge, shippings[i], vertex.parallelism) for i, edge in unkeyed.items())
-    if not keyed_inputs or vertex.parallelism < 2 or len(rates) < 2 or any(map(math.isnan, [*rates, to_each])):
+    if not keyed_inputs or vertex.parallelism < 2 or len(rates) < 2 or np.isnan([*rates, to_each]).any():
         return None
-    keyed = [max(rate - to_each, 0.0) for rate in rates]
-    total, elapsed_s = math.fsum(keyed), flow.total("elapsed_ms") / len(flow.subtasks) / 1000
-    if not _differ_significantly([rate * elapsed_s for rate in keyed]):
+    keyed = (rates - to_each).clip(min=0.0)
+    counts, total = keyed * flow.elapsed_s, keyed.sum()
+    if not total > 0 or (abs(counts - counts.mean()) <= MAX_COUNT_DEVIATIONS * math.sqrt(counts.mean())).all():
         return None
     question = None
-    if keyed_inputs > 1 and max(keyed) > MIN_SKEW * total / len(keyed):
+    if keyed_inputs > 1 and keyed.max() > MIN_SKEW * keyed.mean():
         question = (
             "Do the keys of its inputs have the same skew?",
             "yes; each subtask counts the records of all its inputs together.",
@@ -386,13 +383,7 @@ def keyed_shares(
         question = "What are the record rates of its unkeyed inputs?", "the middle of what the counters allow."
     less = ", less those of its other inputs" if unkeyed else ""
     source = f"records in of each subtask{less}, {flow.source}"
-    return Shares(tuple(round(1000 * rate / total) for rate in keyed), source, question)
-
-
-def _differ_significantly(counts: Sequence[float]) -> bool:
-    """Return whether a count differs from the mean by more than `MAX_COUNT_DEVIATIONS` standard deviations (Poisson)."""
-    mean = math.fsum(counts) / len(counts)
-    return mean > 0 and any(abs(count - mean) > MAX_COUNT_DEVIATIONS * math.sqrt(mean) for count in counts)
+    return Shares(tuple(np.rint(1000 * keyed / total).astype(int).tolist()), source, question)
 
 
 def _rate_of_each_reader(edge: Edge | None, shipping: Shipping, readers: int) -> float:
@@ -415,7 +406,7 @@ def infer_inputs(draft: Draft, vertex: RestVertex, edge_flows: EdgeFlows) -> Non
     section, job = draft.vertex(vertex.name), edge_flows.job
     names = input_names(_upstreams(vertex), [other.name for other in job.vertices])
     shippings = [SHIPPING[_nearest_shipping(edge.ship)[0]] for edge in vertex.inputs]
-    shares = keyed_shares(vertex, shippings, edge_flows.vertices[vertex.name], edge_flows.edges)
+    shares = keyed_shares(vertex, shippings, job.flows[vertex.name], edge_flows.edges)
     for i, (edge, name) in enumerate(zip(vertex.inputs, names, strict=True)):
         path = f"input.{name}"
         if name != edge.upstream:
@@ -479,13 +470,13 @@ def _infer_fan_out(section: Section, edge_id: EdgeId, path: str, edge_flows: Edg
     * If they contradict each other for another reason, or determine only a range, the user is asked.
     * Otherwise the fan-out is set if it differs from that of the upstream vertex.
     """
-    edge, reader = edge_flows.edges[edge_id], edge_flows.job.vertex(edge_id[0])
-    writer, flow = edge_flows.job.vertex(edge.upstream), edge_flows.vertices[edge.upstream]
+    edge, job = edge_flows.edges[edge_id], edge_flows.job
+    reader, writer, flow = job.vertex(edge_id[0]), job.vertex(edge.upstream), job.flows[edge.upstream]
     base, written = flow.per_second("records_in" if writer.inputs else "records_out"), flow.per_second("records_out")
     if not base > 0 or not written > 0:
         return
     per_second = f"{base:,.4g}/s {'into' if writer.inputs else 'out of'} '{writer.name}'"
-    read = edge_flows.vertices[reader.name].per_second("records_in") / edge.copies
+    read = job.flows[reader.name].per_second("records_in") / edge.copies
     value, origin, assumed = edge.records.middle, "", ""
     contradicted = edge_id in edge_flows.contradicted
     writes_outside = any("writer" in name.lower() for name in writer.chain)
@@ -545,7 +536,7 @@ def _infer_combine(section: Section, job: RestJob, vertex: RestVertex) -> None:
     A join is recognized by its watermark metric per input, which some Flink versions have, or by the name of the operator.
     Otherwise the user is asked.
     """
-    has_watermarks = ".currentInput2Watermark" in series(job, vertex)
+    has_watermarks = ".currentInput2Watermark" in job.series[vertex.name].values
     if has_watermarks or re.search(r"join|\bco-|\bcoprocess", vertex.chain[0] if vertex.chain else "", re.IGNORECASE):
         if len(vertex.inputs) > 2:
             assumed = (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from statistics import median
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
 from sim.jobs.infer.file_history import own_bytes
-from sim.jobs.infer.flows import Flows
 from sim.jobs.infer.state import ASSUMED_ENTRY_BYTES, entry_bytes
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import RestJob
@@ -45,7 +44,7 @@ class HeapSerialization(NamedTuple):
         return size / self.bytes_per_second * 1000 * self.slower
 
 
-def heap_serialization(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> HeapSerialization | None:
+def heap_serialization(draft: Draft, job: RestJob) -> HeapSerialization | None:
     """Return the serialization cost of the vertex with heap state, or None if there is no such vertex, or more than one.
 
     Vertices with RocksDB get `state.serialize` at the usual speed of a core, in case `advise` tries the heap, and
@@ -56,7 +55,7 @@ def heap_serialization(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Fl
         state = vertex.get("state", {})
         if "size" not in state:
             continue
-        entry = entry_bytes(state, vertex_flows.get(name))
+        entry = entry_bytes(state, job.flows[name])
         if "backend" in state:
             draft.vertex(name).put(
                 "state.lsm.upload", "0 s", "included in the latency of files, measured in the same phases"
@@ -97,7 +96,7 @@ _EXAMPLE_ENTRY_BYTES = (100, 10_000)
 """Entry sizes whose rates the question names: the smallest and the largest of the runs."""
 
 
-def infer_heap_restore(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
+def infer_heap_restore(draft: Draft, job: RestJob) -> None:
     """Set `checkpoint.restore-rate` if reading the heap state of a subtask takes noticeable time."""
     sizes = _heap_state_sizes(draft)
     if job.restored is not None and (restores := list(_observed_restores(job, job.restored, sizes))):
@@ -112,7 +111,7 @@ def infer_heap_restore(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Fl
     if not shares:
         return
     largest = max(shares, key=lambda name: shares[name])
-    read = vertex_flows[largest].bytes_per_record
+    read = job.flows[largest].bytes_per_record
     entry = round(read) if read >= 1 else ASSUMED_ENTRY_BYTES
     rate = load_rate(entry)
     small, large = _EXAMPLE_ENTRY_BYTES

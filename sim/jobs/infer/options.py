@@ -12,10 +12,9 @@ from statistics import median
 from sim.jobs.infer.cores import Rest, is_unaligned, rests, task_managers_of, usual_checkpoints, works_before_barrier
 from sim.jobs.infer.draft import Draft, Section, format_whole_ms
 from sim.jobs.infer.file_history import seconds_between
-from sim.jobs.infer.flows import Flows
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import CheckpointConfig
-from sim.jobs.source.rest_job import RestJob, RestVertex
+from sim.jobs.source.rest_job import Flows, RestJob, RestVertex
 from sim.model.checkpoint import barriers_of
 from sim.model.cluster import profile_of
 from sim.model.quantities import NEGLIGIBLE_MS

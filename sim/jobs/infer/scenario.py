@@ -21,7 +21,6 @@ from sim.jobs.infer.cores import (
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.file_history import written_bytes
-from sim.jobs.infer.flows import flows
 from sim.jobs.infer.heap import infer_cold_start, infer_fresh_start, infer_heap_restore, infer_state_start
 from sim.jobs.infer.options import MAX_RUN_MS, infer_checkpoint, infer_cluster, pre_barrier_ms, run_ns
 from sim.jobs.infer.service_times import infer_work
@@ -167,26 +166,25 @@ def infer_job(job: RestJob) -> ImportedScenario:
     """Infer the scenario of a job whose answers have been validated."""
     draft = Draft()
     draft.put("version", 1)
-    vertex_flows = flows(job)
     _head(draft, job)
-    edges = edge_flows(job, vertex_flows)
+    edges = edge_flows(job)
     for vertex in job.vertices:
         infer_work(draft, vertex, edges)
     draft.unbalanced_flows += [contradiction.phrase for contradiction in edges.unbalanced]
     infer_checkpoint(draft, job)
-    infer_state(draft, job, vertex_flows)
-    infer_heap_restore(draft, job, vertex_flows)
+    infer_state(draft, job)
+    infer_heap_restore(draft, job)
     infer_uploads(draft, job)
-    infer_windows(draft, job, vertex_flows)
-    ask_for_updates(draft, job, vertex_flows)
-    infer_idleness(draft, vertex_flows)
-    infer_async_io(draft, job, vertex_flows)
+    infer_windows(draft, job)
+    ask_for_updates(draft, job)
+    infer_idleness(draft, job)
+    infer_async_io(draft, job)
     infer_cluster(draft, job)
     infer_fresh_start(draft, job)
     infer_state_start(draft)
-    infer_cores(draft, job, vertex_flows)
-    infer_storage(draft, job, vertex_flows)
-    infer_in_flight(draft, job, vertex_flows)
+    infer_cores(draft, job)
+    infer_storage(draft, job)
+    infer_in_flight(draft, job)
     infer_residuals(draft, job)
     _run(draft, job)
     infer_cold_start(draft, job)

@@ -7,14 +7,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sim.jobs.infer.draft import Draft, Section, duration_3_digits
 from sim.jobs.infer.edges import EdgeFlows, Size, infer_inputs, measured_size, outputs_of
-from sim.jobs.infer.flows import Flows, series
 from sim.jobs.infer.options import busy_in_snapshots_ms
 from sim.jobs.infer.windows import infer_silent
-from sim.jobs.source.rest_job import RestJob, RestVertex
+from sim.jobs.source.rest_job import Flows, Numbers, RestJob, RestVertex
 from sim.model.units import format_number, format_rate, format_size
 
 # ---- Service time of a vertex and of its subtasks: busy time / records.
@@ -37,9 +35,9 @@ MIN_BUSY_MS = 500.0
 class _Load(NamedTuple):
     """The load of each subtask."""
 
-    busy_ms: npt.NDArray[np.float64]  # without the time in snapshots
-    records: npt.NDArray[np.float64]
-    share: npt.NDArray[np.float64]  # busy share of its time
+    busy_ms: Numbers  # without the time in snapshots
+    records: Numbers
+    share: Numbers  # busy share of its time
 
     def text(self, subtasks: list[int], direction: str) -> str:
         """Return the busy time and the records of some subtasks together as text."""
@@ -52,7 +50,8 @@ def infer_service(section: Section, job: RestJob, vertex: RestVertex, flow: Flow
     """Set `service`, and `service-factor` of subtasks whose service time differs significantly."""
     direction = "in" if vertex.inputs else "out"
     records, busy_ms = flow.total(f"records_{direction}"), flow.total("busy_ms")
-    has_little_time = busy_ms < MIN_BUSY_MS * len(flow.subtasks)
+    busy, counts = flow.subtasks["busy_ms"], flow.subtasks[f"records_{direction}"]
+    has_little_time = busy_ms < MIN_BUSY_MS * len(busy)
     if math.isnan(busy_ms) or not records > 0:
         if vertex.inputs:
             why = "its records are not counted" if not records > 0 else "its busy time is not measured"
@@ -66,11 +65,7 @@ def infer_service(section: Section, job: RestJob, vertex: RestVertex, flow: Flow
     if has_little_time:
         origin += "; too little busy time for an accurate value"
     service_ms = mean_ms = max(busy_ms - paused_ms, 0.0) / records
-    measured = [
-        (subtask.busy_ms, getattr(subtask, f"records_{direction}"), subtask.elapsed_ms) for subtask in flow.subtasks
-    ]
-    busy, counts, elapsed = np.array(measured, dtype=float).T
-    share = np.divide(busy, elapsed, out=np.zeros_like(busy), where=elapsed > 0)
+    share = flow.rates("busy_ms") / 1000
     load = _Load((busy - paused_ms / len(busy)).clip(min=0.0), counts, share)
     full = np.flatnonzero((share >= MIN_FULL_LOAD) & (counts > 0)).tolist()
     if full and mean_ms > 0:
@@ -110,14 +105,16 @@ def _relative_standard_error(job: RestJob, vertex: RestVertex, flow: Flows, dire
     Infinite if there are fewer than `MIN_PARTS` parts.
     """
     names = "accumulateBusyTimeMs", f"numRecords{direction.capitalize()}"
-    busy, records = (dict(series(job, vertex).get(name, ())) for name in names)
-    times = [time_ms for time_ms in sorted(busy.keys() & records.keys()) if flow.begun_ms <= time_ms <= flow.ended_ms]
-    ends = times[:: max(1, (len(times) - 1) // MAX_PARTS)]
-    busy_ms, counts = (np.diff([counter[time_ms][subtask] for time_ms in ends]) for counter in (busy, records))
-    times_ms = busy_ms[counts > 0] / counts[counts > 0]
-    if len(times_ms) < MIN_PARTS or not times_ms.mean() > 0:
+    times_ms, values = job.series[vertex.name]
+    if not values.keys() >= set(names):
         return math.inf
-    return float(times_ms.std(ddof=1) / math.sqrt(len(times_ms)) / times_ms.mean())
+    measured = np.flatnonzero((flow.begun_ms <= times_ms) & (times_ms <= flow.ended_ms))
+    ends = measured[:: max(1, (len(measured) - 1) // MAX_PARTS)]
+    busy_ms, counts = (np.diff(values[name][ends, subtask]) for name in names)
+    services_ms = busy_ms[counts > 0] / counts[counts > 0]
+    if len(services_ms) < MIN_PARTS or not services_ms.mean() > 0:
+        return math.inf
+    return float(services_ms.std(ddof=1) / math.sqrt(len(services_ms)) / services_ms.mean())
 
 
 # ---- The section of each vertex except its state, from counters.
@@ -140,7 +137,7 @@ MIN_BACKPRESSURED_SHARE = 0.05
 
 def infer_work(draft: Draft, vertex: RestVertex, edge_flows: EdgeFlows) -> None:
     """Set all keys of a vertex except its state."""
-    section, job, flow = draft.vertex(vertex.name), edge_flows.job, edge_flows.vertices[vertex.name]
+    section, job, flow = draft.vertex(vertex.name), edge_flows.job, edge_flows.job.flows[vertex.name]
     if vertex.inputs:
         infer_inputs(draft, vertex, edge_flows)
     else:
@@ -158,14 +155,13 @@ def infer_work(draft: Draft, vertex: RestVertex, edge_flows: EdgeFlows) -> None:
 
 
 def _infer_source(section: Section, vertex: RestVertex, edge_flows: EdgeFlows) -> None:
-    job, flow = edge_flows.job, infer_silent(section, edge_flows.vertices[vertex.name])
+    job, flow = edge_flows.job, infer_silent(section, edge_flows.job.flows[vertex.name])
     _infer_source_rate(section, flow, _backlog_per_second(job, vertex))
     written, types = flow.total("records_out"), {point.checkpoint_type for point in job.checkpoints}
     if job.job.state == "FINISHED" and written > 0 and "SYNC_SAVEPOINT" not in types:
         section.put("source.records", round(written), "the job finished without being stopped")
-    if flow.subtasks and all(
-        math.isnan(subtask.busy_ms) and not math.isnan(subtask.idle_ms) for subtask in flow.subtasks
-    ):
+    is_measured = [~np.isnan(flow.subtasks[name]) for name in ("busy_ms", "idle_ms")]
+    if not is_measured[0].any() and is_measured[1].all() and len(is_measured[1]):
         section.put("source.waits", "lock", "its busy time is NaN: a legacy SourceFunction")
     outputs = outputs_of(job, vertex.name)
     has_one_copy = len(outputs) < 2 and not any(
@@ -213,12 +209,15 @@ def _infer_source_rate(section: Section, flow: Flows, backlog_growth: float | No
 
 def _backlog_per_second(job: RestJob, vertex: RestVertex) -> float | None:
     """Return the growth of pendingRecords (FLIP-33) per second, or None with fewer than two samples."""
-    samples = series(job, vertex).get(".pendingRecords", ())
-    totals = [(time_ms, math.fsum(values)) for time_ms, values in samples if not any(map(math.isnan, values))]
-    if len(totals) < 2:
+    times_ms, values = job.series[vertex.name]
+    if ".pendingRecords" not in values:
         return None
-    (begun_ms, first), (ended_ms, last) = totals[0], totals[-1]
-    return (last - first) / (ended_ms - begun_ms) * 1000
+    totals = values[".pendingRecords"].sum(axis=1)
+    known = np.flatnonzero(~np.isnan(totals))
+    if len(known) < 2:
+        return None
+    (first, last), (begun_ms, ended_ms) = (column[known[[0, -1]]] for column in (totals, times_ms))
+    return float((last - first) / (ended_ms - begun_ms) * 1000)
 
 
 def _infer_fan_out(section: Section, flow: Flows) -> None:
@@ -235,7 +234,7 @@ def _infer_record_size(section: Section, vertex: RestVertex, edge_flows: EdgeFlo
     """Set the size of the records that a vertex emits, from the edge with the highest rate."""
     size = edge_flows.emitted_size(vertex.name)
     if size is None and len(outputs_of(edge_flows.job, vertex.name)) == 1:
-        size = measured_size(edge_flows.vertices[vertex.name], "out")
+        size = measured_size(edge_flows.job.flows[vertex.name], "out")
     upstream = section.draft.vertex(vertex.inputs[0].upstream).values
     size_read = (upstream.get("source") or upstream).get("record", "1 kB")
     _put_size(section, "record", size, "How large are the records it emits?", size_read, "as large as those it reads.")

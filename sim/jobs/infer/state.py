@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,6 +17,7 @@ from sim.jobs.infer.cores import usual_checkpoints
 from sim.jobs.infer.draft import Draft, Section, format_whole_ms, size_3_digits
 from sim.jobs.infer.file_history import (
     FALLS_FOR_GROWTH,
+    Files,
     acknowledged,
     acknowledged_by,
     files_of,
@@ -28,10 +29,9 @@ from sim.jobs.infer.file_history import (
     state_below_changelog,
     written_bytes,
 )
-from sim.jobs.infer.flows import Flows, infer_flushes
 from sim.jobs.infer.options import configured_ms, infer_pauses, with_current_names
-from sim.jobs.source.recorded_job import RecordedCheckpoint
-from sim.jobs.source.rest_job import RestJob, RestVertex
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
+from sim.jobs.source.rest_job import Flows, RestJob, RestVertex
 from sim.model.state import Lsm, backend_named
 from sim.model.units import (
     MS,
@@ -240,11 +240,11 @@ def infer_rewritten(
     section.ask("state.value", format_size(value), _VALUE_QUESTION, assumed)
 
 
-def ask_for_updates(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
+def ask_for_updates(draft: Draft, job: RestJob) -> None:
     """Ask for the updates of each state on the heap.  They matter only when `advise` tries RocksDB or a changelog."""
     points = usual_checkpoints(job)
     for vertex in job.vertices:
-        section, flow = draft.vertex(vertex.name), vertex_flows[vertex.name]
+        section, flow = draft.vertex(vertex.name), job.flows[vertex.name]
         state = section.values.get("state", {})
         if "size" in state and "window" not in section.values and not state.keys() & {"backend", "changelog", "update"}:
             # The size in the scenario may be 0, because the state grows during the run.  So the largest known size is used.
@@ -290,6 +290,52 @@ def _checkpoint_sizes_text(size: int, value: int, records: float) -> str:
     )
 
 
+# ---- Cost of RocksDB snapshots apart from uploading: the flush in the synchronous phase.
+#
+# A snapshot whose flush fills level 0 starts a compaction, and shares the disk with it.  Such snapshots are left out.
+# Their additional time is part of the residuals.
+
+
+def infer_flushes(
+    section: Section, points: Sequence[RecordedCheckpoint], vertex: str, files_by_subtask: Mapping[int, Files]
+) -> None:
+    """Set `state.lsm.freeze` and `state.lsm.flush`.  `files_by_subtask` has the files of each subtask, by index."""
+    by_subtask = acknowledged(points, vertex)
+    quiet_ms = [
+        ms for index, files in files_by_subtask.items() for ms in _quiet_sync_phases_ms(by_subtask[index], files)
+    ]
+    if not quiet_ms:
+        return
+    sync_ms, flushed = median(quiet_ms), median(files.increment_bytes for files in files_by_subtask.values())
+    flush_ms = flushed / Lsm().flush_bytes_per_second * 1000
+    origin = f"median of {len(quiet_ms)} synchronous phases: {sync_ms:g} ms"
+    if sync_ms >= flush_ms:
+        freeze = format_whole_ms(sync_ms - flush_ms)
+        section.put("state.lsm.freeze", freeze, f"{origin}, less the flush of {flushed:,.0f} bytes")
+    else:
+        rate = format_byte_rate(max(round(flushed / max(sync_ms, 1) * 1000), 1))
+        section.put("state.lsm.flush", rate, f"{flushed:,.0f} bytes / {origin}")
+        section.put("state.lsm.freeze", "0 s")
+
+
+def _quiet_sync_phases_ms(
+    acknowledgements: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]], files: Files
+) -> Iterator[int]:
+    """Yield the synchronous phases [ms] of snapshots that do not start a compaction.
+
+    The files of the next checkpoint show whether there was a compaction.
+    """
+    falls = {point.checkpoint for point in files.falls}
+    measured = [
+        (point, subtask)
+        for point, subtask in acknowledgements
+        if min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0
+    ]
+    for i, (_, subtask) in enumerate(measured):
+        if i + 1 == len(measured) or measured[i + 1][0].id not in falls:
+            yield subtask.checkpoint.sync
+
+
 # ---- State of each vertex: backend and size from its latest checkpoint, growth and updates from the history.
 #
 # The size is `state_size` minus in-flight data.  The history does not separate keyed state from operator state.  So the
@@ -305,12 +351,12 @@ _MIN_CORRELATION = 0.95
 """Minimum correlation of sizes with time for linear growth."""
 
 
-def infer_state(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
-    """Set `state:` and `snapshot:` of each vertex, and `checkpoint.incremental`.  `vertex_flows` has the counters."""
+def infer_state(draft: Draft, job: RestJob) -> None:
+    """Set `state:` and `snapshot:` of each vertex, and `checkpoint.incremental`."""
     points = usual_checkpoints(job)
     savepoints = [point for point in job.checkpoints if point.status == "COMPLETED" and point.is_savepoint]
     for vertex in job.vertices:
-        section, flow = draft.vertex(vertex.name), vertex_flows[vertex.name]
+        section, flow = draft.vertex(vertex.name), job.flows[vertex.name]
         is_keyed = any(edge.ship == "HASH" for edge in vertex.inputs)  # then its state is assumed to be keyed
         in_files = is_keyed and backend_of(job) != "hashmap"
         in_memory = is_in_memory(points, vertex.name) if is_keyed and _has_changelog(job) else False

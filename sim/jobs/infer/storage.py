@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +22,6 @@ from sim.jobs.infer.cores import (
 )
 from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
 from sim.jobs.infer.file_history import acknowledged_by, written_bytes
-from sim.jobs.infer.flows import Flows
 from sim.jobs.infer.heap import LOCAL_FILE_MS, MAX_LOCAL_FILE_MS, HeapSerialization, heap_serialization, is_local
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_job import RestJob, RestVertex
@@ -127,11 +125,11 @@ MAX_WAIT_SHARE = 0.25  # maximum wait for barriers / median asynchronous phase, 
 _QUESTION = "How fast does checkpoint storage write one file, in bytes per second?"
 
 
-def infer_storage(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows] = MappingProxyType({})) -> None:
+def infer_storage(draft: Draft, job: RestJob) -> None:
     """Set the `storage:` section, and `state.serialize`, because serialization is part of the same asynchronous phases."""
     if job.checkpoint_config is not None and job.checkpoint_config.checkpoint_storage == "JobManagerCheckpointStorage":
         draft.not_modelled.append("checkpoints on the heap of the JobManager: simulated as files")
-    work = heap_serialization(draft, job, vertex_flows)
+    work = heap_serialization(draft, job)
     phases = _select_phases(draft, job)
     metadata_ms, gaps = _metadata_latency(job)
     if not phases:
@@ -434,7 +432,7 @@ _AFTER_IN_FLIGHT_ORIGIN = (
 )
 
 
-def infer_in_flight(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
+def infer_in_flight(draft: Draft, job: RestJob) -> None:
     """Set what only unaligned checkpoints show, if the history is aligned.
 
     The keys are `cluster.barrier-wake-up`, `storage.in-flight-bandwidth` and, for operator chains with state,
@@ -442,7 +440,7 @@ def infer_in_flight(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows
     """
     if is_unaligned(job) or not any(vertex.inputs for vertex in job.vertices):
         return
-    late_ms = list(_wake_up_delays_ms(job, vertex_flows))
+    late_ms = list(_wake_up_delays_ms(job))
     wake_up_ms: float = ASSUMED_WAKE_UP_MS
     origin = f"assumed, because the history does not show it; {OBSERVED_WAKE_UP_RANGE} in recordings of other jobs"
     if len(late_ms) >= MIN_BARRIERS:
@@ -459,7 +457,7 @@ def infer_in_flight(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows
             draft.vertex(vertex.name).put("snapshot.after-in-flight", True, _AFTER_IN_FLIGHT_ORIGIN)
 
 
-def _wake_up_delays_ms(job: RestJob, vertex_flows: Mapping[str, Flows]) -> Iterator[float]:
+def _wake_up_delays_ms(job: RestJob) -> Iterator[float]:
     """Yield the delays with which idle tasks processed barriers [ms].
 
     Tasks are left out if they are busy, because barriers then wait behind records, or if an upstream vertex works before it
@@ -467,7 +465,7 @@ def _wake_up_delays_ms(job: RestJob, vertex_flows: Mapping[str, Flows]) -> Itera
     """
     flush_ms = NetworkMemory().buffer_timeout_ns / 2 / 10**6
     for vertex in job.vertices:
-        flow = vertex_flows[vertex.name]
+        flow = job.flows[vertex.name]
         is_idle = flow.share("idle_ms") >= MIN_IDLE_SHARE
         if is_idle and not any(works_before_barrier(job, edge.upstream) for edge in vertex.inputs):
             for wait_ms in _waits_ms(job, vertex):

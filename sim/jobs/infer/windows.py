@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -16,14 +16,12 @@ from statistics import fmean, median
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from sim.jobs.infer.cores import WatchedJob, usual_checkpoints
 from sim.jobs.infer.draft import Draft, Section, duration_3_digits, format_whole_ms
 from sim.jobs.infer.file_history import acknowledged_by, own_bytes
-from sim.jobs.infer.flows import Flows, series
 from sim.jobs.infer.state import backend_of
-from sim.jobs.source.rest_job import RestJob, RestVertex, Series
+from sim.jobs.source.rest_job import Flows, Numbers, RestJob, RestVertex, Series
 from sim.model.scenario import Overheads
 from sim.model.units import MS, UnitError, format_duration, format_number, format_size, parse_flink_duration
 
@@ -141,8 +139,6 @@ MIN_R2 = 0.9
 MIN_SIZES_FOR_SAW_TOOTH = 6
 """Minimum number of different sizes.  A non-decreasing curve fits almost any smaller sample."""
 
-Numbers = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class SawTooth:
@@ -218,25 +214,19 @@ MIN_RECORDS_PER_SUBTASK = 20  # minimum mean number of records of the other subt
 
 def infer_silent(section: Section, flow: Flows) -> Flows:
     """Set the number of silent subtasks of a source.  Return the flows of the other subtasks, from which rates are inferred."""
-    emitted = [subtask.records_out for subtask in flow.subtasks]
-    silent = [i for i, records in enumerate(emitted) if records == 0]
-    active = len(emitted) - len(silent)
-    if (
-        not silent
-        or not active
-        or any(map(math.isnan, emitted))
-        or math.fsum(emitted) < MIN_RECORDS_PER_SUBTASK * active
-    ):
+    emitted = flow.subtasks["records_out"]
+    silent, is_active = np.flatnonzero(emitted == 0).tolist(), emitted > 0
+    if not silent or not is_active.any() or not emitted.sum() >= MIN_RECORDS_PER_SUBTASK * is_active.sum():  # or NaN
         return flow
     origin = (
         f"subtask{'s' if len(silent) > 1 else ''} {', '.join(map(str, silent))} emitted nothing while others did "
         f"(simulated as the last subtasks): {flow.source}"
     )
     section.put("source.silent", len(silent), origin)
-    return replace(flow, subtasks=tuple(subtask for subtask in flow.subtasks if subtask.records_out > 0))
+    return replace(flow, subtasks={name: values[is_active] for name, values in flow.subtasks.items()})
 
 
-def infer_idleness(draft: Draft, flows: Mapping[str, Flows]) -> None:
+def infer_idleness(draft: Draft, job: RestJob) -> None:
     """Ask for the idle timeout of sources with silent subtasks, if the job has event-time windows.
 
     Flink's REST API does not report idleness.  If windows fire although a subtask is silent, it must be marked idle.
@@ -244,7 +234,7 @@ def infer_idleness(draft: Draft, flows: Mapping[str, Flows]) -> None:
     vertices = draft.document["job"]
     windows = [name for name, values in vertices.items() if values.get("window", {}).get("time") == "event"]
     timeout, why = "0 s", "never, because no window fires."
-    if any(flows[name].total("records_out") > 0 for name in windows):
+    if any(job.flows[name].total("records_out") > 0 for name in windows):
         timeout, why = "1 s", "1 s, because windows fire although some of its subtasks are silent."
     question = "After how long is a subtask without records idle (withIdleness, table.exec.source.idle-timeout)?"
     for name, values in vertices.items():
@@ -267,11 +257,11 @@ def count_outputs_per_window(sampled: Series, window_end_ms: float, period_ms: f
 
     Returns None unless each increase of `numRecordsOut` is about a multiple of the same number.
     """
-    samples = [(time_ms, sum(values)) for time_ms, values in sampled.get("numRecordsOut", ())]
-    times_ms, counts = (
-        np.array([sample for sample in samples if not math.isnan(sample[1])], dtype=float).reshape(-1, 2).T
-    )
-    steps, fits = np.diff(counts), []
+    if "numRecordsOut" not in sampled.values:
+        return None
+    counts = sampled.values["numRecordsOut"].sum(axis=1)
+    is_known, fits = ~np.isnan(counts), []
+    times_ms, steps = sampled.times_ms[is_known], np.diff(counts[is_known])
     if (steps < 0).any() or not steps.any():
         return None
     for phase in range(_PHASES_TRIED):
@@ -294,12 +284,12 @@ def split_busy_time(sampled: Series) -> tuple[float, float] | None:
     from scipy.optimize import nnls
 
     counters = ("numRecordsIn", "numRecordsOut", "accumulateBusyTimeMs")
-    values = (np.array([row for _, row in sampled.get(name, ())], dtype=float) for name in counters)
-    steps = [np.diff(table, axis=0).ravel() for table in values]  # between samples, of all subtasks
-    if len(steps[2]) < MIN_STEPS or len({len(column) for column in steps}) > 1:
+    if not sampled.values.keys() >= set(counters):
         return None
-    records, busy = np.column_stack(steps[:2]), steps[2]
-    if np.isnan(records).any() or np.isnan(busy).any() or np.linalg.matrix_rank(records) < 2:
+    # between samples, of all subtasks
+    read, written, busy = (np.diff(sampled.values[name], axis=0).ravel() for name in counters)
+    records = np.column_stack([read, written])
+    if len(busy) < MIN_STEPS or np.isnan([read, written, busy]).any() or np.linalg.matrix_rank(records) < 2:
         return None
     unconstrained = np.linalg.lstsq(records, busy, rcond=None)[0]
     variance = float(((busy - records @ unconstrained) ** 2).sum()) / (len(busy) - 2)
@@ -340,13 +330,13 @@ _VertexWindow = tuple[PlannedWindow, SawTooth | None]
 """The window of a vertex, and the saw tooth of its state size if it has one."""
 
 
-def infer_windows(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
+def infer_windows(draft: Draft, job: RestJob) -> None:
     """Set the `window:` section of each vertex that has a window, and its values that depend on the window."""
     event_time = uses_event_time(vertex.description for vertex in job.vertices)
     for vertex in job.vertices:
         if (vertex_window := _find_window(job, vertex)) is None:
             continue
-        section, flow, (window, tooth) = draft.vertex(vertex.name), vertex_flows[vertex.name], vertex_window
+        section, flow, (window, tooth) = draft.vertex(vertex.name), job.flows[vertex.name], vertex_window
         if not vertex.inputs and window.is_local:
             _put_window(section, job, vertex_window, event_time=event_time)
             section.put("window.stage", "local")
@@ -360,8 +350,8 @@ def infer_windows(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows])
         if tooth is not None and flow.per_second("records_in") > 0:
             _put_state_per_record(section, tooth, flow)
             if job.readers(vertex.name):
-                _put_fan_out(section, series(job, vertex), tooth, flow)
-        _put_service_times(section, series(job, vertex), flow)
+                _put_fan_out(section, job.series[vertex.name], tooth, flow)
+        _put_service_times(section, job.series[vertex.name], flow)
 
 
 def longest_run_ns(job: RestJob) -> int:

@@ -197,7 +197,7 @@ class Version(_Answer):
 
 
 class Totals(_Answer):
-    """The counters of a vertex or a subtask since its start, named as in `sim.jobs.infer.flows`; -1 if unknown."""
+    """The counters of a vertex or a subtask since its start, named as in `sim.jobs.source.rest_job`; -1 if unknown."""
 
     records_in: Maybe = Field(default=None, alias="read-records")
     records_out: Maybe = Field(default=None, alias="write-records")

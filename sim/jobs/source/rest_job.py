@@ -1,16 +1,22 @@
-"""A job as described by Flink's REST API: its vertices with short names and inputs, checkpoints, and options.
+"""A job as described by Flink's REST API: its vertices with short names and inputs, checkpoints, counters, and options.
 
 This module parses and validates the answers of a snapshot.  The `infer` modules derive a scenario from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, TypeVar
+from itertools import pairwise
+from statistics import fmean
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedTask, RecordingError
 from sim.jobs.source.rest_answers import (
@@ -39,9 +45,7 @@ from sim.jobs.source.rest_answers import (
 )
 from sim.model.text import one_line
 
-Series = dict[str, list[tuple[int, list[float]]]]
-"""Metric -> list of (time [epoch ms], value of each subtask).  A value is NaN if it is unknown."""
-
+Numbers = npt.NDArray[np.float64]
 T = TypeVar("T")
 D = TypeVar("D")
 
@@ -68,6 +72,80 @@ class RestVertex:
     description: str = ""  # description of its operators in the plan, with the sizes of windows
 
 
+# ---- Records through each subtask, and use of its thread, in a period of time: differences of Flink's counters.
+#
+# Samples of metrics are preferred.  The period is from the first to the last *change* after the last restart, because
+# Flink caches metrics for some seconds, so consecutive samples may be equal.  Without samples, the totals since the start
+# of a subtask are used.
+#
+# Flink's averages (`busyTimeMsPerSecond`, `*PerSecond`) cover the last 60 s and are refreshed every 5 s.  Differences
+# of counters and of `accumulate*TimeMs` have no such lag.  The three `accumulate*TimeMs` of a subtask add up to its
+# running time, whenever they were fetched.
+
+COUNTERS = {
+    "records_in": "numRecordsIn",
+    "records_out": "numRecordsOut",
+    "bytes_in": "numBytesIn",
+    "bytes_out": "numBytesOut",
+    "busy_ms": "accumulateBusyTimeMs",
+    "idle_ms": "accumulateIdleTimeMs",
+    "backpressured_ms": "accumulateBackPressuredTimeMs",
+}
+"""Quantity -> metric.  The last three add up to the running time."""
+_TIMES = ("busy_ms", "idle_ms", "backpressured_ms")
+MIN_SAMPLE_DISTANCE_MS = 500  # if a running time grew by less, Flink returned a cached value
+# TimerGauge adds a long wait to a subtask's times only every 5 s, so a shorter period is not a measurement.
+MIN_MEASURED_MS = 5000
+
+_Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], metric -> value of each subtask
+
+
+class Series(NamedTuple):
+    """The sampled metrics of a vertex, at the times when they changed."""
+
+    times_ms: npt.NDArray[np.int64]  # [epoch ms]
+    values: Mapping[str, Numbers]  # metric -> value by time and subtask; NaN if it is unknown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flows:
+    """The records, bytes and thread times of a vertex's subtasks in a period of time."""
+
+    subtasks: Mapping[str, Numbers]  # quantity (of `COUNTERS`, or "elapsed_ms") -> by subtask; NaN if not measured
+    source: str  # origin of the values, as text
+    begun_ms: int = 0  # start of the period [epoch ms]
+    ended_ms: int = 0  # end of the period [epoch ms]
+
+    def total(self, quantity: str) -> float:
+        """Return the sum over the subtasks, or NaN if the quantity was not measured for all of them."""
+        values = self.subtasks[quantity]
+        return float(values.sum()) if len(values) else math.nan
+
+    @property
+    def bytes_per_record(self) -> float:
+        """The mean size of an input record [bytes], or NaN if there are none or it was not measured."""
+        records = self.total("records_in")
+        return self.total("bytes_in") / records if records > 0 else math.nan
+
+    @property
+    def elapsed_s(self) -> float:
+        """The mean period of a subtask [s]."""
+        return float(self.subtasks["elapsed_ms"].mean()) / 1000
+
+    def share(self, quantity: str) -> float:
+        """Return a time as a share of the elapsed time, over all subtasks."""
+        return self.total(quantity) / self.total("elapsed_ms")
+
+    def rates(self, quantity: str) -> Numbers:
+        """Return the rate per second of each subtask; of a time in ms, a thousand times its share of the elapsed time."""
+        return self.subtasks[quantity] / self.subtasks["elapsed_ms"] * 1000
+
+    def per_second(self, quantity: str) -> float:
+        """Return the rate per second of the vertex: the sum over its subtasks, or NaN if it was not measured."""
+        rates = self.rates(quantity)
+        return float(rates.sum()) if len(rates) else math.nan
+
+
 class RestJob:
     """The job of a snapshot.  Properties raise `RecordingError` if an answer that they need is missing or invalid."""
 
@@ -75,8 +153,6 @@ class RestJob:
         self.snapshot = snapshot
         self.job: JobDetails = self._answer(JobDetails, f"/jobs/{snapshot.job}")
         self.vertices = self._vertices()
-        # Cache of `sim.jobs.infer.flows.series`, which parses millions of numbers.
-        self.series_by_vertex: dict[str, Series] = {}
 
     @cached_property
     def flink_version(self) -> str:
@@ -170,6 +246,55 @@ class RestJob:
             vertex.name: self._job_answer(VertexDetails, f"/vertices/{vertex.id}", VertexDetails())
             for vertex in self.vertices
         }
+
+    @cached_property
+    def series(self) -> Mapping[str, Series]:
+        """The sampled metrics of each vertex."""
+        return {vertex.name: self._series(vertex) for vertex in self.vertices}
+
+    @cached_property
+    def flows(self) -> Mapping[str, Flows]:
+        """The flows of each vertex, from samples if at least two of them differ, otherwise from the totals since the start."""
+        return {
+            vertex.name: _flows_from_samples(self.series[vertex.name]) or self._flows_since_start(vertex)
+            for vertex in self.vertices
+        }
+
+    def _series(self, vertex: RestVertex) -> Series:
+        """Return the sampled metrics of a vertex at the times when they changed.
+
+        Names of operator metrics are shortened to a dot and their last part, for example `.pendingRecords`.  A sample is
+        dated by the running time of the subtasks if possible, because Flink may have cached it; otherwise by the time at
+        which it was fetched.
+        """
+        path = f"/jobs/{self.snapshot.job}/vertices/{vertex.id}/metrics"
+        changed = _without_repetitions(
+            (time_ms, _subtask_values(vertex, path, sample[path]))
+            for time_ms, sample in self.snapshot.samples.items()
+            if path in sample
+        )
+        clocks = [fmean(_running_times_ms(metrics) or [math.nan]) for _, metrics in changed]
+        if any(math.isnan(clock) for clock in clocks) or any(after <= before for before, after in pairwise(clocks)):
+            changed = changed[1:]  # the first sample may have been cached for an unknown time
+            times_ms = [time_ms for time_ms, _ in changed]
+        else:
+            start_ms = min((time_ms - clock for (time_ms, _), clock in zip(changed, clocks, strict=True)), default=0)
+            times_ms = [round(clock + start_ms) for clock in clocks]
+        unknown = [math.nan] * vertex.parallelism
+        names = dict.fromkeys(name for _, metrics in changed for name in metrics)
+        values = {name: np.array([metrics.get(name, unknown) for _, metrics in changed]) for name in names}
+        return Series(np.array(times_ms, dtype=np.int64), values)
+
+    def _flows_since_start(self, vertex: RestVertex) -> Flows:
+        """Return the flows since the start of each subtask, from its totals."""
+        subtasks = sorted(self.details[vertex.name].subtasks, key=lambda subtask: subtask.subtask)
+        totals = {
+            name: np.array([_known_total(getattr(subtask.metrics, name)) for subtask in subtasks]) for name in COUNTERS
+        }
+        passed_ms = np.array([max(subtask.duration, 1) for subtask in subtasks], dtype=float)
+        begun_ms = self.job.start_time
+        source = "totals since its start (/jobs/:id/vertices/:id)"
+        return Flows(_with_elapsed(totals, passed_ms), source, begun_ms, begun_ms + self.job.duration)
 
     def vertex(self, name: str) -> RestVertex:
         return next(vertex for vertex in self.vertices if vertex.name == name)
@@ -279,3 +404,92 @@ def _cpu_time_ns(values: Any) -> float | None:
                 time_ns = float(metric["value"])
                 return time_ns if 0 < time_ns < 1e18 else None
     return None
+
+
+def _subtask_values(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
+    """Return the value of each subtask, by metric.  Raises `RecordingError` if the answer is invalid.
+
+    It is parsed without pydantic, because jobs with thousands of subtasks have millions of values.
+    """
+    if not isinstance(answer, list):
+        raise RecordingError(f"{path}: is not a list of metrics")
+    values: dict[str, list[float]] = {}
+    for metric in answer:
+        if not isinstance(metric, dict):
+            raise RecordingError(f"{path}: a metric is not an object")
+        number, _, name = str(metric.get("id")).partition(".")
+        if number.isdecimal() and len(number) < 6 and int(number) < vertex.parallelism:
+            short = name if "." not in name or name.startswith("Shuffle.") else "." + name.rpartition(".")[2]
+            values.setdefault(short, [math.nan] * vertex.parallelism)[int(number)] = _parse_metric(metric.get("value"))
+    return values
+
+
+def _without_repetitions(samples: Iterable[_Sample]) -> list[_Sample]:
+    """Return the samples that are new for every subtask.
+
+    Flink queries each TaskManager separately, so a sample may contain new and cached values.
+    """
+    kept: list[_Sample] = []
+    for time_ms, metrics in samples:
+        if kept:
+            pairs = zip(_running_times_ms(kept[-1][1]), _running_times_ms(metrics), strict=False)
+            steps = [now - before for before, now in pairs]
+            if metrics == kept[-1][1] or (
+                steps and all(step > -MIN_SAMPLE_DISTANCE_MS for step in steps) and min(steps) < MIN_SAMPLE_DISTANCE_MS
+            ):
+                continue
+        if metrics:
+            kept.append((time_ms, metrics))
+    return kept
+
+
+def _running_times_ms(metrics: Mapping[str, list[float]]) -> list[float]:
+    """Return the running time of each subtask (busy + idle + back-pressured time), or NaN if it was not measured."""
+    times = [metrics.get(COUNTERS[key], [math.nan]) for key in _TIMES]
+    return [sum(values) for values in zip(*times, strict=False)]
+
+
+def _flows_from_samples(sampled: Series) -> Flows | None:
+    """Return the flows between the first and the last sample, or None if the samples cover too little time."""
+    counters = {quantity: sampled.values[name] for quantity, name in COUNTERS.items() if name in sampled.values}
+    if "records_in" not in counters:
+        return None
+    complete = np.flatnonzero(~np.isnan(counters["records_in"]).any(axis=1))
+    # a restart resets the counters to 0
+    falls = [np.diff(counters[key][complete], axis=0) < 0 for key in ("records_in", "records_out") if key in counters]
+    restarts = np.flatnonzero(np.any(falls, axis=(0, 2)))
+    since = complete[restarts[-1] + 1 :] if len(restarts) else complete
+    if len(since) < 2:
+        return None
+    first, last = since[0], since[-1]
+    begun_ms, ended_ms = int(sampled.times_ms[first]), int(sampled.times_ms[last])
+    if ended_ms - begun_ms < MIN_MEASURED_MS:
+        return None
+    growth = {quantity: counter[last] - counter[first] for quantity, counter in counters.items()}
+    passed_ms = np.full_like(growth["records_in"], ended_ms - begun_ms)
+    source = f"metrics that changed {len(since) - 1} times in {(ended_ms - begun_ms) / 1000:.0f} s"
+    return Flows(_with_elapsed(growth, passed_ms), source, begun_ms, ended_ms)
+
+
+def _with_elapsed(growth: dict[str, Numbers], passed_ms: Numbers) -> dict[str, Numbers]:
+    """Return the growth of all counters by subtask, with the elapsed time: that of the running time, if it is plausible."""
+    subtasks = dict.fromkeys(COUNTERS, np.full_like(passed_ms, math.nan)) | growth
+    running_ms = subtasks["busy_ms"] + subtasks["idle_ms"] + subtasks["backpressured_ms"]  # NaN if one is missing
+    # The sum of the times lacks at most the current wait.  If it is far from the elapsed time, it is not used.
+    is_plausible = (passed_ms / 2 < running_ms) & (running_ms < passed_ms * 2)
+    return subtasks | {"elapsed_ms": np.where(is_plausible, running_ms, passed_ms)}
+
+
+def _known_total(total: float | None) -> float:
+    return math.nan if total is None or total < 0 else total
+
+
+def _parse_metric(value: object) -> float:
+    """Return the value of a metric, or NaN if it is not a finite number."""
+    if not isinstance(value, str) or not value:
+        return math.nan
+    try:
+        number = float(value)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

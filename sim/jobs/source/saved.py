@@ -14,6 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from pydantic_core import from_json
+
 from sim.jobs.source.recorded_job import MAX_RECORDING_BYTES as FILES_LARGEST_BYTES
 from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError, open_uncompressed
 from sim.jobs.source.rest_answers import HOW_TO_SAVE, RestSnapshot, choose, climbs, is_path, read_metrics, read_part
@@ -249,7 +251,7 @@ _KINDS = (
 """(path of the request, keys of its answer), the most specific first."""
 _WEB_UI = re.compile(r"(?i)End to End Duration|Latest Acknowledgement")
 _BEGIN = re.compile(r"\{\s*\"")
-_MAX_BEGINNINGS, _MAX_CUTS = 50, 200
+_MAX_BEGINNINGS = 50
 
 
 class LoneAnswer(NamedTuple):
@@ -308,32 +310,12 @@ def _document(text: str, begin: int) -> tuple[Any, int, str]:
     if len(text.rstrip()) - at > _MAX_TOKEN:
         return None, begin, ""  # damaged, not truncated
     where = f"cut off at character {len(text):,} (line {text.count(chr(10)) + 1:,})"
-    return _whole_part(text[begin:].rstrip()), len(text), where
+    end = max(text.rfind(sign, begin, at) for sign in ",}]")  # a number behind that may be incomplete
+    try:
+        return from_json(text[begin : end + 1], allow_partial=True), len(text), where
+    except ValueError:
+        return None, len(text), where
 
 
 _MAX_TOKEN = 20_000
 """Characters; a truncated stack trace is one token."""
-
-
-def _whole_part(text: str) -> Any:
-    """Return a truncated document, closed after its last complete value."""
-    open_ones, cuts, is_text, is_escaped = list[str](), list[tuple[int, str]](), False, False
-    for at, sign in enumerate(text):
-        if is_text:
-            is_text, is_escaped = is_escaped or sign != '"', sign == "\\" and not is_escaped
-        elif sign == '"':
-            is_text = True
-        elif sign in "{[":
-            open_ones.append("}" if sign == "{" else "]")
-        elif sign in "}]":
-            if open_ones:
-                open_ones.pop()
-            cuts.append((at + 1, "".join(reversed(open_ones))))
-        elif sign == ",":
-            cuts.append((at, "".join(reversed(open_ones))))
-    for at, closing in reversed(cuts[-_MAX_CUTS:]):
-        try:
-            return json.loads(text[:at] + closing)
-        except (ValueError, RecursionError):
-            continue
-    return None

@@ -3,13 +3,14 @@
 import math
 from types import SimpleNamespace
 
+import numpy as np
+
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.edges import edge_flows
-from sim.jobs.infer.flows import Flow, Flows
 from sim.jobs.infer.service_times import infer_work
 from sim.jobs.source.recorded_job import Phases, RecordedAlignment, RecordedCheckpoint, RecordedSubtask, RecordedTask
 from sim.jobs.source.rest_answers import CheckpointConfig, CheckpointStatistics, JobConfig, VertexDetails
-from sim.jobs.source.rest_job import RestInput, RestVertex
+from sim.jobs.source.rest_job import COUNTERS, Flows, RestInput, RestVertex, Series
 
 MB = 10**6
 
@@ -23,7 +24,8 @@ class MadeJob:
         self.options, self.restored, self.flink_version = dict(options), None, "2.3.0"
         self.statistics = CheckpointStatistics()
         self.details = {vertex.name: VertexDetails() for vertex in self.vertices}
-        self.series_by_vertex = {vertex.name: {} for vertex in self.vertices}
+        self.flows = {vertex.name: flow() for vertex in self.vertices}
+        self.series = {vertex.name: sampled() for vertex in self.vertices}
         self.task_managers, self.cores_used, self.job_config = (), {}, JobConfig()
         self.snapshot, self.job = (
             SimpleNamespace(job="1", source="saved"),
@@ -46,11 +48,20 @@ def vertex(name, *upstreams, ship="HASH", parallelism=1):
 def own(read=0.0, written=0.0, busy=0.0, idle=0.0, pressed=0.0, size=100.0):
     """A subtask over 100 s: records per second, shares of its time, bytes of a record."""
     times = (100_000.0 * share for share in (busy, idle, pressed))
-    return Flow(100_000.0, 100 * read, 100 * written, 100 * read * size, 100 * written * size, *times)
+    return 100 * read, 100 * written, 100 * read * size, 100 * written * size, *times
 
 
 def flowed(*subtasks):
-    return Flows(tuple(subtasks), "made counters", 0, 100_000)
+    columns = dict(zip(COUNTERS, np.array(subtasks, dtype=float).T, strict=True))
+    return Flows(columns | {"elapsed_ms": np.full(len(subtasks), 100_000.0)}, "made counters", 0, 100_000)
+
+
+def sampled(**metrics):
+    """Metric -> (time [ms], values of the subtasks) of each sample, at the same times."""
+    times_ms = [time_ms for time_ms, _ in next(iter(metrics.values()), ())]
+    return Series(
+        np.array(times_ms), {name: np.array([values for _, values in rows]) for name, rows in metrics.items()}
+    )
 
 
 def flow(read=math.nan, written=math.nan, size=100.0):
@@ -60,8 +71,8 @@ def flow(read=math.nan, written=math.nan, size=100.0):
 
 def worked(vertices, flows, **answers):
     """What the importer writes about vertices."""
-    job, draft = MadeJob(vertices, **answers), Draft()
-    carried = edge_flows(job, flows)
+    job, draft = MadeJob(vertices, flows=flows, **answers), Draft()
+    carried = edge_flows(job)
     for row in vertices:
         infer_work(draft, row, carried)
     return draft

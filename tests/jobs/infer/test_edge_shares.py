@@ -1,12 +1,11 @@
 """Which part of a keyed edge each subtask reads, where it counts all its inputs in one number."""
 
+from itertools import zip_longest
+
 import pytest
 
-from sim.jobs.infer.flows import Flow, Flows
 from sim.jobs.source.rest_job import RestInput, RestVertex
-from tests.jobs.infer.made_jobs import vertex, worked
-
-SECONDS = 100
+from tests.jobs.infer.made_jobs import flowed, own, vertex, worked
 
 
 def reader(*ships, parallelism=2):
@@ -16,17 +15,16 @@ def reader(*ships, parallelism=2):
 
 def flow(*read, written=()):
     """Records per second of each subtask, of 100 B each."""
-    rows = []
-    for i in range(max(len(read), len(written))):
-        into, out = SECONDS * (read[i] if read else 0), SECONDS * (written[i] if written else 0)
-        rows.append(Flow(1000.0 * SECONDS, into, out, 100 * into, 100 * out))
-    return Flows(tuple(rows), "metrics of 100 s")
+    return flowed(*(own(into, out) for into, out in zip_longest(read, written, fillvalue=0)))
 
 
 def weights(ships, into, *writers):
     """Input -> weights, and what is unknown about them."""
-    vertices = [*(vertex(f"in{i}", parallelism=len(own.subtasks)) for i, own in enumerate(writers)), reader(*ships)]
-    draft = worked(vertices, {f"in{i}": own for i, own in enumerate(writers)} | {"join": into})
+    vertices = [
+        *(vertex(f"in{i}", parallelism=len(flow.subtasks["elapsed_ms"])) for i, flow in enumerate(writers)),
+        reader(*ships),
+    ]
+    draft = worked(vertices, {f"in{i}": flow for i, flow in enumerate(writers)} | {"join": into})
     inputs = draft.document["job"]["join"]["input"]
     found = {name: row.get("weights", {}).get("counted") for name, row in inputs.items() if isinstance(row, dict)}
     return found, [question for question in draft.unknown if "keys" in question]

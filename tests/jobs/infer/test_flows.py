@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from sim.jobs.infer.flows import flows
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
@@ -44,7 +43,7 @@ def counters(records, busy=None, *, idle=0, pressed=0):
 
 def test_an_older_flink_accumulates_nothing(sampled):
     """Records are counted; how busy threads are is not known."""
-    flow = flows(sampled([(t, counters(t // 10)) for t in (0, 10_000, 20_000, 30_000)]))["sink"]
+    flow = sampled([(t, counters(t // 10)) for t in (0, 10_000, 20_000, 30_000)]).flows["sink"]
 
     assert pytest.approx(200) == flow.per_second("records_in")
     assert math.isnan(flow.share("busy_ms"))
@@ -55,7 +54,7 @@ def test_nothing_is_known(sampled):
     answers = {
         path: answer for path, answer in read_saved(REST / "pressed.zip").answers.items() if "/vertices/" not in path
     }
-    flow = flows(sampled([], answers))["sink"]
+    flow = sampled([], answers).flows["sink"]
 
     assert math.isnan(flow.total("records_in"))
     assert math.isnan(flow.per_second("records_in"))
@@ -73,4 +72,4 @@ def test_values_that_are_no_numbers(sampled, value):
                 metric["value"] = value
     job = RestJob(RestSnapshot("test", snapshot.job, snapshot.answers, samples))
 
-    assert "totals since its start" in flows(job)["sink"].source
+    assert "totals since its start" in job.flows["sink"].source

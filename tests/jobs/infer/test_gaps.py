@@ -9,7 +9,7 @@ from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.infer.state import infer_state
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
-from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, flow, subtask, vertex
+from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, subtask, vertex
 from tests.jobs.infer.test_infer_log import logged
 from tests.places import DATA
 
@@ -30,7 +30,7 @@ def drafted_options(points=(), config=None, options=()):
     job = MadeJob([vertex("src"), vertex("sink", "src")], points, config, options)
     draft = drafted(job)
     infer_checkpoint(draft, job)
-    infer_state(draft, job, {"src": flow(), "sink": flow()})
+    infer_state(draft, job)
     infer_cluster(draft, job)
     return draft
 

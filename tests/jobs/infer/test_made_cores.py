@@ -20,14 +20,15 @@ def on_cores(*shares, cores=2, managers=None, used=None):
         )
         for place in dict.fromkeys(places)
     )
-    job = MadeJob([row], details={"v": details}, task_managers=infos, cores_used=used or {})
+    flows = {"v": flowed(*(own(50, 50, share) for share in shares))}
+    job = MadeJob([row], details={"v": details}, task_managers=infos, cores_used=used or {}, flows=flows)
     draft = drafted(job)
     draft.document["job"]["v"] = {
         "service": "3 ms",
         "window": {"fire": "6 ms"},
         "input": {"src": {"service": "9 ms", "ship": "hash"}},
     }
-    infer_cores(draft, job, {"v": flowed(*(own(50, 50, share) for share in shares))})
+    infer_cores(draft, job)
     return draft
 
 

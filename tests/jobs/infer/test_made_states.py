@@ -8,8 +8,7 @@ import pytest
 from sim.advice.questions import unknowns
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.file_history import acknowledged, files_of, history
-from sim.jobs.infer.flows import infer_flushes
-from sim.jobs.infer.state import backend_of, fit_level, infer_state
+from sim.jobs.infer.state import backend_of, fit_level, infer_flushes, infer_state
 from sim.model.schema.writer import write
 from sim.model.units import parse_size
 from tests.jobs.infer.made_jobs import MB, MadeJob, checkpoint, comment_of, drafted, flow, subtask, vertex
@@ -27,9 +26,10 @@ def inferred(
         checkpoint(number, every_ms, **{name: [subtask(i, *row[k]) for i, row in enumerate(rows)]})
         for k, number in enumerate(range(2, 2 + len(rows[0])))
     ]
-    job = MadeJob(vertices, points, {"state_backend": "hashmap"} | dict(config), options)
+    flows = {row.name: flow(read, size=size) for row in vertices}
+    job = MadeJob(vertices, points, {"state_backend": "hashmap"} | dict(config), options, flows=flows)
     draft = drafted(job)
-    infer_state(draft, job, {row.name: flow(read, size=size) for row in vertices})
+    infer_state(draft, job)
     return draft
 
 

@@ -8,7 +8,18 @@ from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.options import busy_in_snapshots_ms, infer_pauses
 from sim.jobs.infer.windows import count_outputs_per_window, infer_windows, longest_run_ns, planned_window
 from sim.jobs.source.rest_job import RestInput, RestVertex
-from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, flow, flowed, own, subtask, vertex
+from tests.jobs.infer.made_jobs import (
+    MadeJob,
+    checkpoint,
+    comment_of,
+    drafted,
+    flow,
+    flowed,
+    own,
+    sampled,
+    subtask,
+    vertex,
+)
 
 TUMBLING = "Window(TumblingEventTimeWindows(7000), EventTimeTrigger, Top)"
 
@@ -38,10 +49,11 @@ def windowed(description, inputs=True, sections=(), points=(), backend="hashmap"
     """What is written of a vertex with this description."""
     upstream = (RestInput("src", "HASH"),) if inputs else ()
     rows = [vertex("src"), RestVertex("count", "count", ("count",), 1, 128, upstream, description)]
-    job = MadeJob(rows, points, {"interval": 4000, "state_backend": backend})
+    flows = {"src": flow(written=100.0), "count": flow(100.0, 10.0)}
+    job = MadeJob(rows, points, {"interval": 4000, "state_backend": backend}, flows=flows)
     draft = drafted(job)
     draft.document["job"]["count"] |= dict(sections)
-    infer_windows(draft, job, {"src": flow(written=100.0), "count": flow(100.0, 10.0)})
+    infer_windows(draft, job)
     return draft, job
 
 
@@ -89,7 +101,7 @@ def test_the_time_of_an_output_is_asked_for_where_a_thread_works(busy, written, 
     """A twentieth of its time; all of it may lie in the outputs."""
     draft = Draft()
     draft.vertex("count").put("service", "1 ms")
-    room._put_service_times(draft.vertex("count"), {}, flowed(own(100, written, busy)))
+    room._put_service_times(draft.vertex("count"), sampled(), flowed(own(100, written, busy)))
 
     assert ("0 s" if is_open else None) == draft.document["job"]["count"].get("window", {}).get("fire")
     if is_open:
@@ -119,10 +131,11 @@ def requesting(numbers, busy=0.5):
     """A vertex whose subtask holds so many records of 100 B, checkpoint by checkpoint."""
     row = RestVertex("ask", "ask", ("Async",), 1, 128, (RestInput("src", "REBALANCE"),), "")
     points = [checkpoint(k, ask=[subtask(0, 100 * number)]) for k, number in enumerate(numbers, 2)]
-    job = MadeJob([vertex("src"), row], points, {})
+    flows = {"src": flow(written=50.0), "ask": flowed(own(50, 50, busy, size=104.0))}
+    job = MadeJob([vertex("src"), row], points, {}, flows=flows)
     draft = drafted(job)
     draft.document["job"]["ask"]["snapshot"] = {"operator-state": "1 kB"}
-    infer_async_io(draft, job, {"src": flow(written=50.0), "ask": flowed(own(50, 50, busy, size=104.0))})
+    infer_async_io(draft, job)
     return draft
 
 
@@ -171,7 +184,7 @@ def test_records_that_leave_over_seconds_are_not_counted_by_windows():
     """A sample may see half of an end."""
     samples = [(10_000 * k, [total]) for k, total in enumerate([0.0, 20.0, 41.0, 55.0, 86.0, 100.0])]
 
-    assert count_outputs_per_window({"numRecordsOut": samples}, 400, 7000) is None
+    assert count_outputs_per_window(sampled(numRecordsOut=samples), 400, 7000) is None
 
 
 def test_files_of_rocksdb_rise_and_fall_without_windows():

@@ -5,10 +5,9 @@ import math
 import pytest
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.flows import Flow
 from sim.jobs.infer.windows import infer_idleness, infer_silent
 from sim.jobs.source.rest_job import RestInput, RestVertex
-from tests.jobs.infer.made_jobs import comment_of, flow, flowed, own, vertex, worked
+from tests.jobs.infer.made_jobs import MadeJob, comment_of, flow, flowed, own, sampled, vertex, worked
 
 CHAIN = [vertex("src"), vertex("map", "src"), vertex("sink", "map")]
 
@@ -32,8 +31,8 @@ def test_why_a_rate_is_assumed_is_told(written, why):
 
 
 def backlog(*samples):
-    known = {"src": {".pendingRecords": [(ms, [float(count)]) for ms, count in samples]}, "map": {}, "sink": {}}
-    return chain(own(written=50, pressed=0.9), series_by_vertex=known)
+    known = sampled(**{".pendingRecords": [(ms, [float(count)]) for ms, count in samples]})
+    return chain(own(written=50, pressed=0.9), series={"src": known, "map": sampled(), "sink": sampled()})
 
 
 def test_a_backlog_that_grows_is_added_to_what_is_emitted():
@@ -95,13 +94,13 @@ def test_a_silent_subtask_is_idle_where_windows_end_all_the_same(ends, time, tim
         "other": {"source": {}},
         "count": {"window": {"time": time}},
     }
-    infer_idleness(draft, {"count": flowed(own(50, 1 if ends else 0))})
+    infer_idleness(draft, MadeJob([], flows={"count": flowed(own(50, 1 if ends else 0))}))
 
     assert timeout == draft.document["job"]["src"]["source"].get("watermark", {}).get("idle-timeout")
     assert draft.document["job"]["other"]["source"] == {}
 
 
-TWO_WATERMARKS = {"join": {".currentInput2Watermark": [(0, [0.0])]}}
+TWO_WATERMARKS = {"join": sampled(**{".currentInput2Watermark": [(0, [0.0])]})}
 
 
 @pytest.mark.parametrize(
@@ -129,9 +128,9 @@ def test_inputs_are_joined_or_one_stream(ships, name, metrics, combine, question
     sources = [vertex(f"in{i}") for i in range(len(ships))]
     inputs = tuple(RestInput(source.name, ship) for source, ship in zip(sources, ships, strict=True))
     flows = {source.name: flow(written=100.0) for source in sources} | {"join": flow(100.0 * len(ships), 1.0)}
-    series = {vertex: {} for vertex in flows} | metrics
+    series = {vertex: sampled() for vertex in flows} | metrics
     row = RestVertex("join", "join", (name,), 1, 128, inputs)
-    draft = worked([*sources, row], flows, series_by_vertex=series)
+    draft = worked([*sources, row], flows, series=series)
 
     assert combine == draft.document["job"]["join"].get("combine")
     assert ([f"join: {question}"] if question else []) == [
@@ -142,11 +141,11 @@ def test_inputs_are_joined_or_one_stream(ships, name, metrics, combine, question
 def served(records, load, busy_ms=3.0):
     """The factors of two subtasks that serve `records` per second, of whose time `load` is busy, sampled every 10 s."""
     subtasks = [own(count, 0, share) for count, share in zip(records, load, strict=True)]
-    samples = {
-        "numRecordsIn": [(10_000 * k, [10.0 * k * count for count in records]) for k in range(11)],
-        "accumulateBusyTimeMs": [(10_000 * k, [10_000.0 * k * share for share in load]) for k in range(11)],
-    }
-    draft = chain(sink=subtasks, series_by_vertex={"src": {}, "map": {}, "sink": samples})
+    samples = sampled(
+        numRecordsIn=[(10_000 * k, [10.0 * k * count for count in records]) for k in range(11)],
+        accumulateBusyTimeMs=[(10_000 * k, [10_000.0 * k * share for share in load]) for k in range(11)],
+    )
+    draft = chain(sink=subtasks, series={"src": sampled(), "map": sampled(), "sink": samples})
     return draft.document["job"]["sink"], draft
 
 
@@ -183,7 +182,7 @@ def test_who_emits_nothing_while_others_do_is_silent(records, silent, emitting):
     """Not if all do, nor while too few records were seen, nor if one was not counted."""
     draft = Draft()
     draft.put("job.src.parallelism", len(records))
-    left = infer_silent(draft.vertex("src"), flowed(*(Flow(10_000.0, records_out=float(count)) for count in records)))
+    left = infer_silent(draft.vertex("src"), flowed(*(own(written=count / 100) for count in records)))
 
     assert silent == draft.document["job"]["src"].get("source", {}).get("silent")
-    assert emitting == len(left.subtasks)
+    assert emitting == len(left.subtasks["records_out"])

@@ -9,7 +9,6 @@ import simpy
 
 from sim.jobs.infer.cores import usual_checkpoints
 from sim.jobs.infer.file_history import written_bytes
-from sim.jobs.infer.flows import flows
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
 from sim.runtime.simulate import simulate
@@ -121,7 +120,7 @@ def test_recorded_snapshots_took_their_share_of_two_cores():
     alone, measured = [], []
     for name in RUNS:
         job = RestJob(read_saved(USERS / f"{name}.zip"))
-        threads = 2 + sum(flow.share("busy_ms") * job.vertex(vertex).parallelism for vertex, flow in flows(job).items())
+        threads = 2 + sum(flow.share("busy_ms") * job.vertex(vertex).parallelism for vertex, flow in job.flows.items())
         bytes_per_s = _warm_pace(job)
         measured.append(bytes_per_s)
         alone.append(bytes_per_s * max(1.0, threads / 2))
