@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Calibration:
-    """The constants of an environment with their intervals, as `environment:` of a scenario takes them."""
+    """The constants of an environment with their intervals, as `overheads:` of a scenario takes them."""
 
     estimates: Mapping[str, Estimate]
     recordings: tuple[Recording, ...]
@@ -51,7 +51,7 @@ class Calibration:
 
     @property
     def text(self) -> str:
-        """The file for `environment:`, as YAML."""
+        """The section `overheads:`, as YAML."""
         return environment_text(self.estimates, [*head(self.recordings), f"Written by: {self.command}"])
 
     @property
@@ -60,7 +60,7 @@ class Calibration:
         return {name: _plain(found) for name, found in self.estimates.items()}
 
     def save(self, file: str | PathLike[str]) -> Path:
-        """Write the file for `environment:`; returns its path."""
+        """Write the section `overheads:`; returns its path."""
         replace_text(Path(file), self.text)
         return Path(file)
 
@@ -96,7 +96,7 @@ class CrossValidation:
 
 
 def calibrate(places: Sequence[Path], out: Path | None = None, *, listener: Listener | None = None) -> Calibration:
-    """Estimate what no configuration says; `out` keeps the file for `environment:`.  RecordingError: there are no recordings."""
+    """Estimate what no configuration says; `out` keeps the section `overheads:`.  RecordingError: there are no recordings."""
     listener = listener or Listener()
     recordings, skipped = _read(places, listener)
     found = estimates([votes(recording) for recording in recordings])

@@ -29,7 +29,7 @@ def calibrate_environment(
     jobs: JobsOption = None,
     as_json: Annotated[bool, Option("What is shown, as JSON.", flag="--json")] = False,
 ) -> Code:
-    """Estimate what no configuration says from recordings of one environment: one file for `environment:`, nothing is simulated."""
+    """Estimate what no configuration says from recordings of one environment: one section `overheads:`, nothing is simulated."""
     if cross_validate and out is not None:
         raise UserError(
             "--cross-validate estimates many times; write the file with another call, without it", Code.USAGE

@@ -84,11 +84,11 @@ WarmUp = Annotated[int, quantity(_warm_up, DURATION, "30 s", or_else=("auto",), 
 
 @dataclass(frozen=True, slots=True)
 class Overheads:
-    """What no configuration says [ns]: constants of an environment, the same for all its runs.
+    """What no configuration says [ns]: constants of an environment, where the scenario says no others.
 
     The defaults are those of our own recordings, Flink 2.3 on loopback with storage in memory; `benchmarks.lab
     calibrate` measures others. How each was estimated, and how sure it is:
-    sim/model/schema/environments/flink-2-loopback.yaml.
+    benchmarks/lab/calibration/overheads.yaml.
     """
 
     trigger_ns: Duration = option(3_000_000, "Trigger timestamp -> trigger call executed by a source.")

@@ -70,7 +70,7 @@ def _rename(text: Any, names: Mapping[str, str]) -> Any:
 # ---- Differing inputs, option by option. Different spellings of the same value are not differences: a change counts only if
 # making it changes scenario A, or if undoing it changes scenario B.
 
-_ATOMIC_KEYS = ("trace", "environment", "history", "backtest", "residuals")
+_ATOMIC_KEYS = ("trace", "history", "backtest", "residuals")
 """Keys whose mappings are compared as single values."""
 
 

@@ -116,7 +116,7 @@ def _portable(node: Any, folder: Path) -> Any:
     """Return the document with absolute paths of files, and without keys that have no value."""
     if isinstance(node, Mapping):
         portable = Plain({key: _portable(value, folder) for key, value in node.items() if value is not None})
-        for key in ("trace", "history", "environment"):
+        for key in ("trace", "history"):
             if isinstance(file := portable.get(key), str) and (folder / file).is_file():
                 portable[key] = str(folder / file)
         return portable

@@ -11,7 +11,7 @@ from functools import cache
 from random import Random
 
 from tests.fuzz.damage import HOSTILE, damaged_bytes, damaged_lines, damaged_tree, damaged_yaml
-from tests.places import DATA, ROOT
+from tests.places import DATA
 
 Arguments = list[str]
 
@@ -187,12 +187,6 @@ def table(folder, rng):
     return _run(folder, TRACED)
 
 
-def environment(folder, rng):
-    content = (ROOT / "sim" / "model" / "schema" / "environments" / "flink-2-loopback.yaml").read_bytes()
-    _write(folder, "mine.yaml", _yaml(content, rng))
-    return _run(folder, SCENARIO, "--environment", "mine.yaml")
-
-
 KINDS = {
     "scenario": scenario,
     "--set": settings,
@@ -202,7 +196,6 @@ KINDS = {
     "archive": archive,
     "log": log,
     "CSV": table,
-    "environment": environment,
 }
 
 

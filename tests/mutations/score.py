@@ -1,4 +1,4 @@
-"""Draws changes of a package, tries them and says how many are noticed by the package's own tests and the laws.
+"""Draws changes of a package, tries them and says how many are noticed by the tests of the package, or by others.
 
 python -m tests.mutations.score --package protocol --sample 200 --seed 1
 """
@@ -58,6 +58,7 @@ def main():
     parser.add_argument("--package", action="append", help="such as protocol or jobs/infer; all without it")
     parser.add_argument("--sample", type=int, default=100, help="this many changes of a package (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tests", nargs="+", help="folders or files that are asked (default: those of the package)")
     parser.add_argument("--budget", type=float, default=15.0, help="seconds of tests per change (default: %(default)s)")
     options = parser.parse_args()
     known = equivalents()
@@ -65,7 +66,7 @@ def main():
         possible = [mutant for path in sorted((ROOT / "sim" / package).rglob("*.py")) for mutant in mutants_of(path)]
         drawn = random.Random(f"{package} {options.seed}").sample(possible, min(options.sample, len(possible)))
         tried = [mutant for mutant in drawn if mutant.key not in known]
-        reached = touched.read([f"tests/{package}", "tests/laws"])
+        reached = touched.read(options.tests or [f"tests/{package}"])
         verdicts = run_each(partial(judge, reached, options.budget), tried)
         for mutant, verdict in zip(tried, verdicts, strict=True):
             if verdict != NOTICED:

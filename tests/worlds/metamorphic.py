@@ -291,7 +291,7 @@ def _without_draws(world):
     world = {
         key: _constant(section)
         for key, section in world.items()
-        if key not in LATER | {"cluster", "storage", "environment", "residuals"}
+        if key not in LATER | {"cluster", "storage", "residuals"}
     }
     world["cluster"] = {"network": {"segment-size": "4 KiB", "buffer-timeout": "never"}, "latency": "50 us"}
     world["storage"] = {"bandwidth": "4 MB/s", "file-latency": "2 ms"}

@@ -1,4 +1,4 @@
-"""The file of an environment: every constant with its value, its confidence, its meaning and its estimator."""
+"""The section `overheads:` of an environment: every constant with its value, its confidence, its meaning and its estimator."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def head(recordings: Sequence[Recording]) -> list[str]:
 
 
 def environment_text(found: Mapping[str, Estimate], about: Iterable[str]) -> str:
-    """The text that `sim.model.schema.study.load_environment` reads; `about`: lines for its head."""
+    """The section `overheads:` of a scenario; `about`: lines for its head."""
     lines = [f"# {one_line(line, MAX_LINE_LENGTH)}".rstrip() for line in about]
-    lines += [*_comment(HOW), "version: 1", "constants:"]
+    lines += [*_comment(HOW), "overheads:"]
     for field in fields(Overheads):
         name = field.name.removesuffix("_ns")
         about_it = CONSTANTS[name]
@@ -54,11 +54,11 @@ def _comment(text: str, indent: str = "") -> list[str]:
 
 
 def _constant(estimate: Estimate) -> str:
-    value = f"value: {_duration(estimate.value_ms)}"
+    value = _duration(estimate.value_ms)
     if estimate.kept or estimate.low_ms is None or estimate.high_ms is None:
         few = "no recording tells it" if estimate.recordings == 0 else "too few recordings tell it"
-        return f"{{{value}, recordings: {estimate.recordings}}} # not estimated: {few}, the default is kept"
-    return f"{{{value}, interval: [{_duration(estimate.low_ms)}, {_duration(estimate.high_ms)}], recordings: {estimate.recordings}}}"
+        return f"{value} # not estimated: {few}, the default is kept"
+    return f"{value} # {_duration(estimate.low_ms)} to {_duration(estimate.high_ms)}, from {estimate.recordings} recordings"
 
 
 def _duration(value_ms: float) -> str:

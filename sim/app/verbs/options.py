@@ -243,9 +243,6 @@ FlinkOption = Annotated[
 FolderOption = Annotated[
     FilePath | None, Option("Output folder. (Default: runs/<name>-<id>.)", flag="--out -o", metavar="FOLDER")
 ]
-EnvironmentOption = Annotated[
-    str | None, Option("Calibrated constants to use: a name or a file; overrides `environment:`.", metavar="NAME|FILE")
-]
 HeadersOption = Annotated[
     Settings | None,
     Option("HTTP header sent with every request.", None, "--header", "'NAME: VALUE'", is_stored=False, of="real jobs"),
@@ -339,7 +336,6 @@ class ScenarioOptions(TypedDict, total=False):
     changes: SetOption
     flink: FlinkOption
     seed: SeedOption
-    environment: EnvironmentOption
 
 
 class CheckOptions(TypedDict, total=False):
@@ -599,7 +595,6 @@ class ValidateOptions(TypedDict, total=False):
 
     progress: ProgressOption
     seeds: Annotated[int, Option("Simulations per recording.", 3, min=1)]
-    environment: EnvironmentOption
     everything: Annotated[
         bool,
         Option("Count recordings with features that are not modelled in the totals as well.", False, "--all"),

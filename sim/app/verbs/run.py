@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shlex
@@ -186,12 +185,6 @@ def read_file(file: Path, **options: Unpack[RunFileOptions]) -> RunRequest:
         changes.insert(0, flink_change(Path(options["flink"]), file))
     if options["seed"] is not None:
         changes.append(f"run.seed={options['seed']}")
-    if (environment := options["environment"]) is not None:
-        # the option is relative to the current folder, the key of the scenario to the folder of its file
-        is_file = Path(environment).suffix or len(Path(environment).parts) > 1
-        changes.append(
-            f"environment={json.dumps(os.path.relpath(environment, file.parent) if is_file else environment)}"
-        )
     return read_request(origin_of(file, changes))
 
 

@@ -16,7 +16,6 @@ from sim.app.verbs.options import FilePath, ValidateOptions, with_all_options
 from sim.jobs.evidence.prediction import FIRST_SUFFIX, Judgement, judge, summary
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.quantities import QUANTITIES
-from sim.model.schema.study import load_environment
 from sim.results.formats import json_ready
 from sim.studies.local import cores, run_each
 
@@ -103,12 +102,11 @@ def validate(*recordings: FilePath, listener: Listener = SILENT, **given: Unpack
 
     `recordings`: files, or folders of recordings.
 
-    RecordingError (a ValueError): there are no recordings.  ScenarioError: the environment cannot be read.
+    RecordingError (a ValueError): there are no recordings.
     """
-    environment, everything = given["environment"], given["everything"]
+    everything = given["everything"]
     paths = recordings_of([Path(place) for place in recordings], listener)
-    overheads = None if environment is None else load_environment(environment)
-    work, jobs = partial(judge, seeds=given["seeds"], overheads=overheads), given["jobs"] or cores()
+    work, jobs = partial(judge, seeds=given["seeds"]), given["jobs"] or cores()
     progress = listener.progress(Work("validate", len(paths), len(paths), "recordings"))
     with progress as watch, stoppable("nothing is kept"):
         done = dict(run_each(work, paths, jobs=jobs, watch=lambda finished, _: watch(finished, finished)))

@@ -228,12 +228,12 @@ class Judgement(NamedTuple):
     error: str = ""  # why there is no table
 
 
-def judge(path: Path, progress: Callable[[int], None], *, seeds: int, overheads: Overheads | None = None) -> Judgement:
+def judge(path: Path, progress: Callable[[int], None], *, seeds: int) -> Judgement:
     """Return the truth table of one file.  Errors are returned instead of raised, so that the other files are still read."""
     progress(0)
     try:
         recording = read_any(path)
-        table = truth(recording, seeds=range(1, seeds + 1), overheads=overheads)
+        table = truth(recording, seeds=range(1, seeds + 1))
         return Judgement(table, recording.name, path, to_document(recording).not_modelled)
     except RecordingError as error:
         return Judgement(None, error=str(error) if str(path) in str(error) else f"{path}: {error}")

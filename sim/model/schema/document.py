@@ -225,10 +225,8 @@ class Document(Section):
     """The checkpoint storage."""
     expect: dict[str, Conditions] | None = None
     """Metric -> condition that it must meet, or a list of conditions."""
-    environment: str | None = None
-    """Environment from which overheads are taken: the name of one that is part of ckptsim, or a file."""
     overheads: Overheads | None = None
-    """Overheads that differ from those of the environment."""
+    """Overheads that differ from those of our own recordings (Flink 2.3 on loopback, storage in memory)."""
     actions: list[Action] | None = None
     """Savepoints, and a stop of the job."""
     faults: list[Fault] | None = None

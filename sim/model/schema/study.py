@@ -1,16 +1,14 @@
-"""Load scenario files: environments, axes, validation of each scenario."""
+"""Load scenario files: axes, validation and building of each scenario."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from os import PathLike
 from pathlib import Path as FilePath
-from typing import Annotated, Any, ClassVar, TypeVar
-
-from pydantic import Field, create_model
+from typing import Any, TypeVar
 
 from sim.model.backtest import Backtest
 from sim.model.catalog import At, attribute_of
@@ -18,7 +16,6 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import OLDEST_PROFILE, older_defaults, was_added_after
 from sim.model.cluster import Cluster as ClusterModel
 from sim.model.faults import Restart
-from sim.model.fields import Duration, Natural, choice
 from sim.model.job import Job
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.schema import document as doc
@@ -33,104 +30,22 @@ from sim.model.schema.history_file import put_history
 from sim.model.schema.job import Checkpoint
 from sim.model.schema.job_builder import build_job, check_graph
 from sim.model.schema.releases import summary, without_later_options
-from sim.model.schema.sections import Options, Section, Texts, build_model
+from sim.model.schema.sections import Options, build_model
 from sim.model.schema.storage import Storage, build_storage
 from sim.model.schema.text import (
-    Mapping,
     Problem,
     Reading,
     ScenarioError,
     cached_builder,
-    compose,
     compose_document,
     first_comment,
     read_text,
     value_at,
 )
 from sim.model.schema.trace import file_signature
-from sim.model.schema.validation import check, validate, validate_as
+from sim.model.schema.validation import check, validate
 from sim.model.state import StateOptions
 from sim.model.storage import Directories
-from sim.model.text import did_you_mean
-
-# ---- Environment files: constants that are not part of Flink's configuration, for example the time to deploy a task.
-#
-# `python -m benchmarks.lab calibrate` writes them.  A file contains all constants, each with its value, confidence
-# interval and number of recordings; runs use the values.  The files of this package are in `environments/`.
-
-DEFAULT = "flink-2-loopback"
-"""Default environment; `Overheads()` has its values."""
-
-_FOLDER = FilePath(__file__).parent / "environments"
-_ENDINGS = (".yaml", ".yml")
-
-
-class Constant(Section):
-    """One constant with its confidence interval."""
-
-    value: Duration
-    interval: Annotated[list[Duration], Field(min_length=2, max_length=2)] | None = None
-    recordings: Natural = 0
-
-
-_CONSTANT_FIELDS: dict[str, Any] = {field.name.removesuffix("_ns"): (Constant, ...) for field in fields(Overheads)}
-_Constants = create_model("_Constants", __base__=Section, **_CONSTANT_FIELDS)
-
-
-class _Environment(Section):
-    """The constants of an environment file."""
-
-    HINTS: ClassVar[Texts] = {"overheads": "did you mean 'constants'?"}
-
-    version: Annotated[str, choice("1")]
-    constants: _Constants  # type: ignore[valid-type]  # made of the fields of Overheads
-
-
-def environment_names() -> list[str]:
-    """Return the names of the environments in this package."""
-    return sorted(file.stem for file in _FOLDER.glob("*.yaml"))
-
-
-def load_environment(name_or_file: str, folder: str | FilePath = ".") -> Overheads:
-    """Return the constants of an environment: one of `environment_names()`, or a file, relative to `folder`.
-
-    Raises `ScenarioError` with all errors of the file, or with the known names.
-    """
-    return Overheads(
-        **{f"{name}_ns": constant.value for name, constant in read_environment(name_or_file, folder).items()}
-    )
-
-
-def read_environment(name_or_file: str, folder: str | FilePath = ".") -> dict[str, Constant]:
-    """Return the constants of an environment with confidence intervals, by field of `Overheads` without `_ns`."""
-    is_file = name_or_file.endswith(_ENDINGS) or "/" in name_or_file
-    if not is_file and name_or_file not in environment_names():
-        guess = did_you_mean(name_or_file, environment_names())
-        message = f"there is no environment '{name_or_file}'{guess}; known are {', '.join(environment_names())}, or a file (.yaml)"
-        raise ScenarioError.of("", message)
-    file = FilePath(folder) / name_or_file if is_file else _FOLDER / f"{name_or_file}.yaml"
-    reading = Reading(str(file))
-    plain = compose(read_text(file), reading)
-    if not reading.problems and not isinstance(plain, Mapping):
-        reading.wrong((), "is not an environment file: expected the keys version: and constants:")
-    environment = validate_as(_Environment, plain, reading) if isinstance(plain, Mapping) else None
-    if environment is None or reading.problems:
-        raise ScenarioError(reading.problems)
-    return {name: getattr(environment.constants, name) for name in _CONSTANT_FIELDS}
-
-
-def constants_of(name_or_file: str | None, reading: Reading, folder: FilePath) -> Overheads:
-    """Return the constants that `environment:` of a scenario names.  Errors are added to `reading`."""
-    try:
-        return Overheads() if name_or_file is None else load_environment(name_or_file, folder)
-    except ScenarioError as error:
-        for problem in error.problems:
-            if problem.file:
-                reading.problems[problem] = None
-            else:
-                reading.wrong(("environment",), problem.message)
-        return Overheads()
-
 
 # ---- Build and validate the immutable Scenario of one run.
 #
@@ -190,12 +105,7 @@ def build(
         checkpoint=_build_checkpoint(document.checkpoint, job, cluster.profile, reading),
         run=_built(Run, document.run, "run", reading),
         storage=build_storage(document.storage or _empty(Storage), reading, folder),
-        overheads=build_model(
-            Overheads,
-            document.overheads,
-            At(("overheads",), reading),
-            constants_of(document.environment, reading, folder),
-        ),
+        overheads=_built(Overheads, document.overheads, "overheads", reading),
         actions=build_actions(document.actions or (), reading),
         faults=build_faults(document.faults or (), parallelisms(job, rescale), sinks, cluster, reading, folder),
         restart=_built(Restart, document.restart, "restart", reading),

@@ -63,7 +63,7 @@ def found_places():
     places = {}
     for seed in SEEDS:
         for path, value in leaves(document(seed)):
-            if path[0] not in ("flink", "version", "environment"):
+            if path[0] not in ("flink", "version"):
                 places.setdefault(key_of(path), (seed, path, value))
     return places
 

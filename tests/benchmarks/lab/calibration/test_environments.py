@@ -1,24 +1,25 @@
-"""Files of environments: written to be read back, and the one that comes with the package is what our own recordings say."""
+"""The constants of our own recordings are the defaults of overheads."""
 
 from typer.testing import CliRunner
 
 from benchmarks.lab.__main__ import app
 from sim.model.scenario import Overheads
-from sim.model.schema.study import DEFAULT, load_environment
 from tests.places import ROOT
+from tests.scenarios import read_scenario
 
-PACKAGED = ROOT / "sim" / "model" / "schema" / "environments" / f"{DEFAULT}.yaml"
+KEPT = ROOT / "benchmarks" / "lab" / "calibration" / "overheads.yaml"
+JOB = "job: {a: {source: {rate: 1/s, record: 1 kB}}}\ncheckpoint: {interval: 10 s}\nrun: {duration: 10 s}\n"
 
 
-def test_the_packaged_environment_is_what_our_recordings_say(monkeypatch):
-    """Anyone gets it again: `python -m benchmarks.lab calibrate tests/data/recordings`, to the last byte."""
+def test_the_kept_constants_are_what_our_recordings_say(monkeypatch):
+    """Anyone gets them again: `python -m benchmarks.lab calibrate tests/data/recordings`, to the last byte."""
     monkeypatch.chdir(ROOT)
     outcome = CliRunner().invoke(app, ["calibrate", "tests/data/recordings"])
 
     assert outcome.exit_code == 0
-    assert PACKAGED.read_text() == outcome.stdout
+    assert KEPT.read_text() == outcome.stdout
 
 
-def test_a_scenario_that_names_no_environment_takes_place_in_the_packaged_one():
+def test_a_scenario_without_overheads_has_these_constants():
     """Whoever calibrates anew changes the defaults as well."""
-    assert Overheads() == load_environment(DEFAULT)
+    assert Overheads() == read_scenario(JOB + KEPT.read_text()).overheads
