@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -31,24 +31,29 @@ from sim.app.verbs.findings import (
     tell,
 )
 from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of, with_all_options, with_defaults
+from sim.model.files import locked
 from sim.model.schema.flink_file import flink_change
+from sim.model.text import capitalised
 from sim.results.charts import still
 from sim.results.columns import text
-from sim.results.formats import TextTable
+from sim.results.formats import TextTable, ms_text
+from sim.results.stored import unlimited_text
 from sim.results.summary import in_words
 from sim.results.sweep_effects import planned
-from sim.studies.plan import planned_of, run_folder
+from sim.studies.plan import cells, run_folder, with_baselines
 from sim.studies.run_folder import ANSWER
-from sim.studies.sweeps.run import RowTally, SweepResult, run_sweep
+from sim.studies.sweeps.answer import sections, sentence
+from sim.studies.sweeps.results import keep, read_results
+from sim.studies.sweeps.run import MAX_COMPLETE, RowTally, Workers, read_rows, run_missing
+from sim.studies.sweeps.store import Store
 from sim.studies.sweeps.sweep_file import Definition, define, varied_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sim.studies.cells import Row
-    from sim.studies.plan import Cell
+    from sim.studies.plan import CellPlan
     from sim.studies.progress import Watch
-    from sim.studies.sweeps.store import Store
 
 PICTURE = "answer.png"
 _SHOWN = ("completed", "end_to_end_p50_ms", "end_to_end_max_ms", "throughput_per_second")
@@ -58,8 +63,69 @@ MAX_LISTED = 10
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Sweep(Displayed, SweepResult):
-    """The result of `sweep`; displays the answer, or the main columns of `results` if the file asks no question."""
+class Sweep(Displayed):
+    """The results of a sweep; displays the answer, or the main columns of `results` if the file asks no question."""
+
+    definition: Definition
+    rows: pd.DataFrame  # a row per cell, failed ones included; above MAX_COMPLETE cells, only the required columns
+    folder: Path
+    findings: tuple[str, ...] = ()  # remarks about job and load
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """Return a row per cell, failed ones included, with the columns of `sim.studies.cells`.
+
+        Rows with the strategy "none" are the job without checkpoints, with which `throughput_change` compares.
+        """
+        return self.rows if len(self.rows) <= MAX_COMPLETE else read_results(self.folder)
+
+    @cached_property
+    def sections(self) -> list[TextTable]:
+        """Return the tables of the answer, or [] without a question."""
+        question = self.definition.question
+        return [] if question is None else sections(question, self.rows)
+
+    @cached_property
+    def sentence(self) -> str:
+        """Return the recommendation, or "" if the question asks for none."""
+        if self.definition.question is None:
+            return ""
+        unlimited = unlimited_text(max(scenario.unlimited_bytes for scenario in self.definition.scenarios.different))
+        lines = [sentence(self.definition.question, self.rows), f"{capitalised(unlimited)}." if unlimited else ""]
+        return "\n".join(filter(None, lines))
+
+    @cached_property
+    def left_out(self) -> str:
+        """Return a sentence on warm-ups that were determined from the runs, or "" if the scenarios set the warm-up."""
+        if not any(scenario.run.finds_warm_up for scenario in self.definition.scenarios.different):
+            return ""
+        has_warm_up = (self.rows["status"] == "ok") & (self.rows["strategy"] != "none")
+        warmups_ms = self.rows.loc[has_warm_up, "warmup_ms"]
+        if warmups_ms.empty:
+            return ""
+        least, middle, most = (ms_text(float(warmups_ms.quantile(share))) for share in (0.0, 0.5, 1.0))
+        return (
+            f"Left out as warm-up, until checkpoints, queues and lag have settled: {least} to {most}, median {middle}."
+        )
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """Return the rows of cells without a result; the column `error` has the reason."""
+        return self.rows[self.rows["status"] != "ok"]
+
+    @property
+    def broken(self) -> pd.DataFrame:
+        """Return the rows of runs that violated an invariant; the column `violation` has the first violation."""
+        return self.rows[self.rows["violations"] > 0]
+
+    @property
+    def counted(self) -> str:
+        """Return ``9 of 10 cells have a row in runs/day/results.parquet``, and a hint if there is no question."""
+        count = len(self.rows)
+        rows = f"{count - len(self.failed)} of {count} cells have a row in {self.folder / 'results.parquet'}"
+        if self.definition.question is not None:
+            return rows
+        return f"{rows}; for an answer, add answer: to a sweep file, or compare the settings of a scenario with ckptsim run"
 
     def plot(self) -> Picture:
         """Return a chart of the answer: the mean of each setting, with confidence intervals and limits.
@@ -165,19 +231,24 @@ def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack
     folder = writable_folder(
         path_of(given["folder"]) or Path("runs") / run_folder(definition.name, definition.scenarios)
     )
-    swept = run_sweep(
-        definition,
-        folder,
-        engine=given["engine"],
-        jobs=given["jobs"],
-        master=given["master"],
-        conf=given["conf"],
-        check=given["checks"],
-        max_failures=given["max_failures"],
-        watching=partial(_watching, listener),
-        warn=listener.message,
-    )
-    found = Sweep(swept.definition, swept.rows, swept.folder, findings)
+    planned, store = with_baselines(cells(definition.scenarios)), Store(folder)
+    with (
+        locked(folder, listener.message),
+        Workers(given["jobs"], given["master"], given["conf"]) as workers,
+        _watching(listener, planned, store) as (watch, on_row),
+    ):
+        run_missing(
+            planned,
+            store,
+            workers,
+            engine=given["engine"],
+            watch=watch,
+            check=given["checks"],
+            max_failures=given["max_failures"],
+            on_row=on_row,
+        )
+        keep(store, planned)
+    found = Sweep(definition, read_rows(definition, folder, len(planned)), folder, findings)
     listener.result(found)
     _keep(found, request)
     _tell_failures(found, request.command(folder), listener)
@@ -194,14 +265,11 @@ def findings_of(definition: Definition) -> Iterator[Remark]:
 
 
 @contextmanager
-def _watching(
-    listener: Listener, planned: Sequence[Cell], store: Store
-) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
+def _watching(listener: Listener, plan: CellPlan, store: Store) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
     """Show progress.  Yield the progress function and a function to call with each new row.
 
     After Ctrl-C, Stopped tells how many cells are stored.
     """
-    plan = planned_of(planned)
     missing, distinct = store.missing(plan), len(np.unique(plan.ids))
     for finding in store.findings():
         listener.message(finding)

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from sim.app.verbs.sweep import Sweep
 from sim.studies.plan import cells, with_baselines
 from sim.studies.sweeps import run as room
 from sim.studies.sweeps.results import collect, read_results
-from sim.studies.sweeps.run import SweepResult
 from sim.studies.sweeps.store import Store
 from sim.studies.sweeps.sweep_file import _seeds
 from tests.studies.sweeps.test_results import row
@@ -60,7 +60,7 @@ def test_of_many_rows_those_columns_are_read_that_an_answer_is_made_of(monkeypat
 
     def read(count, **changes):
         definition = SimpleNamespace(question=question, scenarios=scenarios)
-        return room._rows(SimpleNamespace(**(vars(definition) | changes)), tmp_path, count)
+        return room.read_rows(SimpleNamespace(**(vars(definition) | changes)), tmp_path, count)
 
     needed = {
         "end_to_end_p99_ms",
@@ -78,7 +78,7 @@ def test_of_many_rows_those_columns_are_read_that_an_answer_is_made_of(monkeypat
 @pytest.mark.parametrize("question", [None, "asked"])
 def test_a_sweep_without_a_question_says_why_it_has_no_answer(question, tmp_path):
     rows = pd.DataFrame({"status": ["ok", "error", "ok"]})
-    counted = SweepResult(SimpleNamespace(question=question), rows, tmp_path).counted
+    counted = Sweep(SimpleNamespace(question=question), rows, tmp_path).counted
 
     assert counted.startswith(f"2 of 3 cells have a row in {tmp_path / 'results.parquet'}")
     assert (question is None) == ("for an answer, add answer:" in counted)
