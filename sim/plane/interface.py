@@ -39,7 +39,7 @@ MAX_SERIES = 5
 ANY_NUMBER = 1 << 62
 """Larger than all marker numbers."""
 OF_VERTICES = ("served", "bytes_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
-"""Columns of `sums` for each vertex."""
+"""Columns of `sums` for each vertex.  Records served count over all attempts (P8)."""
 OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to send")
 """Columns of `sums` for each edge.
 

@@ -271,33 +271,6 @@ def initial_task_snapshot(layout: Layout, task: int) -> TaskSnapshot:
     return TaskSnapshot(0, Position(0, into, into, into, out, out, out))
 
 
-# ---- Totals of tasks over all attempts.  `served` of the data plane goes back in a restore; these totals never do.
-
-
-class Counters:
-    """The totals of all tasks over all attempts."""
-
-    def __init__(self, plane: DataPlane, tasks: int) -> None:
-        self.plane = plane
-        self.before = np.zeros(tasks, dtype=np.int64)
-        """Records served by earlier attempts beyond the restored positions, by task.  Each restart creates a new array."""
-
-    def restart(self, positions: Mapping[int, int]) -> None:
-        """Account for a restart.  `positions` are the records served in the restored snapshots; call it before the tasks are restored."""
-        served, self.before = self.plane.served(), self.before.copy()
-        for task, position in positions.items():
-            self.before[task] += int(served[task]) - position
-
-    def rows(self, *columns: str) -> np.ndarray:
-        """Return the plane's table of tasks with these columns, which include `served`, or with all columns.
-
-        `served` is the total over all attempts: replayed records count again.
-        """
-        rows = self.plane.tasks(*columns)
-        rows["served"] += self.before
-        return rows
-
-
 # ---- The options of barriers: a marker in the data plane has only a number, so the options are stored here.
 #
 # Options may differ between edges (some are forced to be aligned) and between writers (after the aligned checkpoint

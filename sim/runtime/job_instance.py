@@ -15,7 +15,7 @@ from sim.plane import Engine, PlaneFactory, build
 from sim.plane.interface import Notice
 from sim.protocol.options import forced_aligned_edges
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.runtime.context import CommittedOutput, Contents, Context, Counters, Origin, TaskSnapshot
+from sim.runtime.context import CommittedOutput, Contents, Context, Origin, TaskSnapshot
 from sim.runtime.host_loop import Speed
 from sim.runtime.jobmanager.coordinator_host import report_backlogs
 from sim.runtime.jobmanager.faults import Faults, schedule
@@ -99,7 +99,6 @@ class JobInstance:
         self.outcome = Outcome(self.env)
         self.output = CommittedOutput(self.storage, self.names)
         self.contents = Contents(self.plane)
-        self.counters = Counters(self.plane, len(self.layout.vertex))
         speed = Speed(self.plane)
         for task, factor in service_factors(scenario.job).items():
             speed.set_factor(task, "subtask", factor)
@@ -110,9 +109,7 @@ class JobInstance:
             self.contents.on_cut = self.monitors.cut
         checks = self.monitors or Checks()
         earlier_faults = None if beginning is None else beginning.faults
-        self.job = JobManager(
-            self.context, self.tasks, self.contents, self.outcome, self.counters, speed, checks, earlier_faults
-        )
+        self.job = JobManager(self.context, self.tasks, self.contents, self.outcome, speed, checks, earlier_faults)
         self.tasks.deploy(self.job, self.job.files.channel_state, checks)
         if beginning is not None:
             self._take_over(beginning)

@@ -26,7 +26,7 @@ from sim.results.critical_path import CriticalPath, FileSpan, Graph, PathPart, c
 from sim.results.journal import PackedRows
 from sim.results.schema import SERIES, frame, task_name
 from sim.results.tables import Latency, RecoveryStats
-from sim.runtime.context import Context, Counters, TaskSnapshot
+from sim.runtime.context import Context, TaskSnapshot
 from sim.storage.ledger import FileId
 from sim.storage.requests import Work, schedule_urgent_callback
 
@@ -424,12 +424,10 @@ class Sampler:
     def __init__(
         self,
         context: Context,
-        counters: Counters,
         progress: Callable[[int], None] | None,
         only: Collection[str] | None = None,
     ) -> None:
         self.context = context
-        self.counters = counters
         self.progress = progress
         layout, vertices = context.layout, context.scenario.job.vertices
         # an upper bound: a later job instance has fewer samples
@@ -440,7 +438,6 @@ class Sampler:
         self._vertices = np.array([vertex.name for vertex in vertices], object)
         vertex = np.array(layout.vertex)
         self._tasks = [np.flatnonzero(vertex == v) for v in range(len(vertices))]
-        self._first = [int(tasks[0]) for tasks in self._tasks]  # the tasks of a vertex have consecutive numbers (N1)
         edges = context.spec.edges
         self._readers = [edge.downstream for edge in edges]  # vertex, by edge
         self._writers = [edge.upstream for edge in edges]
@@ -453,7 +450,6 @@ class Sampler:
         self._times: list[int] = []  # of the buffered looks [ns]
         self._positions: list[np.ndarray] = []  # records served at these times; each array has several rows
         self._sums: list[np.ndarray] = []  # `plane.sums()` at the last sample converted to rows and at each later one
-        self._earlier: list[np.ndarray] = []  # records served by each task in earlier attempts, at the same times
         schedule_urgent_callback(context.env, self._begin)
 
     def frame(self) -> pd.DataFrame:
@@ -481,7 +477,6 @@ class Sampler:
 
     def _sum_up(self) -> None:
         self._sums.append(self.context.plane.sums())
-        self._earlier.append(self.counters.before)
 
     def _make_rows(self) -> None:
         """Convert the buffered samples to rows."""
@@ -495,7 +490,6 @@ class Sampler:
         vertices, at = len(self._vertices), len(self._vertices) * len(OF_VERTICES)
         sums = np.array(self._sums)
         done = dict(zip(OF_VERTICES, np.moveaxis(sums[:, :at].reshape(samples + 1, vertices, -1), 2, 0), strict=True))
-        done["served"] = done["served"] + np.add.reduceat(np.array(self._earlier), self._first, axis=1)
         columns = {
             "time": np.repeat(times[_COPIES_PER_SAMPLE - 1 :: _COPIES_PER_SAMPLE] / SECOND, vertices),
             "vertex": np.tile(self._vertices, samples).tolist(),
@@ -514,7 +508,7 @@ class Sampler:
                 if name in self._rows.columns
             ]
         )
-        self._times, self._positions, self._sums, self._earlier = [], [], self._sums[-1:], self._earlier[-1:]
+        self._times, self._positions, self._sums = [], [], self._sums[-1:]
 
     # ------------------------------------------------------------------------------------------ columns: a row per sample, vertex by vertex
 

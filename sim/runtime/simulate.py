@@ -96,7 +96,7 @@ class Chain:
         for number, segment in enumerate(parts):  # `parts` grows when the scheduler rescales the job
             instance = self.instance(segment.scenario, beginning)
             self.instances.append(instance)
-            self.samplers.append(Sampler(instance.context, instance.counters, self.progress, self.series))
+            self.samplers.append(Sampler(instance.context, self.progress, self.series))
             self.attach(instance)
             instance.start()
             self._run(instance, segment)
@@ -404,11 +404,13 @@ def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collecti
     stats = [instance.stats[number] for number in sorted(instance.stats)]
     for row in (row for row in stats if row.status == "IN_PROGRESS"):
         row.standstill = standstill(instance.context, instance.tasks)
+    rows = instance.plane.tasks()
+    rows["served"] = [instance.plane.counted(task).served for task in instance.context.tasks]  # replayed ones again
     return {
         "checkpoints": checkpoints_table(stats),
         "subtasks": subtasks_table(stats, instance.names, only.get("subtasks")),
         "tasks": tasks_table(
-            instance.counters.rows(),
+            rows,
             instance.names,
             [host.ending.machine.final for host in instance.tasks],
             instance.tasks.core_slowdowns(),

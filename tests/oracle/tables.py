@@ -103,6 +103,7 @@ def channel_table(plane, columns=()):
 
 def sums(plane):
     tasks, channels, layout = task_table(plane), channel_table(plane), plane.layout
+    tasks["served"] = [task.ever_served for task in plane.all_tasks]  # P8
     of_task, of_edge = np.array(layout.vertex), np.array(layout.edge)
     at_hand = np.where(layout.local, channels["queued"], channels["received"])
     waiting = (

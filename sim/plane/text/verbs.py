@@ -595,7 +595,7 @@ def sum_tasks(w: PlaneState, first: int, last: int, at: int, now: int) -> None:
     hard = 0
     for t in range(first, last):
         task = w.tasks[t]
-        served += task.served
+        served += task.served + task.earlier_served
         earlier += task.earlier_out
         busy += task.busy_ns
         idle += task.idle_ns

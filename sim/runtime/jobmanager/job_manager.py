@@ -8,7 +8,7 @@ from sim.protocol.coordinator import Coordinator
 from sim.protocol.coordinator_messages import CoordinatorEvent
 from sim.protocol.options import FailureReason
 from sim.protocol.task_finishing import FINISHING, Finishing
-from sim.runtime.context import Contents, Context, Counters
+from sim.runtime.context import Contents, Context
 from sim.runtime.host_loop import Speed
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd
 from sim.runtime.jobmanager.faults import Faults
@@ -31,7 +31,6 @@ class JobManager:
         tasks: TasksPort,
         contents: Contents,
         outcome: Outcome,
-        counters: Counters,
         speed: Speed,
         checks: Checks,
         before: Faults | None,
@@ -55,7 +54,6 @@ class JobManager:
             self.files,
             tasks,
             self.job_end,
-            counters,
             self.warm_up,
             self.task_managers,
             usual,

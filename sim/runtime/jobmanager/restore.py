@@ -12,7 +12,7 @@ from sim.plane.interface import channels_in, channels_out
 from sim.plane.spec import Layout
 from sim.results.journal import Happening
 from sim.results.tables import RecoveryStats
-from sim.runtime.context import Contents, Context, Counters, StateSnapshot, TaskSnapshot, initial_task_snapshot
+from sim.runtime.context import Contents, Context, StateSnapshot, TaskSnapshot, initial_task_snapshot
 from sim.runtime.jobmanager.coordinator_host import JobEnd
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import TaskManagers, WarmUp
@@ -74,7 +74,6 @@ class RestoreContext:
     files: SnapshotFiles
     tasks: TasksPort
     job_end: JobEnd
-    counters: Counters
     warm_up: WarmUp
     task_managers: TaskManagers
     usual: UsualBacklog
@@ -147,7 +146,6 @@ class Restore:
         if context.scenario.checkpoint.recover_output_on_downstream:
             parts = on_downstream(parts, context.layout)
         self._catch_up = CatchUp(context, stats, parts, cluster.usual)
-        cluster.counters.restart({task: part.position.served for task, part in parts.items()})
         context.plane.start({task: part.position for task, part in parts.items()})
         cluster.checks.restarted(self.checkpoint, tasks)
         for task in tasks:
