@@ -12,16 +12,17 @@ from sim.results.rates import Tables
 
 # ---- Kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and periodic checkpoints.
 #
-# With incremental checkpoints, the first checkpoint of a job uploads all state and is much larger than later ones. So are
-# those that are triggered before the first one completes, because there are no files that they could reuse. A checkpoint
-# counts as a first upload if
+# With incremental checkpoints, the first checkpoint of a run uploads all state, which only a simulation begins with, and is
+# much larger than later ones. So are those that are triggered before the first one completes, because there are no files that
+# they could reuse. A checkpoint counts as a first upload if it is one of these, and
 #
 # 1. it writes nearly all the state that it references,
 # 2. this is more than twice what later checkpoints write (median), and
 # 3. later checkpoints reference more than twice what they write (medians).
 #
-# Jobs that write full state each time have no first upload. If a job instance (in a chain of jobs, or after a rescale) has no
-# later checkpoints, its checkpoints are compared with the later checkpoints of the other instances.
+# Jobs that write full state each time have no first upload. If the first job (of a chain, or before a rescale) has no later
+# checkpoints, its checkpoints are compared with those of the others. What a job uploads that begins from a snapshot, or after
+# a rescale, is no first upload: real jobs upload it, too.
 
 MIN_WRITTEN_SHARE = 0.9
 """Minimum share of its referenced state that a first upload writes."""
@@ -46,29 +47,29 @@ def has_savepoints(run: Tables) -> bool:
 
 
 def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Return, for each row of the table `checkpoints` of one run, whether it is a first upload of its job.
+    """Return, for each row of the table `checkpoints` of one run, whether it is a first upload.
 
     The only checkpoint of a run does not count, because it is unknown whether later ones would be smaller.
     """
-    is_first, job = np.zeros(len(checkpoints), dtype=bool), job_of(checkpoints).to_numpy()
     candidates = (checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints)
+    is_first = np.zeros(len(checkpoints), dtype=bool)
+    if not candidates.any():
+        return is_first
     columns = ["trigger_timestamp", "end_to_end_duration", "persisted_data", "checkpointed_size", "state_size"]
     trigger, duration, in_flight, written, referenced = checkpoints[columns].to_numpy(dtype=float).T
     ended, written, referenced = trigger + duration, written - in_flight, referenced - in_flight
-    in_jobs = [candidates & (job == number) for number in np.unique(job[candidates])]
+    job = job_of(checkpoints).to_numpy()
+    of_first_job = candidates & (job == job[candidates].min())
+    first_end = ended[of_first_job][trigger[of_first_job].argmin()]
     # rule 1: it writes nearly all the state that it references
     writes_all = (written > 0) & (written >= MIN_WRITTEN_SHARE * referenced)
-    # later checkpoints: those that do not write all state, or that are triggered after the first one of their job has completed
-    is_later = candidates.copy()
-    for in_job in in_jobs:
-        first_end = ended[in_job][trigger[in_job].argmin()]
-        is_later &= ~(in_job & writes_all & (trigger < first_end))
-    for in_job in in_jobs:
-        compared = in_job & is_later if (in_job & is_later).any() else is_later
-        if compared.any():
-            limit = FIRST_UPLOAD_FACTOR * np.median(written[compared])
-            # rule 2: it writes much more than later ones; rule 3: they reference much more than they write
-            is_first |= in_job & ~is_later & (written > limit) & (np.median(referenced[compared]) > limit)
+    uploads_all = of_first_job & writes_all & (trigger < first_end)
+    later = candidates & ~uploads_all
+    compared = of_first_job & later if (of_first_job & later).any() else later
+    if compared.any():
+        # rule 2: it writes much more than later ones; rule 3: they reference much more than they write
+        limit = FIRST_UPLOAD_FACTOR * np.median(written[compared])
+        is_first |= uploads_all & (written > limit) & (np.median(referenced[compared]) > limit)
     return is_first
 
 

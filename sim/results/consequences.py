@@ -121,7 +121,11 @@ class Consequences:
     )
     restarts: float = result_column("per run", Population.RESTARTS, attrgetter("restarts.per_run"))
     failures: float = result_column(
-        "per run", Population.FAILURES, attrgetter("failures.per_run"), heading="failures", printed_with="failures"
+        "per run, including one that ends the job",
+        Population.FAILURES,
+        lambda pooled: pooled.failures.per_run + pooled.failed_jobs / len(pooled.runs),
+        heading="failures",
+        printed_with="failures",
     )
     downtime_ms: float = _cost_column(
         "downtime",
@@ -174,7 +178,7 @@ class Consequences:
     lag_s: float = result_column(
         "largest time from when a record is due until a source emits it; NaN if the job failed for good",
         Population.RUN,
-        lambda pooled: math.nan if pooled.has_failed else max(map(largest_lag_s, pooled.runs)),
+        lambda pooled: math.nan if pooled.failed_jobs else max(map(largest_lag_s, pooled.runs)),
         ends=_LIVE,
         heading="largest lag",
         printed_with="restarts",
@@ -228,7 +232,7 @@ class _Pooled(NamedTuple):
 
     runs: Sequence[Tables]
     durations_ms: Sequence[float]  # length of each run
-    has_failed: bool  # whether some job failed permanently
+    failed_jobs: int  # number of runs whose job failed permanently
     first_commits: pd.DataFrame  # commits of output that was not committed before
     restarts: RestartCosts
     failures: RestartCosts
@@ -243,7 +247,7 @@ def consequences(
     *,
     warmup_ms: float = 0.0,
     committers: Collection[str] = (),
-    has_failed: bool = False,
+    failed_jobs: int = 0,
     falls_behind: Sequence[bool] = (),
     sources: Collection[str] = (),
 ) -> Consequences:
@@ -252,7 +256,7 @@ def consequences(
     Only commits whose checkpoint was triggered after the warm-up count.
 
     `durations_ms`: length of each run.  `committers`: vertices that commit, including those that have not committed
-    anything.  `has_failed`: whether some job failed permanently; its lag is then unbounded.  `falls_behind`: for each run, whether its
+    anything.  `failed_jobs`: number of runs whose job failed permanently; the lag is then unbounded.  `falls_behind`: for each run, whether its
     backlog keeps growing (`falls_behind`); its restarts then count as never caught up.  `sources`: vertices that emit what is
     replayed.
     """
@@ -286,7 +290,7 @@ def consequences(
         _Pooled(
             runs=runs,
             durations_ms=durations_ms,
-            has_failed=has_failed,
+            failed_jobs=failed_jobs,
             first_commits=first_commits,
             restarts=restart_costs(restarts, len(runs)),
             failures=restart_costs([restart for restart in restarts if not restart.is_planned], len(runs)),

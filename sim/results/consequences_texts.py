@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType
@@ -65,7 +66,7 @@ class _Line(NamedTuple):
 
     def cost_text(self, name: str, text_if_failed: str) -> str:
         """Return a cell with the cost of failures, or `text_if_failed` if the job failed permanently without a counted failure."""
-        if self.costs.has_failed and not self.costs.failures:
+        if self.costs.has_failed and math.isnan(self.costs.downtime_ms):
             return text_if_failed
         return _cost_text(self.costs, name, is_behind=self.is_behind)
 

@@ -145,7 +145,8 @@ def _single(runs: Sequence[Tables], row: CheckpointRow) -> Single:
     """Return a checkpoint as a `Single`, with its critical path.  `row`: its row, including the number of its run."""
     tables = runs[row["run"]]
     job = int(row["x_job"]) if "x_job" in row else None
-    parts = _of(tables["path"], int(row["id"]), job)
+    parts = _of_job(tables["path"], job)
+    parts = parts[parts["id"] == row["id"]]
     is_cut_off = row["status"] != "COMPLETED" and len(parts) > 0
     return Single(
         number=int(row["id"]),
@@ -175,11 +176,6 @@ def _unknown_loss(checkpoint: CheckpointRow, recoveries: pd.DataFrame) -> tuple[
     for row in recoveries[is_unknown & (recoveries["kind"] == "task-manager")].to_dict("records"):
         return str(row["cause"]), float(row["failed"]), float(row["detected"])
     return None
-
-
-def _of(rows: pd.DataFrame, number: int, job: int | None) -> pd.DataFrame:
-    """Return the rows of a checkpoint.  `job`: job instance, or None if the run has only one."""
-    return _of_job(rows[rows["id"] == number], job)
 
 
 def _of_job(rows: pd.DataFrame, job: int | None) -> pd.DataFrame:

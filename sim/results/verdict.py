@@ -473,6 +473,8 @@ def _failure_sentence(worst: StrategyRow, strategies: Sequence[StrategyRow], com
     """
     standstill, failed, failures = worst.summary.standstill, worst.singles.failed, _failure_texts(worst)
     begin = f"With {worst.called} {failures[0] if failures else 'a checkpoint hangs'}"
+    failing = [own for own in strategies if own is not worst and own not in comparable and _failures(own)]
+    failing_texts = [f"with {own.called} {'; '.join(_failure_texts(own))}" for own in failing[:MAX_NAMED]]
     if worst.failed:
         reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
         others = f"with {' or '.join(strategy.called for strategy in comparable)} it " if comparable else ""
@@ -481,7 +483,7 @@ def _failure_sentence(worst: StrategyRow, strategies: Sequence[StrategyRow], com
             if failed is not None and failed.cut_off and EXPIRED in reason:
                 cause = _uncapitalise(_cause_sentence(worst, failed, several=len(strategies) > 1))
             begin = f"With {worst.called} the job restarts forever: {reason}"
-            return _join_clauses(begin, standstill, others and f"{others}does not", cause)
+            return _join_clauses(begin, *failing_texts, standstill, others and f"{others}does not", cause)
         # no checkpoint failed, but a job of a chain found no snapshot to start from
         if "cannot begin" in reason:
             return _join_clauses(f"With {worst.called} {reason}", others and f"{others}goes on")
@@ -492,12 +494,11 @@ def _failure_sentence(worst: StrategyRow, strategies: Sequence[StrategyRow], com
         failed.cut_off == FINALISATION or (failed.cut_off and _is_explained(failed, worst.singles.failures[0][0]))
     ):
         begin += f", because {_uncapitalise(_cause_sentence(worst, failed, several=True))}"
-    others_failing = [own for own in strategies if own is not worst and own not in comparable and _failures(own)]
     return _join_clauses(
         begin,
         *([] if worst.failed else _survival_texts(worst)),
         *failures[1:],
-        *(f"with {strategy.called} {'; '.join(_failure_texts(strategy))}" for strategy in others_failing[:MAX_NAMED]),
+        *failing_texts,
         _completion_text(comparable),
     )
 

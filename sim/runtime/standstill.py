@@ -30,7 +30,7 @@ _INJECTED = "killed"  # except for this reason
 _CHANGE = {
     "flush": "write less per checkpoint, or give a request more time or attempts (storage.retry)",
     "restore": "give a request more time or attempts (storage.retry)",
-    EXPIRED: "give checkpoints more time (checkpoint.timeout) or tolerate failures (tolerable-failed)",
+    EXPIRED: "give checkpoints more time (checkpoint.timeout) or, if later ones complete, tolerate failures (tolerable-failed)",
 }
 _CHANGE |= dict.fromkeys(
     ("CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE_CHECKPOINT_FAILURE"),

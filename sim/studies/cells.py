@@ -16,6 +16,7 @@ import pyarrow as pa
 from sim.model.quantities import PLANNED_RESTARTS
 from sim.results.checkpoint_kinds import job_of
 from sim.results.columns import ResultColumn
+from sim.results.restarts import largest_lag_s
 from sim.results.schema import TABLES
 from sim.results.summary import CHANGE, STRATEGY_COLUMNS, durations_of_checkpoints
 from sim.results.sweep_effects import DEAD
@@ -192,7 +193,8 @@ def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -
 def _columns(result: Result, check: bool) -> Row:
     """Return the columns of a successful run.  ``unfinished`` names those that are lower bounds, ``nothing`` those without a value."""
     run, job, violations, end_ms = Replications([result]), result.scenario.job, result.violations, result.ended_ns / 1e6
-    warmup_ms, summary, cost = run.warm_up.ns / 1e6, run.summary(), run.consequences(committers=job.committers)
+    warmup_ms, summary = run.warm_up.ns / 1e6, run.summary()
+    cost = run.consequences(committers=job.committers, failed_jobs=int(result.job_status.startswith("FAILED")))
     checkpoints = durations_of_checkpoints(result.tables["checkpoints"], end_ms, warmup_ms)
     bounds = {*cost.unfinished.split(), *(name for name, duration in checkpoints.items() if duration.is_bound)}
     if result.job_status == "RUNNING":
@@ -210,7 +212,7 @@ def _columns(result: Result, check: bool) -> Row:
         **asdict(cost),
         **asdict(run.storage_use),
         **{name: duration.value for name, duration in checkpoints.items()},
-        "lag_s": max(cost.lag_s, _never_emitted_s(result)) if dead else cost.lag_s,
+        "lag_s": max(largest_lag_s(result.tables), _never_emitted_s(result)) if dead else cost.lag_s,
     }
     none_of = {
         "restarts": not (cost.restarts or dead),

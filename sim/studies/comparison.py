@@ -313,7 +313,7 @@ class Comparison:
     def consequences(self) -> dict[str, Consequences]:
         """Return the consequences by label of the strategy."""
         return {
-            name: runs.consequences(has_failed=any(result.job_status.startswith("FAILED") for result in runs.results))
+            name: runs.consequences(failed_jobs=sum(result.job_status.startswith("FAILED") for result in runs.results))
             for name, runs in self.replications.items()
         }
 
@@ -412,7 +412,7 @@ class Comparison:
         if not self.strategies:
             return "No strategy has a result."
         caveat = f"{capitalised(self.caveat)}. As simulated: " if self.caveat else ""
-        return f"{caveat}{self._mostly_disturbed}{verdict(self.strategies)}"
+        return f"{caveat}{self._mostly_disturbed}{self._none_completes}{verdict(self.strategies)}"
 
     @property
     def _mostly_disturbed(self) -> str:
@@ -424,6 +424,14 @@ class Comparison:
         least = share_text(min(row.disturbed_share for row in rows))
         of_all = " or more with all strategies" if len(rows) > 1 else ""
         return f"The job is down or catching up for {least} of the time{of_all}: failures decide, not checkpoints. "
+
+    @property
+    def _none_completes(self) -> str:
+        """Return a sentence if checkpoints fail with each of several strategies, and none completes with any, or ""."""
+        statuses = [set(result.checkpoints["status"]) for results in self.results.values() for result in results]
+        if len(self.results) < 2 or not all("FAILED" in found and "COMPLETED" not in found for found in statuses):
+            return ""
+        return "No checkpoint completes with any strategy: a failure begins the job anew. "
 
     @cached_property
     def notes(self) -> list[str]:
@@ -877,6 +885,44 @@ def _held_window(result: Result) -> str:
     return ""
 
 
+_MIN_LATE_S = 3
+"""Minimum delay of results [s] for which a silent source is reported; rates are known by the second."""
+
+
+def _late_results(result: Result) -> Iterator[str]:
+    """Yield a sentence on the first event-time window that emits nothing for a while, as a source is silent meanwhile.
+
+    Session windows are left out: they end when there are no records.
+    """
+    job, rates = result.scenario.job, ("numRecordsInPerSecond", "numBytesOutPerSecond")
+    read, emitted = (
+        result.series.pivot_table(index="time", columns="vertex", values=rate, aggfunc="sum") for rate in rates
+    )
+    sources: dict[str, set[str]] = {}  # vertex -> sources upstream of it
+    for vertex in job.vertices:
+        name, window = vertex.name, vertex.window
+        sources[name] = {name} if vertex.source else set().union(*(sources[own.upstream] for own in vertex.inputs))
+        if window is None or window.time != "event" or window.hold_ns or name not in emitted:
+            continue
+        times_s = [*emitted.index[emitted[name] > 0], emitted.index[-1]]
+        begin_s, end_s = max(pairwise(times_s), key=lambda pair: pair[1] - pair[0], default=(0.0, 0.0))
+        step_s, phase_s = window.step_ns / 1e9, window.phase_ns / 1e9
+        due_s = begin_s + step_s - (begin_s - phase_s) % step_s  # the next window end
+        end_s -= 1  # it emits again in the second that ends with the sample
+        meanwhile = read[(read.index > due_s) & (read.index < end_s)]
+        silent = [own for own in sorted(sources[name]) if not meanwhile[own].any()]
+        if end_s - due_s < _MIN_LATE_S or not silent or not meanwhile[name].any():
+            continue
+        advice, late_ms, source = "", 1e3 * (end_s - due_s), job.vertex(silent[0])
+        if source.source and not source.source.watermark.idle_timeout_ns and late_ms > 10_000:
+            advice = f"; watermark: {{idle-timeout: 10 s}} of '{source.name}' (withIdleness in Flink) ends that sooner"
+        yield (
+            f"'{name}' emits nothing from {ms_text(1e3 * begin_s)} to {ms_text(1e3 * end_s)}, as '{source.name}' is silent and holds back its "
+            f"watermark: results come up to {ms_text(late_ms)} after the end of their window, all at once{advice}"
+        )
+        return
+
+
 def _sentences(result: Result, cost: Consequences, warmup_s: float) -> Iterator[str]:
     """Yield sentences on the first run of a strategy: visibility of output, files, replay, failures, limits and growth."""
     done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
@@ -916,6 +962,7 @@ def _sentences(result: Result, cost: Consequences, warmup_s: float) -> Iterator[
         vertex.source and len(vertex.source.rates) > 1 for vertex in result.scenario.job.vertices
     ):
         yield from _peak_sentences(result.series, [own.name for own in result.scenario.job.vertices if own.source])
+        yield from _late_results(result)
     yield from _slow_file_sentences(result, done)
     yield from _limit_sentences(result, done)
     yield from _size_sentences(result, done[is_periodic(done)])
@@ -1062,7 +1109,8 @@ def _failure_sentences(result: Result) -> Iterator[str]:
     used = int((rows["deployments"].clip(lower=1) * ~rows["kind"].isin(PLANNED_RESTARTS)).sum())
     if restart.strategy == "fixed-delay" and restart.attempts and used:
         who = "The job" if scenario.run.replications == 1 else "The first run"
-        yield f"{who} uses {used} of {restart.attempts} attempts (restart.attempts), and fails at failure {restart.attempts + 1}, whenever it comes"
+        later = "" if result.job_status.startswith("FAILED") else ", whenever it comes"
+        yield f"{who} uses {used} of {restart.attempts} attempts (restart.attempts), and fails at failure {restart.attempts + 1}{later}"
     failures = rows.loc[~rows["kind"].isin(PLANNED_RESTARTS), ["detected", "deployments"]]
     if restart.strategy == "failure-rate" and len(failures):
         times = zip(failures["detected"], failures["deployments"], strict=True)

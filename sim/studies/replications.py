@@ -108,14 +108,14 @@ class Replications:
             rates_from_s=self.cold_start.ns / 1e9,
         )
 
-    def consequences(self, *, committers: Collection[str] = (), has_failed: bool = False) -> Consequences:
-        """Return the cost of failures and the visibility of output.  `died`: the job failed for good in some run."""
+    def consequences(self, *, committers: Collection[str] = (), failed_jobs: int = 0) -> Consequences:
+        """Return the cost of failures and the visibility of output.  `failed_jobs`: runs whose job failed permanently."""
         return consequences(
             self.tables,
             [result.ended_ns / 1e6 for result in self.results],
             warmup_ms=self.warm_up.ns / 1e6,
             committers=committers,
-            has_failed=has_failed,
+            failed_jobs=failed_jobs,
             falls_behind=self.falls_behind,
             sources=[vertex.name for vertex in self.scenario.job.vertices if vertex.source is not None],
         )

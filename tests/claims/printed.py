@@ -147,26 +147,26 @@ def _of_checkpoint(rows, match):
 
 
 def first_uploads(run):
-    """(id, job) of checkpoints before a job's first acknowledged one that write all they refer to, and later ones less than half of it."""
-    found = {}
-    for row in run.checkpoints.sort_values("trigger_timestamp", kind="stable").to_dict("records"):
-        if row["status"] == "COMPLETED" and not row["savepointFormat"]:
-            row |= {name: row[name] - row["persisted_data"] for name in ("checkpointed_size", "state_size")}
-            found.setdefault(row.get("x_job", 0), []).append(row)
-    first = {}
-    for job, rows in found.items():
-        ended = rows[0]["trigger_timestamp"] + rows[0]["end_to_end_duration"]
-        full = [row for row in rows if 0 < row["checkpointed_size"] >= 0.9 * row["state_size"]]
-        first[job] = [row for row in full if row["trigger_timestamp"] < ended]
-    later = {job: [row for row in rows if row not in first[job]] for job, rows in found.items()}
-    uploads = set()
-    for job, rows in first.items():
-        usual = later[job] or [row for own in later.values() for row in own]
-        written, referred = (
-            median([row[name] for row in usual] or [0]) for name in ("checkpointed_size", "state_size")
-        )
-        uploads |= {(row["id"], job) for row in rows if usual and min(row["checkpointed_size"], referred) > 2 * written}
-    return uploads
+    """(id, job) of checkpoints before the first acknowledged one that write all they refer to, and later ones less than half of it."""
+    rows = [
+        row | {name: row[name] - row["persisted_data"] for name in ("checkpointed_size", "state_size")}
+        for row in run.checkpoints.sort_values("trigger_timestamp", kind="stable").to_dict("records")
+        if row["status"] == "COMPLETED" and not row["savepointFormat"]
+    ]
+    own = [row for row in rows if row.get("x_job", 0) == rows[0].get("x_job", 0)]
+    ended = rows[0]["trigger_timestamp"] + rows[0]["end_to_end_duration"] if rows else 0
+    first = [
+        row
+        for row in own
+        if 0 < row["checkpointed_size"] >= 0.9 * row["state_size"] and row["trigger_timestamp"] < ended
+    ]
+    usual = [row for row in own if row not in first] or [row for row in rows if row not in first]
+    written, referred = (median([row[name] for row in usual] or [0]) for name in ("checkpointed_size", "state_size"))
+    return {
+        (row["id"], row.get("x_job", 0))
+        for row in first
+        if usual and min(row["checkpointed_size"], referred) > 2 * written
+    }
 
 
 def moments_ms(run, *happenings):

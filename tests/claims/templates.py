@@ -758,10 +758,31 @@ def runs_before(told, match):
 
 @of_each_run
 def uses_attempts(run, match):
-    """The strategy allows so many, and the journal has as many failures that restarted the job."""
+    """The strategy allows so many, and the journal has as many failures that restarted the job, which lives if one may still come."""
     used = len(moments_ms(run, Happening.JOB_RESTARTING))
     most = run.scenario.restart.attempts
-    return (most, used, most + 1) == tuple(map(int, match.group("most", "used", "next")))
+    is_right = (most, used, most + 1) == tuple(map(int, match.group("most", "used", "next")))
+    return is_right and run.job_status.startswith("FAILED") == (match["comes"] is None)
+
+
+@of_each_run
+def results_are_late(run, match):
+    """Between two samples with output of the window it has none, and the source none from the end of the next window on."""
+    begin_s, end_s = number(match["from"]) / 1e3, number(match["to"]) / 1e3
+    rows = run.series.groupby(["vertex", "time"])[["numBytesOutPerSecond", "numRecordsInPerSecond"]].sum()
+    out, read = rows.loc[match["at"], "numBytesOutPerSecond"], rows.loc[match["of"], "numRecordsInPerSecond"]
+    window, source = run.scenario.job.vertex(match["at"]).window, run.scenario.job.vertex(match["of"]).source
+    ends_s = np.arange(window.phase_ns, run.ended_ns, window.step_ns) / 1e9
+    due_s = ends_s[ends_s > begin_s].min()
+    quiet = out[(out.index > begin_s) & (out.index <= end_s)]
+    return (
+        out[begin_s] > 0
+        and (out[end_s + 1] > 0 or end_s + 1 == out.index[-1])
+        and not quiet.any()
+        and not read[(read.index > due_s) & (read.index < end_s)].any()
+        and same_ms(match["late"], 1e3 * (end_s - due_s))
+        and (match["advice"] is not None) == (not source.watermark.idle_timeout_ns and end_s - due_s > 10)
+    )
 
 
 @of_each_run
@@ -1253,6 +1274,18 @@ TEMPLATES = (
         completes,
         stores,
     ),
+    template(
+        "none completes",
+        r"No checkpoint completes with any strategy: a failure begins the job anew",
+        lambda told, match: (
+            not any(
+                (run.checkpoints["status"] == "COMPLETED").any() or (run.recoveries["restored_checkpoint"] > 0).any()
+                for runs in told.all_runs
+                for run in runs
+            )
+        ),
+        some_fail,
+    ),
     template("hangs", r"With (?P<of>NAME) a checkpoint hangs", stands_still),
     template(
         "job fails",
@@ -1639,7 +1672,7 @@ TEMPLATES = (
     template(
         "attempts",
         rf"{ABOUT}The (?:job|first run) uses (?P<used>\d+) of (?P<most>\d+) attempts \(restart\.attempts\), and fails at failure "
-        r"(?P<next>\d+), whenever it comes",
+        r"(?P<next>\d+)(?P<comes>, whenever it comes)?",
         uses_attempts,
     ),
     template(
@@ -1690,6 +1723,13 @@ TEMPLATES = (
         r"grows to (?P<most>COUNT) records at (?P<at>MS), and (?P<how>less|more) than a tenth of it "
         r"is left (?P<wait>MS) later(?P<open>, when the run ends)?",
         worked_off_after,
+    ),
+    template(
+        "late results",
+        rf"{ABOUT}{AT} emits nothing from (?P<from>MS) to (?P<to>MS), as '(?P<of>[^']+)' is silent and holds back its watermark: results come "
+        r"up to (?P<late>MS) after the end of their window, all at once(?P<advice>; watermark: \{idle-timeout: 10 s\} of '(?P=of)' "
+        r"\(withIdleness in Flink\) ends that sooner)?",
+        results_are_late,
     ),
     template(
         "files per checkpoint",

@@ -215,6 +215,12 @@ run: {duration: 30 s}
         rest=SLOW_FILES,
         duration="12 s",
     ),
+    "none completes, whatever is tolerated": job(
+        b=", state: {size: 100 MB}",
+        checkpoint=", timeout: 500 ms, tolerable-failed: [0, 100]",
+        duration="12 s",
+        rest="storage: {bandwidth: 30 MB/s}\nrestart: {strategy: fixed-delay, attempts: 99, delay: 200 ms}\n",
+    ),
     "a committer at work": job(
         b=", connector: iceberg-v1, commit: {time: 5 s}",
         checkpoint=", timeout: 2 s, tolerable-failed: 100",
@@ -290,6 +296,12 @@ run: {duration: 30 s}
         src=", silent: 1}, parallelism: 2, snapshot: {sync: 0 ms",
         more="w: {input: {a: hash}, service: 1 ms, fan-out: 0, window: {tumbling: 2 s, time: event}}, ",
         inputs="w: hash",
+    ),
+    "a source that is silent for a while": job(
+        more="s: {source: {rate: [{at: 0 s, rate: 100/s}, {at: 7 s, rate: 0/s}, {at: 20 s, rate: 100/s}], record: 1 kB, "
+        "watermark: {idle-timeout: [0 s, 6 s]}}}, w: {input: {a: hash, s: hash}, service: 100 us, window: {tumbling: 2 s, time: event}}, ",
+        inputs="w: hash",
+        duration="30 s",
     ),
     "a changelog that begins with state": job(
         b=", state: {size: 400 MB, backend: rocksdb, update: 0 %, changelog: on}",
@@ -426,10 +438,12 @@ NAMED = {
     "within its timeout",
     "full size",
     "after a peak of the load",
+    "late results",
 }
 """Templates that these scenarios are there for."""
 WORDS = {
     "records that hold up barriers that overtake": "Even barriers that overtake data",
+    "none completes, whatever is tolerated": "No checkpoint completes with any strategy",
     "one checkpoint outlasts the interval": "apart instead of every",
     "triggers that are due while tasks restart": "(a trigger that is due while tasks restart is refused)",
     "tasks without a JobManager": "until they miss its heartbeats",

@@ -95,7 +95,7 @@ def test_causes_may_take_turns():
         in verdict(rows)
     )
     assert verdict(rows).endswith(
-        "or tolerate failures (tolerable-failed), and write less per checkpoint,"
+        "or, if later ones complete, tolerate failures (tolerable-failed), and write less per checkpoint,"
         " or give a request more time or attempts (storage.retry)"
     )
 

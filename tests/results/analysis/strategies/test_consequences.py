@@ -198,14 +198,14 @@ def test_costs_that_a_bound_hides_are_not_called_the_same():
 def test_a_dead_job_has_no_lag():
     """Nothing of it was behind while it lived; a run that died is not compared by what failures cost."""
     dead, back = (
-        cost(end=33_000.0, has_failed=True),
+        cost(end=33_000.0, failed_jobs=1),
         cost((1e3, 3e3, 9e3, 50)),
     )
     header, rows = consequences_texts({"none": dead, "fixed": back}, {"none": "failed at 33 s", "fixed": "runs on"})
 
     assert math.isnan(dead.lag_s)
     assert rows[0][header.index("downtime") :] == ["for good", "-", "never", "failed at 33 s", "-"]
-    assert consequences_sentence({"a": cost((1e3, 3e3, 9e3, 50), has_failed=True), "b": back}) == ""
+    assert consequences_sentence({"a": cost((1e3, 3e3, 9e3, 50), failed_jobs=1), "b": back}) == ""
 
 
 @pytest.mark.parametrize(("slower_ms", "is_same"), [(1_110.0, True), (1_112.0, False)])
@@ -256,19 +256,22 @@ def test_a_restart_at_the_very_beginning_is_one():
 
 
 def test_what_is_for_good_and_what_only_did_not_happen():
-    """A job that died after a restart has a downtime, one that died at once is down for good, a calm one was never down."""
+    """A job that died after a restart has a downtime, one that died at once is down for good, a calm one was never down.
+
+    The failure that ends a job has no restart, and counts too.
+    """
     back = (1_000.0, 3_000.0, 9_000.0, 50)
     rows = [
-        cost(back, has_failed=True),
-        cost(has_failed=True),
+        cost(back, failed_jobs=1),
+        cost(failed_jobs=1),
         cost(),
     ]
     header, cells = consequences_texts(dict(zip("abc", rows, strict=True)), {"a": "died", "b": "dead", "c": "runs"})
     found = [dict(zip(header, row, strict=True)) for row in cells]
 
     assert [tuple(row[name] for name in ("failures", "downtime", "caught up after")) for row in found] == [
-        ("1", "2 s", "8 s"),
-        ("0", "for good", "never"),
+        ("2", "2 s", "8 s"),
+        ("1", "for good", "never"),
         ("0", "-", "-"),
     ]
     assert [row["largest lag"] for row in found] == ["died", "dead", "0 ms"]

@@ -384,15 +384,15 @@ def test_what_is_triggered_before_the_first_is_acknowledged_uploads_everything_t
     assert firsts(*sizes, lasts=lasts) == [True, expected, *[False] * 4]
 
 
-def test_the_only_checkpoint_of_a_job_is_judged_by_those_of_other_jobs_of_its_run():
-    """A rescaled job uploads everything, and the run ends."""
+def test_what_a_later_job_uploads_is_no_first_upload():
+    """One that is rescaled, or begins from a snapshot without claiming it; it shows that the only one before is a first upload."""
     run = Made()
-    for k, size in enumerate((1000, 10, 10, 1000)):
+    for k, size in enumerate((1000, 1000, 10, 10)):
         run.checkpoint(1000 * k, 100, size=size, state=1000)
-    rows = run.tables()["checkpoints"].assign(x_job=[0, 0, 0, 1])
+    rows = run.tables()["checkpoints"].assign(x_job=[0, 1, 1, 1])
 
-    assert first_uploads(rows).tolist() == [True, False, False, True]
-    assert not first_uploads(rows[[False, False, False, True]]).any()
+    assert first_uploads(rows).tolist() == [True, False, False, False]
+    assert not first_uploads(rows[:1]).any()
 
 
 @pytest.mark.parametrize(("referred", "expected"), [(200, False), (201, True)])
