@@ -93,7 +93,7 @@ from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS
 from sim.model.text import listed
 from sim.model.units import SECOND, format_duration, parse_duration
-from sim.results.sweep_effects import ended
+from sim.results.sweep_values import ended
 from sim.studies.sweeps.design import Point
 
 # ---- The factor by which a setting exceeds its limits. Checkpoints are compared by p90, for which a few are enough.

@@ -16,7 +16,7 @@ from sim.model.text import PrintableError
 from sim.results.columns import text, unit_of
 from sim.results.estimates import critical, half_width
 from sim.results.summary import STATISTICS
-from sim.results.sweep_effects import Observed, numbered, observed, planned, scored
+from sim.results.sweep_values import Observed, numbered, observed, planned, scored
 
 # ---- Sample sizes of percentiles: the observations in all runs of a setting, and the minimum that a percentile requires.
 

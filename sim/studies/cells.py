@@ -19,7 +19,7 @@ from sim.results.columns import ResultColumn
 from sim.results.restarts import largest_lag_s
 from sim.results.schema import TABLES
 from sim.results.summary import CHANGE, STRATEGY_COLUMNS, durations_of_checkpoints
-from sim.results.sweep_effects import DEAD
+from sim.results.sweep_values import DEAD
 from sim.studies.plan import Cell
 from sim.studies.replications import Replications
 

@@ -59,7 +59,7 @@ from sim.results.stored import (
     whole_periods_ms,
 )
 from sim.results.summary import STATISTICS, bottleneck
-from sim.results.sweep_effects import DEAD
+from sim.results.sweep_values import DEAD
 from sim.results.tables import EXPIRED
 from sim.results.verdict import MIN_COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
 from sim.runtime.lowering import hosts

@@ -24,7 +24,7 @@ from sim.results.sweep_answers import (
     settings_of,
     smallest_sample_of,
 )
-from sim.results.sweep_effects import Observed, effects, has_no_result, numbered, observed, planned, scored
+from sim.results.sweep_values import Observed, has_no_result, numbered, observed, planned
 from sim.studies.cells import COLUMNS
 from sim.studies.sweeps.sweep_file import Question
 
@@ -362,7 +362,7 @@ With more settings, its columns are the smallest value, the recommended setting,
 
 
 def sections(question: Question, results: pd.DataFrame) -> list[TextTable]:
-    """Return the tables: means by setting, differences to the reference, values by window, and effects of axes.
+    """Return the tables: means by setting, differences to the reference, and values by window.
 
     `results`: all rows, including failed runs.
     """
@@ -377,8 +377,6 @@ def sections(question: Question, results: pd.DataFrame) -> list[TextTable]:
     tables.extend(
         windows for column in _decisive(question) if (windows := _windows(question, results, column, selected))
     )
-    if shares := _effects(question, results):
-        tables.append(shares)
     return tables
 
 
@@ -596,21 +594,6 @@ def _cell(column: str, score: float, *, unfinished: bool, lost: bool) -> str:
     return "-" if math.isnan(score) else f"{'> ' if unfinished else ''}{text(column, score)}"
 
 
-def _effects(question: Question, results: pd.DataFrame) -> TextTable | None:
-    """Return the share of the variance that each axis explains, or None if fewer than two axes vary."""
-    column = question.least or question.show[0]
-    shares = effects(results, question.varied, column)
-    if len(shares) < 2:
-        return None
-    used, total = scored(results, column)["value"].notna().sum(), len(planned(results))
-    rows = [
-        [axis, _percent(alone), _percent(together)]
-        for axis, alone, together in shares.itertuples(index=False, name=None)
-    ]
-    part = "" if used == total else f" ({used:,} of {total:,} runs have a value)"
-    return TextTable(f"What {column} depends on{part}", ["key", "alone", "with others"], rows)
-
-
 def _key(value: str) -> list[str]:
     """Return the cell with the value of `by` as a list, which is empty without `by`."""
     return [value] if value else []
@@ -619,7 +602,3 @@ def _key(value: str) -> list[str]:
 def _signed(column: str, value: float) -> str:
     number = text(column, value)
     return f"+{number}" if value > 0 and number[0].isdigit() else number
-
-
-def _percent(share: float) -> str:
-    return "-" if math.isnan(share) else f"{100 * max(share, 0.0):.0f} %"  # below 0 by rounding only

@@ -276,7 +276,6 @@ class Question:
 
     settings: tuple[str, ...]  # keys whose combinations of values are compared
     show: tuple[str, ...]  # result columns in the tables
-    varied: tuple[str, ...]  # all varied keys of the scenario, and the window
     least: str = ""  # result column to minimize; "": no setting is recommended
     limits: tuple[Limit, ...] = ()  # limits that the recommended setting must keep
     against: tuple[tuple[str, str], ...] = ()  # (key, value) pairs of the reference setting; empty: there is none
@@ -341,7 +340,6 @@ def question_of(
     return Question(
         settings,
         tuple(section.show),
-        tuple(axis for axis in axes if axis not in labels),
         least,
         tuple(limits),
         tuple((key, reference[key]) for key in settings if key in reference),

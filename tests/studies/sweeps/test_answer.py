@@ -37,7 +37,6 @@ def results():
 QUESTION = Question(
     ("interval",),
     ("end_to_end_p99_ms", "throughput_change"),
-    ("window", "interval"),
     "end_to_end_p99_ms",
     (Limit("throughput_change", at_least=-0.05),),
     (("interval", "10 s"),),
@@ -45,15 +44,14 @@ QUESTION = Question(
 
 
 def test_tables(results):
-    """Means with their confidence, differences window by window, each window, and what matters."""
-    means, apart, windows, of_limit, shares = sections(QUESTION, results)
+    """Means with their confidence, differences window by window, and each window."""
+    means, apart, windows, of_limit = sections(QUESTION, results)
 
     assert means.rows[1] == ["30 s", "4.4 s ± 4.4 s", "-4.0 % ± 0 %"]
     assert means.title == "Mean over 2 windows, seeds averaged within each, with 95 % confidence"
     assert apart.rows == [["30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"]]
     assert windows.rows == [["quiet", "9 s", "4 s"], ["busy", "9.7 s", "4.7 s"]]
     assert of_limit.title == "throughput_change in each window (limit: at least -5.0 %)"
-    assert shares.rows == [["interval", "98 %", "98 %"], ["window", "2 %", "2 %"]]
 
 
 @pytest.mark.parametrize("by", ["", "window"])
@@ -109,9 +107,9 @@ def test_the_sentence(results):
 
 
 def test_an_answer_for_each_value(results):
-    """Tables begin with it; what matters is asked of all together."""
+    """Tables begin with it."""
     question = replace(QUESTION, by="window")
-    means, apart, shares = sections(question, results)
+    means, apart = sections(question, results)
 
     assert means.header == ["window", "interval", "end_to_end_p99_ms", "throughput_change"]
     assert [[*row[:2], row[2].partition(" ±")[0]] for row in means.rows] == [
@@ -124,7 +122,6 @@ def test_an_answer_for_each_value(results):
         ["quiet", "30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"],
         ["busy", "30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"],
     ]
-    assert shares.rows == [["interval", "98 %", "98 %"], ["window", "2 %", "2 %"]]
     quiet, busy = sentence(question, results).splitlines()
     assert quiet.startswith("window quiet: Least end_to_end_p99_ms: 4 s ± 2.5 ms over 3 seeds, with")
     assert busy.startswith("window busy: Least end_to_end_p99_ms: 4.7 s ± 2.5 ms over 3 seeds, with")

@@ -16,7 +16,7 @@ NOISE = np.random.default_rng(2).standard_normal((5, 8))
 
 def asks(*limits, column=COLUMN, against=""):
     reference = ((KEY, against),) if against else ()
-    return Question((KEY,), (column,), ("window", KEY), column, limits, reference)
+    return Question((KEY,), (column,), column, limits, reference)
 
 
 def titled(question, results, start):
@@ -145,7 +145,7 @@ def test_missing_columns():
         "No run has a value of visible_p99_ms: there was nothing to measure. Its limit cannot be kept. "
         "None of 2 settings keeps visible_p99_ms at most 1 s."
     )
-    only = Question((KEY,), ("visible_p99_ms",), (KEY,), "visible_p99_ms")
+    only = Question((KEY,), ("visible_p99_ms",), "visible_p99_ms")
     assert (
         sentence(only, rows)
         == "No run has a value of visible_p99_ms: there was nothing to measure. No setting can be chosen."

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.results.sweep_answers import Limit
-from sim.studies.sweeps.answer import MAX_WINDOWS, sections, sentence
+from sim.studies.sweeps.answer import MAX_WINDOWS, sentence
 from sim.studies.sweeps.sweep_file import Question
 from tests.results.analysis.sweeps.made_up import rows_of
 from tests.studies.sweeps.test_headline import COLUMN, KEY, LOAD, asks, titled
@@ -229,7 +229,7 @@ def test_settings_of_two_keys_are_pairs():
     rows = settings(2)
     rows["checkpoint.timeout"] = rows[KEY].map({"x1": "a", "x2": "b"})
     rows = rows[[*rows.columns[:6], "checkpoint.timeout", *rows.columns[6:-1]]]
-    question = Question((KEY, "checkpoint.timeout"), (COLUMN,), ("window", KEY, "checkpoint.timeout"), COLUMN)
+    question = Question((KEY, "checkpoint.timeout"), (COLUMN,), COLUMN)
     found = sentence(question, rows)
 
     assert "with checkpoint.interval x1, checkpoint.timeout a (of 2 settings)" in found
@@ -262,15 +262,3 @@ def test_percentiles_of_few_checkpoints_are_named_in_the_title():
     assert titled(asks(column=P99), rows, "Mean").title.endswith(note % "30")
     assert titled(asks(column=P99), of_all, "Mean").title.endswith(note % "30 to 200")
     assert "checkpoints a run" not in titled(asks(column=P99), rows.assign(completed=100), "Mean").title
-
-
-def test_what_a_column_depends_on_is_told_with_the_runs_that_have_a_value():
-    rows = settings(3)
-    shares = titled(asks(), rows, "What caught_up_ms depends on")
-    part = titled(asks(), struck(rows, ["x3"], ["w0"], **{COLUMN: np.nan}), "What caught_up_ms depends on")
-
-    assert shares.title == "What caught_up_ms depends on"
-    assert [row[0] for row in shares.rows] == [KEY, "window"]
-    assert part.title == "What caught_up_ms depends on (23 of 24 runs have a value)"
-    single = replace(asks(), varied=(KEY,))
-    assert not any(table.title.startswith("What ") for table in sections(single, rows))

@@ -61,7 +61,7 @@ def drawn(seed):
         rows.loc[struck, "job_status" if way == "dead" else least] = "FAILED: killed" if way == "dead" else np.nan
     limits = [Limit(column, at_most=BOUNDS[column]) for column in BOUNDS if chance.random() < 0.4]
     against = ((KEY, str(chance.choice(settings))),) if chance.random() < 0.5 else ()
-    return Question((KEY,), (least,), ("window", KEY), least, tuple(limits), against), rows
+    return Question((KEY,), (least,), least, tuple(limits), against), rows
 
 
 class Known:

@@ -1,4 +1,4 @@
-"""Choices among settings and effects of keys, on tables that can be counted on paper."""
+"""Choices among settings, on tables that can be counted on paper."""
 
 from math import nan, sqrt
 
@@ -18,7 +18,7 @@ from sim.results.sweep_answers import (
     smallest_sample_of,
     surely_worse,
 )
-from sim.results.sweep_effects import _of_values, effects, numbered, observed
+from sim.results.sweep_values import numbered, observed
 from tests.results.analysis.sweeps.made_up import rows_of
 
 COLUMN = "caught_up_ms"
@@ -240,21 +240,3 @@ def test_samples_of_percentiles_are_pooled():
         smallest_sample_of("lag_s"),
     ) == (100, 10, 1)
     assert counts(rows, "lag_s").empty
-
-
-def test_values_divide_the_variance_without_that_of_chance():
-    """Two values of two points each: 0, 0, 1, 1 is all of it; 0, 1, 0, 1 is less than chance, hence none."""
-    keys = pd.Series(["1 s", "1 s", "2 s", "2 s"])
-
-    assert pytest.approx(_of_values(keys, pd.Series([0.0, 0.0, 1.0, 1.0]))) == 1.0
-    assert _of_values(keys, pd.Series([0.0, 1.0, 0.0, 1.0])) == 0.0
-    between, chance = 0.25 * 4 / 5, 1 / 3  # means of 0.5 and 1.5 about 1; values of 0, 1, 1, 2 have a variance of 0.5
-    assert (0.25 / 0.5 - chance) / (1 - chance) == pytest.approx(_of_values(keys, pd.Series([0.0, 1.0, 1.0, 2.0])))
-    assert between < chance * 2
-
-
-def test_a_key_that_varies_alone_has_all_of_the_variance():
-    rows = pd.DataFrame({"a": ["1 s", "2 s"], "b": ["x", "x"], "y": [1.0, 2.0], "strategy": "s", "status": "ok"})
-    (found,) = effects(rows, ["a", "b"], "y").to_dict("records")
-
-    assert found == {"axis": "a", "first": 1.0, "total": 1.0}

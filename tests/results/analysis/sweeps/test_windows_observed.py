@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim.results.sweep_effects import observed
+from sim.results.sweep_values import observed
 from tests.results.analysis.sweeps.made_up import rows_of
 
 SETTINGS, COLUMN = ["checkpoint.interval"], "caught_up_ms"

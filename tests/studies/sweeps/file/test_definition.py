@@ -105,7 +105,7 @@ def test_windows_that_change_nothing_are_refused(defined, tmp_path, columns, mes
 
 
 def test_windows_are_sorted_by_a_column_of_their_table(defined, tmp_path):
-    """Only the one that is asked for; it is neither a setting nor a key that might matter."""
+    """Only the one that is asked for; it is no setting."""
     (tmp_path / "w.csv").write_text("window,from_s,mean,load\nnight,0,105,low\nnoon,5.5,155,high\n")
     found = defined(W + ", length: 2 s, file: w.csv}\nanswer: {by: load, show: [completed]}")
 
@@ -114,8 +114,7 @@ def test_windows_are_sorted_by_a_column_of_their_table(defined, tmp_path):
     assert (
         found.question.by,
         found.question.settings,
-        found.question.varied,
-    ) == ("load", ("checkpoint.barriers",), ("window", "checkpoint.barriers"))
+    ) == ("load", ("checkpoint.barriers",))
 
 
 def test_a_table_of_windows_may_name_the_traces(defined, tmp_path):
@@ -244,7 +243,6 @@ def test_a_question(defined):
     ).question
 
     assert (found.settings, found.least) == (("checkpoint.interval",), "end_to_end_p50_ms")
-    assert found.varied == ("checkpoint.interval", "checkpoint.barriers")
     assert [(limit.column, limit.at_least) for limit in found.limits] == [("completed", 1.0)]
 
 

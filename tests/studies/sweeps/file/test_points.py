@@ -133,7 +133,6 @@ def test_a_question_compares_all_that_varies_beside_its_windows(defined):  # noq
     ).question
 
     assert found.settings == ("checkpoint.interval", "checkpoint.barriers")
-    assert found.varied == ("window", "checkpoint.interval", "checkpoint.timeout", "checkpoint.barriers")
     assert found.against == (("checkpoint.interval", "2 s"), ("checkpoint.barriers", "aligned"))
     assert (found.show, found.least, found.limits, found.by) == (
         ("completed", "failed"),

@@ -1,10 +1,9 @@
-"""The values of a sweep in each window and with each setting, and the effect of each axis on them."""
+"""The values of a sweep in each window and with each setting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -190,58 +189,3 @@ def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd
     codes, texts = pd.factorize(rows[column], use_na_sentinel=False)
     flags = np.array([not pd.isna(text) and holds(str(text)) for text in texts], dtype=bool)
     return pd.Series(flags[codes] if len(codes) else [], index=rows.index, dtype=bool)
-
-
-# ---- Effects of axes: shares of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).
-#
-# `first` (first-order index): share of the variance that disappears on average if only this axis is fixed. `total`
-# (total-order index): share that remains if all other axes are fixed; it is larger than `first` if axes interact. Both are
-# exact for a complete grid. If combinations are missing, only `first` is estimated, from the mean of each value of the
-# axis, with a correction for noise.
-
-
-def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataFrame:
-    """Return a row per axis with its shares `first` and `total` of the variance, the largest first.
-
-    The table is empty if nothing varies.  `total` is NaN if the grid is incomplete.  Values are averaged over replications
-    before, because their spread is random.  Lower bounds count with their value.
-    """
-    value = scored(results, column)["value"]
-    rows = planned(results[[*dict.fromkeys((*axes, "strategy"))]]).assign(**{column: value})[value.notna()]
-    axes = [axis for axis in axes if len(rows[axis].unique()) > 1]
-    mean = rows.groupby(list(axes), observed=True)[[column]].mean().reset_index() if axes else rows[:0]
-    if len(mean) < 2 or np.isclose(mean[column].var(ddof=0), 0):
-        return pd.DataFrame(columns=["axis", "first", "total"])
-    complete = len(mean) == prod(mean[axis].nunique() for axis in axes)
-    shares = (
-        _of_a_grid(mean, axes, column)
-        if complete
-        else [(axis, _of_values(mean[axis], mean[column]), np.nan) for axis in axes]
-    )
-    return pd.DataFrame(shares, columns=["axis", "first", "total"]).sort_values(
-        "first", ascending=False, ignore_index=True
-    )
-
-
-def _of_a_grid(mean: pd.DataFrame, axes: Sequence[str], column: str) -> list[tuple[str, float, float]]:
-    """Return (axis, `first`, `total`) for each axis of a complete grid.  `mean`: a row per combination."""
-    variance = mean[column].var(ddof=0)
-    shares = []
-    for axis in axes:
-        others = [other for other in axes if other != axis]
-        first = mean.groupby(axis, observed=True)[column].mean().var(ddof=0) / variance
-        rest = mean.groupby(others, observed=True)[column].mean().var(ddof=0) / variance if others else 0.0
-        shares.append((axis, float(first), float(1 - rest)))
-    return shares
-
-
-def _of_values(values: pd.Series[str], measured: pd.Series[float]) -> float:
-    """Return `first` of an axis: the share of the variance between the means of its values, corrected for noise.
-
-    With pure noise, n points with k different values would have a share of (k - 1) / (n - 1).
-    """
-    groups = measured.groupby(values)
-    sizes, centres, count = groups.size(), groups.mean(), len(measured)
-    between = float((sizes * (centres - measured.mean()) ** 2).sum() / count / measured.var(ddof=0))
-    chance = (len(sizes) - 1) / (count - 1)
-    return max(0.0, (between - chance) / (1 - chance)) if chance < 1 else 0.0
