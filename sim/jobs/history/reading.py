@@ -5,20 +5,21 @@ A single saved answer of the REST API is a source as well.  Then the history als
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from sim.jobs.history.history import (
     History,
+    SubtaskId,
     ThreadShares,
     in_flight_text,
     sharing,
     sharing_of_job,
     sum_collections,
 )
-from sim.jobs.infer.cores import cores_used_by, measured_slowdown, threads_block
+from sim.jobs.infer.cores import host_loads
 from sim.jobs.infer.options import NEVER_MS
 from sim.jobs.infer.storage import inline_bytes
 from sim.jobs.infer.windows import planned_window
@@ -37,7 +38,6 @@ from sim.jobs.source.rest_answers import (
     CheckpointStatistics,
     ListedCheckpoints,
     RestSnapshot,
-    SubtaskPlace,
     TaskDetails,
     Totals,
     first_names,
@@ -48,7 +48,6 @@ from sim.jobs.source.rest_answers import (
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import LoneAnswer
 from sim.jobs.source.secrets import masked_text
-from sim.model.randomness import slowdown
 from sim.model.series.unknown import is_known
 from sim.model.text import capitalised, listed, one_line
 from sim.results.formats import bytes_text, ms_text
@@ -84,6 +83,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
     overview = parsed(ListedCheckpoints, snapshot.of_job(path) or {}, snapshot.source, f"/jobs/{snapshot.job}{path}")
     listed = {point.id: point for point in overview.history if point.id not in detailed}
     subtasks = {(vertex, row.subtask): row for vertex, details in job.details.items() for row in details.subtasks}
+    threads = {key: thread for key, row in subtasks.items() if (thread := _thread_shares(row.metrics)) is not None}
     history_size = job.options.get(_HISTORY_SIZE_KEY, "")
     counts, counted = checked_counts(overview, overview.history)
     now_ms = job.job.now
@@ -96,7 +96,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
         job.checkpoint_config,
         {key: name for key, row in subtasks.items() if (name := row.taskmanager_id or row.endpoint or row.host)},
         {key: read for key, row in subtasks.items() if (read := row.metrics.records_in) is not None},
-        {key: thread for key, row in subtasks.items() if (thread := _thread_shares(row.metrics)) is not None},
+        threads,
         {vertex.name: window for vertex in job.vertices if (window := planned_window(vertex.description)) is not None},
         job.failures_ms,
         int(history_size) if history_size.isdecimal() else None,
@@ -111,7 +111,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
             *filter(None, [counted, in_flight_text(points), sharing_of_job(job, points, inline_bytes(job))]),
             *failures_apart(points, _LISTED_CHECKPOINTS),
         ),
-        _contention(job, subtasks.values()),
+        _contention(job, threads),
     )
 
 
@@ -168,30 +168,18 @@ def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...], counts: Mappi
     return silence_of_job(points, job.job.now, known_ms, counts, "the time of the answers")
 
 
-def _contention(job: RestJob, subtasks: Collection[SubtaskPlace]) -> str:
+def _contention(job: RestJob, threads: Mapping[SubtaskId, ThreadShares]) -> str:
     """Return a sentence about the host with the most contention for cores, or "" if there is none."""
-    managers = {manager.id: manager for manager in job.task_managers}
-    busy, cores = defaultdict[str, list[float]](list), dict[str, int]()
-    for subtask in subtasks:
-        manager, thread = managers.get(subtask.taskmanager_id), _thread_shares(subtask.metrics)
-        if manager is not None and thread is not None and manager.hardware.cpu_cores > 0:
-            host, count = manager.address, manager.hardware.cpu_cores
-            busy[host].append(thread.busy)
-            cores[host] = min(count, cores.get(host, count))
-    independent = {host: slowdown(shares, cores[host]) for host, shares in busy.items()}
-    worst = max(independent, key=lambda host: independent[host], default=None)
-    if worst is None or independent[worst] < _MIN_REPORTED_SLOWDOWN:
+    loads = host_loads(job, {subtask: thread.busy for subtask, thread in threads.items()})
+    worst = max(loads, key=lambda load: load.independent_slowdown, default=None)
+    if worst is None or worst.independent_slowdown < _MIN_REPORTED_SLOWDOWN or worst.is_blocked:
         return ""
-    where = f"{cores[worst]} core{'s' if cores[worst] > 1 else ''}{'' if len(busy) == 1 else ' of one host'}"
-    used_managers = {managers[subtask.taskmanager_id] for subtask in subtasks if subtask.taskmanager_id in managers}
-    used_cores = cores_used_by(job, {manager.id for manager in used_managers if manager.address == worst})
-    if used_cores is not None and threads_block(used_cores, sum(busy[worst]), independent[worst]):
-        return ""
+    where = f"{worst.cores} core{'s' if worst.cores > 1 else ''}{'' if len(loads) == 1 else ' of one host'}"
     doubt = " It is not so if tasks block or sleep: Flink counts that as busy, too."
     return (
-        f"Cores are scarce: {sum(busy[worst]):.2g} threads of tasks are busy at once on the {where}, so records take "
-        f"{measured_slowdown(busy[worst], cores[worst], used_cores):.2g} times as long as on idle ones, "
-        f"and other work of the host waits as well.{doubt if used_cores is None else ''}"
+        f"Cores are scarce: {worst.threads:.2g} threads of tasks are busy at once on the {where}, so records take "
+        f"{worst.slowdown:.2g} times as long as on idle ones, "
+        f"and other work of the host waits as well.{doubt if worst.used_cores is None else ''}"
     )
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from operator import itemgetter
 from statistics import fmean, median, stdev
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sim.jobs.infer.draft import Draft, Section, duration_3_digits
 from sim.jobs.infer.file_history import acknowledged_by, own_bytes
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
-from sim.jobs.source.rest_answers import CheckpointConfig
+from sim.jobs.source.rest_answers import CheckpointConfig, TaskManagerInfo
 from sim.jobs.source.rest_job import Flows, RestInput, RestJob, RestVertex
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.randomness import slowdown
@@ -298,6 +299,61 @@ With it, simulations of four jobs of tests/data/users-jobs (R4, R6, R8, J4) keep
 _SERVICE_PATH = re.compile(r"^(service|window\.(fire|flush)|input\.[^.]+\.service)$")
 
 
+class HostLoad(NamedTuple):
+    """The task threads of a job on one host."""
+
+    busy: Sequence[float]  # busy share of each thread
+    cores: int
+    used_cores: float | None  # cores that the processes with these threads use; None if their CPU time is unknown
+
+    @property
+    def threads(self) -> float:
+        """The mean number of busy threads."""
+        return math.fsum(self.busy)
+
+    @property
+    def independent_slowdown(self) -> float:
+        """How many times as long records take as on idle cores, if threads are runnable at independent times."""
+        return slowdown(self.busy, self.cores)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether threads block, sleep or wait for other processes, because they use far fewer cores than work would."""
+        expected = self.threads / self.independent_slowdown
+        return self.used_cores is not None and self.used_cores < _MIN_CORE_SHARE * expected
+
+    @property
+    def slowdown(self) -> float:
+        """How many times as long records take as on idle cores.
+
+        It is busy time / CPU time.  If the CPU time is unknown, it is estimated: threads are runnable together more often
+        than at independent times, because buffers are flushed together, and most so on idle cores
+        (`_EXCESS_ON_IDLE_CORES`).
+        """
+        independent = self.independent_slowdown
+        if self.used_cores is not None:
+            return max(independent, self.threads / self.used_cores) if self.used_cores else independent
+        idle = 1 - min(self.threads / independent / self.cores, 1.0)
+        return 1 + (independent - 1) * (1 + _EXCESS_ON_IDLE_CORES * idle)
+
+
+def host_loads(job: RestJob, busy: Mapping[tuple[str, int], float]) -> list[HostLoad]:
+    """Return the load of each host whose cores are known.  `busy` has the busy share of subtasks (vertex, index)."""
+    managers = {manager.id: manager for manager in job.task_managers if manager.hardware.cpu_cores > 0}
+    manager_of = task_managers_of(job)
+    threads_of: dict[str, list[tuple[TaskManagerInfo, float]]] = {}
+    for (vertex, subtask), share in busy.items():
+        if (manager := managers.get(manager_of[vertex].get(subtask, ""))) is not None:
+            threads_of.setdefault(manager.address, []).append((manager, share))
+    loads = []
+    for _, threads in sorted(threads_of.items(), key=itemgetter(0)):
+        used = [job.cores_used.get(name) for name in {manager.id for manager, _ in threads}]
+        used_cores = None if None in used else math.fsum(filter(None, used))
+        cores = min(manager.hardware.cpu_cores for manager, _ in threads)
+        loads.append(HostLoad([share for _, share in threads], cores, used_cores))
+    return loads
+
+
 def infer_cores(draft: Draft, job: RestJob) -> None:
     """Set `cluster: {cores, hosts, services}`, and divide service times by the slowdown that contention for cores caused.
 
@@ -305,39 +361,31 @@ def infer_cores(draft: Draft, job: RestJob) -> None:
     heap state share the cores.
     """
     managers = {manager.id: manager for manager in job.task_managers if manager.hardware.cpu_cores > 0}
-    managers_of = task_managers_of(job)
-    used = {manager for subtasks in managers_of.values() for manager in subtasks.values()}
+    used = {manager for subtasks in task_managers_of(job).values() for manager in subtasks.values()}
     if not used or not used <= managers.keys():
         draft.remark_question("How many cores does each host have?", "so many that no thread waits for one.")
         return
-    address = {manager: managers[manager].address for manager in used}
-    hosts = sorted(set(address.values()))
-    cores = min(managers[manager].hardware.cpu_cores for manager in used)
-    busy: dict[str, list[float]] = {host: [] for host in hosts}
-    for vertex in job.vertices:
-        values = draft.vertex(vertex.name).values
-        if values.get("service") == NEGLIGIBLE_SERVICE and "async-io" in values:
-            continue  # its threads wait for requests
-        for subtask, busy_ms_per_s in enumerate(job.flows[vertex.name].rates("busy_ms").tolist()):
-            if subtask in managers_of[vertex.name] and not math.isnan(busy_ms_per_s):
-                busy[address[managers_of[vertex.name][subtask]]].append(busy_ms_per_s / 1000)
-    threads = {host: math.fsum(shares) for host, shares in busy.items()}
-    busiest = max(hosts, key=threads.__getitem__)
-    independent = slowdown(busy[busiest], cores)
-    threads_busy = f"{format_number(Fraction(round(10 * threads[busiest]), 10))} threads of tasks are busy at once"
-    used_cores = cores_used_by(job, [manager for manager in used if address[manager] == busiest])
-    contend = independent > 1 + _MIN_SLOWDOWN
-    blocked = contend and used_cores is not None and threads_block(used_cores, threads[busiest], independent)
-    slowdown_factor = measured_slowdown(busy[busiest], cores, used_cores)
-    draft.core_load = (threads[busiest] if not blocked or used_cores is None else used_cores) / cores
+    hosts, cores = {managers[name].address for name in used}, min(managers[name].hardware.cpu_cores for name in used)
+    busy = {
+        (vertex.name, subtask): ms_per_s / 1000
+        for vertex in job.vertices
+        if not _waits_for_requests(draft.vertex(vertex.name).values)
+        for subtask, ms_per_s in enumerate(job.flows[vertex.name].rates("busy_ms").tolist())
+        if not math.isnan(ms_per_s)
+    }
+    load = max(host_loads(job, busy), key=lambda load: load.threads, default=HostLoad((), cores, None))
+    threads_busy = f"{format_number(Fraction(round(10 * load.threads), 10))} threads of tasks are busy at once"
+    used_cores, contend = load.used_cores, load.independent_slowdown > 1 + _MIN_SLOWDOWN
+    blocked = contend and load.is_blocked
+    draft.core_load = (load.threads if not blocked or used_cores is None else used_cores) / cores
     where = "" if len(hosts) == 1 else " on the busiest host"
-    slowed = f", so records take {slowdown_factor:.3g} times as long as on idle cores" if not blocked else ""
+    slowed = "" if blocked else f", so records take {load.slowdown:.3g} times as long as on idle cores"
     draft.put("cluster.cores", cores, f"hardware.cpuCores in /taskmanagers; {threads_busy}{where}{slowed}")
     if len(used) > len(hosts):
         where = "one address" if len(hosts) == 1 else f"{len(hosts)} addresses"
         draft.put("cluster.hosts", len(hosts), f"{len(used)} task managers on {where}, which share its cores")
     if blocked and used_cores is not None:
-        on_core = Fraction(f"{min(used_cores / threads[busiest], 1.0):.2f}")
+        on_core = Fraction(f"{min(used_cores / load.threads, 1.0):.2f}")
         draft.put("cluster.on-core", format_share(on_core), f"processes use {used_cores:.2g} cores; {threads_busy}")
         wait = f"; their processes use {used_cores:.2g} cores (Status.JVM.CPU.Time): tasks block, sleep, or wait for other processes"
         draft.put("cluster.services", "side-by-side", f"busy time / records{wait}")
@@ -347,14 +395,20 @@ def infer_cores(draft: Draft, job: RestJob) -> None:
         origin += f"; their processes use {used_cores:.2g} cores (Status.JVM.CPU.Time)"
     draft.put("cluster.services", "idle-core", origin)
     if contend:
+        unless = ""
         if used_cores is None:
             why = "no. Flink counts that as busy, too: then they waited for no core, and services are too short."
             draft.add_question("cluster.services", "Do tasks block or sleep?", why)
-        unless = " (unless tasks block or sleep: no sample of their processor time tells)" if used_cores is None else ""
+            unless = " (unless tasks block or sleep: no sample of their processor time tells)"
         draft.core_shortages.append(
-            f"{threads_busy} on {cores} cores, so records take {slowdown_factor:.2g} times as long as on idle ones{unless}"
+            f"{threads_busy} on {cores} cores, so records take {load.slowdown:.2g} times as long as on idle ones{unless}"
         )
-        _divide_services(draft, slowdown_factor, f"{threads_busy} on {cores} cores")
+        _divide_services(draft, load.slowdown, f"{threads_busy} on {cores} cores")
+
+
+def _waits_for_requests(values: Mapping[str, Any]) -> bool:
+    """Return whether the threads of a vertex wait for asynchronous requests, which Flink counts as busy."""
+    return values.get("service") == NEGLIGIBLE_SERVICE and "async-io" in values
 
 
 def task_managers_of(job: RestJob) -> dict[str, dict[int, str]]:
@@ -366,33 +420,6 @@ def task_managers_of(job: RestJob) -> dict[str, dict[int, str]]:
         }
         for vertex in job.vertices
     }
-
-
-def threads_block(used_cores: float, busy_threads: float, slowdown_factor: float) -> bool:
-    """Return whether busy threads block, sleep or wait for other processes, because they use far fewer cores than work would.
-
-    `busy_threads` is the mean number of busy threads, and `slowdown_factor` the slowdown by contention that they would cause.
-    """
-    return used_cores < _MIN_CORE_SHARE * busy_threads / slowdown_factor
-
-
-def measured_slowdown(busy: Sequence[float], cores: int, used_cores: float | None) -> float:
-    """Return how many times as long records take as on idle cores; `busy` has the busy share of each thread.
-
-    It is busy time / CPU time.  If the CPU time is unknown, it is estimated: threads are runnable together more often than
-    at independent times, because buffers are flushed together, and most so on idle cores (`_EXCESS_ON_IDLE_CORES`).
-    """
-    independent, threads = slowdown(busy, cores), math.fsum(busy)
-    if used_cores is not None:
-        return max(independent, threads / used_cores) if used_cores else independent
-    idle = 1 - min(threads / independent / cores, 1.0)
-    return 1 + (independent - 1) * (1 + _EXCESS_ON_IDLE_CORES * idle)
-
-
-def cores_used_by(job: RestJob, managers: Collection[str]) -> float | None:
-    """Return the number of cores that these TaskManagers use together, or None if it is unknown for one of them."""
-    counts = [job.cores_used[manager] for manager in managers if manager in job.cores_used]
-    return math.fsum(counts) if len(counts) == len(managers) else None
 
 
 def _divide_services(draft: Draft, slowdown_factor: float, why: str) -> None:

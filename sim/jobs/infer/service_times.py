@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,42 +11,23 @@ from sim.jobs.infer.draft import Draft, Section, duration_3_digits
 from sim.jobs.infer.edges import EdgeFlows, Size, infer_inputs, measured_size, outputs_of
 from sim.jobs.infer.options import busy_in_snapshots_ms
 from sim.jobs.infer.windows import infer_silent
-from sim.jobs.source.rest_job import Flows, Numbers, RestJob, RestVertex
+from sim.jobs.source.rest_job import Flows, RestJob, RestVertex
 from sim.model.units import format_number, format_rate, format_size
 
-# ---- Service time of a vertex and of its subtasks: busy time / records.
+# ---- Service time of a vertex: busy time / records.
 #
 # Busy time is all time that is neither idle nor back-pressured.  A thread that never waits spends it on records only.
 # A thread that waits at times also spends busy time on wake-ups and cold caches: up to a third more per record.
-# Therefore the service time is that of fully loaded subtasks.  The busy time per record of the other subtasks is an upper
-# bound: it can show that a subtask is faster than the fully loaded ones, but not that it is slower.
+# Therefore the service time is that of fully loaded subtasks.
 
 MIN_FULL_LOAD = 0.9  # busy share of a fully loaded subtask, which limits the throughput of the vertex
 MAX_MEAN_DEVIATION = 0.03  # below this difference between fully loaded subtasks and the mean, the mean is used
-# Equal, fully loaded subtasks differed by up to 8 % on one machine with ten busy threads on two cores.
-MIN_FACTOR_DEVIATION = 0.1
-MIN_STANDARD_ERRORS = 3  # minimum difference of a service factor from 1 / its standard error
-MAX_PARTS, MIN_PARTS = 12, 4  # parts of the measured time, whose variation gives the standard error of a service time
 # A wait enters a subtask's counters up to 5 s late, so less busy time than this is not a measurement.
 MIN_BUSY_MS = 500.0
 
 
-class _Load(NamedTuple):
-    """The load of each subtask."""
-
-    busy_ms: Numbers  # without the time in snapshots
-    records: Numbers
-    share: Numbers  # busy share of its time
-
-    def text(self, subtasks: list[int], direction: str) -> str:
-        """Return the busy time and the records of some subtasks together as text."""
-        who = f"subtask {subtasks[0]}" if len(subtasks) == 1 else f"{len(subtasks)} subtasks"
-        busy_ms, records = self.busy_ms[subtasks].sum(), self.records[subtasks].sum()
-        return f"{busy_ms:,.0f} ms busy / {records:,.0f} records {direction} of {who}"
-
-
 def infer_service(section: Section, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
-    """Set `service`, and `service-factor` of subtasks whose service time differs significantly."""
+    """Set `service`."""
     direction = "in" if vertex.inputs else "out"
     records, busy_ms = flow.total(f"records_{direction}"), flow.total("busy_ms")
     busy, counts = flow.subtasks["busy_ms"], flow.subtasks[f"records_{direction}"]
@@ -65,56 +45,18 @@ def infer_service(section: Section, job: RestJob, vertex: RestVertex, flow: Flow
     if has_little_time:
         origin += "; too little busy time for an accurate value"
     service_ms = mean_ms = max(busy_ms - paused_ms, 0.0) / records
-    share = flow.rates("busy_ms") / 1000
-    load = _Load((busy - paused_ms / len(busy)).clip(min=0.0), counts, share)
-    full = np.flatnonzero((share >= MIN_FULL_LOAD) & (counts > 0)).tolist()
-    if full and mean_ms > 0:
-        full_ms = float(load.busy_ms[full].sum() / counts[full].sum())
-        if abs(full_ms / mean_ms - 1) > MAX_MEAN_DEVIATION:
-            service_ms = full_ms
-            are_full = "is fully loaded and limits" if len(full) == 1 else "are fully loaded and limit"
+    full = np.flatnonzero((flow.rates("busy_ms") >= MIN_FULL_LOAD * 1000) & (counts > 0))
+    if len(full) and mean_ms > 0:
+        busy_of_full_ms, read = (busy[full] - paused_ms / len(busy)).clip(min=0.0).sum(), counts[full].sum()
+        if abs(busy_of_full_ms / read / mean_ms - 1) > MAX_MEAN_DEVIATION:
+            service_ms = float(busy_of_full_ms / read)
+            who = f"subtask {full[0]}, which is" if len(full) == 1 else f"{len(full)} subtasks, which are"
             origin = (
-                f"{load.text(full, direction)}, which {are_full} the throughput; mean {duration_3_digits(1e6 * mean_ms)}. "
+                f"{busy_of_full_ms:,.0f} ms busy / {read:,.0f} records {direction} of {who} fully loaded and "
+                f"limit{'s' * (len(full) == 1)} the throughput; mean {duration_3_digits(1e6 * mean_ms)}. "
                 "Subtasks that wait at times need longer per record and are not used"
             )
     section.put("service", duration_3_digits(1e6 * service_ms), origin)
-    if full and len(busy) > 1 and service_ms > 0:
-        _put_service_factors(section, job, vertex, flow, load, service_ms)
-
-
-def _put_service_factors(
-    section: Section, job: RestJob, vertex: RestVertex, flow: Flows, load: _Load, service_ms: float
-) -> None:
-    """Set the factor of each fully loaded subtask that differs from `service_ms`, and of other subtasks that are faster."""
-    direction = "in" if vertex.inputs else "out"
-    for subtask in np.flatnonzero((load.busy_ms > MIN_BUSY_MS) & (load.records > 0)).tolist():
-        own_ms, is_full = load.busy_ms[subtask] / load.records[subtask], load.share[subtask] >= MIN_FULL_LOAD
-        error = _relative_standard_error(job, vertex, flow, direction, subtask)
-        factor = own_ms / service_ms
-        if abs(factor - 1) > max(MIN_FACTOR_DEVIATION, MIN_STANDARD_ERRORS * error) and (factor <= 1 or is_full):
-            bound = (
-                "" if is_full else f"; an upper bound, because it is busy only {load.share[subtask]:.0%} of its time"
-            )
-            origin = f"{load.text([subtask], direction)}: {duration_3_digits(1e6 * own_ms)} ± {error:.1%}{bound}"
-            section.put(f"service-factor.{subtask}", format_number(Fraction(f"{factor:.3g}")), origin)
-
-
-def _relative_standard_error(job: RestJob, vertex: RestVertex, flow: Flows, direction: str, subtask: int) -> float:
-    """Return the relative standard error of a subtask's service time, from parts of the measured time.
-
-    Infinite if there are fewer than `MIN_PARTS` parts.
-    """
-    names = "accumulateBusyTimeMs", f"numRecords{direction.capitalize()}"
-    times_ms, values = job.series[vertex.name]
-    if not values.keys() >= set(names):
-        return math.inf
-    measured = np.flatnonzero((flow.begun_ms <= times_ms) & (times_ms <= flow.ended_ms))
-    ends = measured[:: max(1, (len(measured) - 1) // MAX_PARTS)]
-    busy_ms, counts = (np.diff(values[name][ends, subtask]) for name in names)
-    services_ms = busy_ms[counts > 0] / counts[counts > 0]
-    if len(services_ms) < MIN_PARTS or not services_ms.mean() > 0:
-        return math.inf
-    return float(services_ms.std(ddof=1) / math.sqrt(len(services_ms)) / services_ms.mean())
 
 
 # ---- The section of each vertex except its state, from counters.

@@ -5,6 +5,7 @@ import numpy as np
 from sim.jobs.history.causes import PeriodicEvent, p_value_of, periodic_events
 from sim.jobs.history.history import split
 from sim.jobs.history.in_common import in_common
+from sim.jobs.source.rest_job import RestJob
 from tests.jobs.history.conftest import acknowledged, history, point
 
 PLACES = {("src", 0): "tm-1", ("sink", 0): "tm-1", ("sink", 1): "tm-2"}
@@ -92,9 +93,13 @@ def test_timers_that_fire_together_are_a_rhythm(recorded):
 
 def test_threads_that_sleep_leave_no_cores_scarce(recorded, monkeypatch):
     """The sampled processor time decides: seven busy threads that use half a core of two do not wait for one."""
-    monkeypatch.setattr("sim.jobs.history.reading.cores_used_by", lambda *_: 0.5)
-    assert recorded("users-jobs/R7-cores-aligned.zip").contention == ""
-    monkeypatch.setattr("sim.jobs.history.reading.cores_used_by", lambda *_: 1.9)
-    working = recorded("users-jobs/R7-cores-aligned.zip").contention
+
+    def contention(cores):
+        used = property(lambda job: {manager.id: cores / 2 for manager in job.task_managers})
+        monkeypatch.setattr(RestJob, "cores_used", used)
+        return recorded("users-jobs/R7-cores-aligned.zip").contention
+
+    working = contention(1.9)
+    assert contention(0.5) == ""
     assert "Cores are scarce" in working
     assert "sleep" not in working

@@ -138,33 +138,14 @@ def test_inputs_are_joined_or_one_stream(ships, name, metrics, combine, question
     ]
 
 
-def served(records, load, busy_ms=3.0):
-    """The factors of two subtasks that serve `records` per second, of whose time `load` is busy, sampled every 10 s."""
-    subtasks = [own(count, 0, share) for count, share in zip(records, load, strict=True)]
-    samples = sampled(
-        numRecordsIn=[(10_000 * k, [10.0 * k * count for count in records]) for k in range(11)],
-        accumulateBusyTimeMs=[(10_000 * k, [10_000.0 * k * share for share in load]) for k in range(11)],
-    )
-    draft = chain(sink=subtasks, series={"src": sampled(), "map": sampled(), "sink": samples})
-    return draft.document["job"]["sink"], draft
+@pytest.mark.parametrize(
+    ("reads", "loads", "service"), [((250, 1000 / 3), (0.5, 1), "3 ms"), ((500, 250), (1, 1), "2.67 ms")]
+)
+def test_subtasks_that_are_full_tell_the_service(reads, loads, service):
+    """One that waits at times needs longer for a record because it waits."""
+    draft = chain(sink=[own(read, 0, load) for read, load in zip(reads, loads, strict=True)])
 
-
-def test_full_subtasks_that_differ_have_factors():
-    """Of 2 and 3 ms: 2.4 ms, by records."""
-    sink, draft = served((500, 1000 / 3), (1.0, 1.0))
-
-    assert sink["service"] == "2.4 ms"
-    assert sink["service-factor"] == {"0": "0.833", "1": "1.25"}
-    assert "of subtask 1: 3 ms ±" in comment_of(draft, "job.sink.service-factor.1")
-
-
-def test_a_subtask_that_is_faster_although_it_waits_has_a_factor():
-    """The full one sets the service, and one that waits and is slower may only need longer because it waits."""
-    sink, draft = served((250, 1000 / 3), (0.5, 1.0))
-
-    assert (sink["service"], sink["service-factor"]) == ("3 ms", {"0": "0.667"})
-    assert "an upper bound, because it is busy only 50% of its time" in comment_of(draft, "job.sink.service-factor.0")
-    assert "service-factor" not in served((100, 1000 / 3), (0.5, 1.0))[0]
+    assert draft.document["job"]["sink"]["service"] == service
 
 
 @pytest.mark.parametrize(
