@@ -57,13 +57,6 @@ def test_half_of_the_windows_are_overloaded(overloaded):
     assert windows.rows[4] == ["w4", "26 s", "28 s", "> 3.8 min"]
 
 
-def test_a_limit_is_not_kept_where_nothing_ends(overloaded):
-    found = sentence(asks(Limit(COLUMN, at_most=60_000)), overloaded)
-
-    assert found.startswith("In 4 of 8 windows the job does not catch up within the run with any checkpoint.interval")
-    assert found.endswith("None of 3 settings keeps caught_up_ms at most 60 s.")
-
-
 def test_a_setting_that_fails_in_its_worst_windows():
     """Its mean over the others would be the least."""
     rows = rows_of({"10 s": 5_000 + LOAD, "30 s": 9_000 + LOAD})

@@ -53,14 +53,6 @@ def test_where_every_setting_fails_that_is_told_first():
     assert sentence(several, rows).startswith("In 2 of 8 windows every setting fails (out of memory)")
 
 
-def test_where_nothing_ever_works_there_is_no_list_of_windows():
-    rows = struck(
-        settings(2), ["x1", "x2"], [f"w{i}" for i in range(8)], status="error", error="MemoryError", job_status=None
-    )
-
-    assert sentence(asks(), rows) == "In 8 of 8 windows every interval fails (MemoryError). No setting can be chosen."
-
-
 @pytest.mark.parametrize(
     ("late", "rest"), [(4, ""), (5, ", with 1 more setting in some"), (6, ", with 2 more settings in some")]
 )

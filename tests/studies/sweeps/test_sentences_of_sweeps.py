@@ -56,9 +56,11 @@ def drawn(seed):
     for column in BOUNDS:
         if column != least:
             rows[column] = rows_of(values(column), column=column)[column]
-    for way, share in (("dead", chance.choice([0.0, 0.1])), ("missing", chance.choice([0.0, 0.05]))):
-        struck = chance.random(len(rows)) < share
-        rows.loc[struck, "job_status" if way == "dead" else least] = "FAILED: killed" if way == "dead" else np.nan
+    for column, value, share in (
+        ("job_status", ("FAILED: killed", "RESTARTING FOR EVER: slots")[seed % 2], chance.choice([0.0, 0.1])),
+        (least, np.nan, chance.choice([0.0, 0.05])),
+    ):
+        rows.loc[chance.random(len(rows)) < share, column] = value
     limits = [Limit(column, at_most=BOUNDS[column]) for column in BOUNDS if chance.random() < 0.4]
     against = ((KEY, str(chance.choice(settings))),) if chance.random() < 0.5 else ()
     return Question((KEY,), (least,), least, tuple(limits), against), rows
