@@ -43,6 +43,18 @@ def blocked_with_data_behind(build, size):
     return plane
 
 
+def test_law_02_nothing_leaves_a_blocked_channel_before_the_resume(build):
+    plane = blocked_with_data_behind(build, 250)
+    run(plane, 3001)
+
+    assert column(plane.channels(), "sent") == [0]
+
+    plane.resume(1)
+    run(plane, 9001)
+
+    assert column(plane.channels(), "sent") == [200]
+
+
 def test_S3_a_marker_behind_makes_the_last_buffer_count(build):
     """250 bytes are 100, 100 and an open 50; the marker closes the last, so that the first leaves two behind instead of one."""
     idle = []
