@@ -19,18 +19,6 @@ def read(lines=""):
     return loads(TEXT + lines).scenarios
 
 
-def test_everything_is_read():
-    """Each key arrives where it belongs."""
-    (scenario,) = read(
-        "instances: {count: 5, claim: legacy, from: checkpoint, copied: job}\n"
-        "directories: {paths: relative-to-job, entropy: on, create-subdir: off}\n"
-    )
-
-    assert Instances(5, "legacy", "checkpoint", "job") == scenario.instances
-    assert Directories("relative-to-job", create_subdir=False, entropy=True) == scenario.directories
-    assert scenario.checkpoint.num_retained == 3
-
-
 def test_defaults_are_one_job_with_flinks_paths():
     """Without the sections; and what a section leaves out is Flink's."""
     (scenario,) = read()

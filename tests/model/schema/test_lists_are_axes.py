@@ -59,12 +59,14 @@ def key_of(path):
 
 @cache
 def found_places():
-    """A place in a random world for each key that one of them writes."""
+    """Up to two places in random worlds for each key that one of them writes, with different values."""
     places = {}
     for seed in SEEDS:
         for path, value in leaves(document(seed)):
             if path[0] not in ("flink", "version"):
-                places.setdefault(key_of(path), (seed, path, value))
+                own = places.setdefault(key_of(path), [])
+                if len(own) < 2 and value not in [other for _, _, other in own]:
+                    own.append((seed, path, value))
     return places
 
 
@@ -81,7 +83,7 @@ def test_most_keys_of_a_scenario_have_such_a_place():
     "section", ["job", "checkpoint", "cluster", "storage", "run", "faults restart rescale actions", "overheads"]
 )
 def test_a_list_in_the_place_of_a_value_is_an_axis_or_a_mistake(section):
-    own = {key: place for key, place in found_places().items() if key.partition(".")[0] in section.split()}
+    own = {key: places[0] for key, places in found_places().items() if key.partition(".")[0] in section.split()}
     silent = []
     for key, (seed, path, value) in own.items():
         plain, reading = with_list(seed, path, value)

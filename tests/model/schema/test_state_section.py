@@ -9,10 +9,6 @@ from sim.model.schema.text import ScenarioError
 from sim.model.state import ROCKSDB_FREEZE, Changelog, Lsm, State, StateOptions, Ttl
 
 S, MIB = 1_000_000_000, 1 << 20
-LSM = (
-    "{memtable: 8 MiB, managed-memory: 64 MiB, level0-files: 2, base: 16 MiB, multiplier: 4, "
-    "table: 2 MiB, flush: 1 GB/s, compaction: 50 MB/s, compaction-thread: task-manager, link: 1 ms}"
-)
 ROCKSDB = "state.backend.rocksdb"
 TEXT = """\
 job:
@@ -42,81 +38,15 @@ def refusal(state="", checkpoint="", flink=()):
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        ("backend: rocksdb, update: 30 %, value: 2 kB", State(4 << 30, "rocksdb", Fraction(3, 10), 2000)),
-        (
-            "freeze: 10 ms, serialize: 150 MB/s",
-            State(4 << 30, sync_ns=S // 100, serialize_bytes_per_second=150_000_000),
-        ),
-        ("growth: 993 B", State(4 << 30, growth_bytes=993)),
         ("growth: 1 B, ttl: 1 h", State(4 << 30, growth_bytes=1, ttl=Ttl(3600 * S))),
         ("ttl: 1 s, ttl-checks: 0, ttl-filter: true", State(4 << 30, ttl=Ttl(S, 0, filters_snapshots=True))),
         ("growth: 1 B, ttl: 0 s", State(4 << 30, growth_bytes=1)),
         ("changelog: on", State(4 << 30, changelog=Changelog())),
         ("changelog: off", State(4 << 30)),
-        (
-            "changelog: {storage: memory, change-copy: 1 us}",
-            State(4 << 30, changelog=Changelog(storage="memory", copy_ns=1000)),
-        ),
-        (
-            "changelog: {materialize: 1 min, threshold: 1 MB, batch-delay: 0 ms}",
-            State(4 << 30, changelog=Changelog(60 * S, 1_000_000, 0)),
-        ),
-        (
-            "changelog: {batch-size: 1 MB, upload-threads: 2, upload-timeout: 0 s, upload-attempts: 1, reports-materialized: false}",
-            State(
-                4 << 30,
-                changelog=Changelog(
-                    batch_bytes=1_000_000,
-                    upload_threads=2,
-                    upload_timeout_ns=None,
-                    upload_attempts=1,
-                    reports_materialized=False,
-                ),
-            ),
-        ),
-        (
-            f"backend: rocksdb, lsm: {LSM}",
-            State(
-                4 << 30,
-                "rocksdb",
-                lsm=Lsm(
-                    8 * MIB,
-                    64 * MIB,
-                    2,
-                    16 * MIB,
-                    4,
-                    2 * MIB,
-                    10**9,
-                    50_000_000,
-                    S // 1000,
-                    compaction_thread="task-manager",
-                ),
-            ),
-        ),
     ],
 )
 def test_a_backend_as_it_is_written(state, expected):
     assert expected == model(state)[0]
-
-
-@pytest.mark.parametrize(
-    ("checkpoint", "expected"),
-    [
-        ("incremental: true, transfer-threads: 8", StateOptions(incremental=True, transfer_threads=8)),
-        (
-            "savepoint-rate: 10 MB/s, savepoint-cpu: 40 %",
-            StateOptions(savepoint_bytes_per_second=10**7, savepoint_cpu=Fraction(2, 5)),
-        ),
-        ("savepoint-rate: unlimited", StateOptions(savepoint_bytes_per_second=None)),
-        ("incremental: true, savepoint-keeps-base: false", StateOptions(incremental=True, savepoints_keep_base=False)),
-        (
-            "local-recovery: true, restore-rate: 100 MB/s",
-            StateOptions(local_recovery=True, load_bytes_per_second=10**8),
-        ),
-    ],
-)
-def test_snapshots_as_they_are_written(checkpoint, expected):
-    assert expected == model(checkpoint=checkpoint)[1]
 
 
 def test_incremental_is_an_axis():

@@ -8,7 +8,7 @@ import pytest
 from sim.model.job import Distribution
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
-from sim.model.storage import Dfs, Disk, FileMerging, ObjectStore, Retry, SlowPlaces, Storage
+from sim.model.storage import Dfs, FileMerging, ObjectStore, SlowPlaces, Storage
 
 TEXT = """\
 job:
@@ -38,20 +38,6 @@ def test_files_are_read_as_fast_as_written_unless_said(written, read):
     assert storage(f"{{bandwidth: 60 MB/s{written}}}").read_bytes_per_second == read
 
 
-def test_every_key_of_a_dfs():
-    section = """\
-{dfs: {nodes: 50, bandwidth: 100 MB/s, nic: 10 Gbit/s, stream-bandwidth: 80 MB/s, replication: 2, block: 64 MiB,
-    latency: {lognormal: {mean: 5 ms, cv: 2}}, requests: 5k/s, service: constant, local-first: on,
-    slow: {share: 2 %, factor: 20, lasts: {lognormal: {mean: 90 s, cv: 1.5}}}}, nic: 1 GB/s}"""
-    slow = SlowPlaces(Fraction(1, 50), 20, Distribution(90 * SECOND, "lognormal", 1.5))
-    latency = Distribution(5 * MS, "lognormal", 2.0)
-    expected = Dfs(
-        50, 10**8, 1_250_000_000, 80_000_000, 2, 64 << 20, latency, 5000, "constant", local_first=True, slow=slow
-    )
-
-    assert Storage(dfs=expected, nic_bytes_per_second=10**9) == storage(section)
-
-
 def test_the_defaults_are_those_of_the_model():
     """A dfs of fewer nodes than replicas uses them all; a plain duration of an episode is the mean of an exponential one."""
     slow = SlowPlaces(Fraction(1, 100), 5, Distribution(90 * SECOND, "exponential"))
@@ -66,27 +52,7 @@ def test_the_defaults_are_those_of_the_model():
     )
 
 
-def test_every_key_of_an_object_store():
-    section = """{object-store: {bandwidth: 50 MB/s, latency: 30 ms, part: 8 MiB, parallel-parts: 8,
-      requests: 3500/s, prefixes: 16, client: presto}}"""
-
-    assert (
-        ObjectStore(50_000_000, Distribution(30 * MS), 8 << 20, 8, 3500, 16, client="presto")
-        == storage(section).object_store
-    )
-
-
-def test_what_every_kind_has():
-    section = """\
-{disk: {bandwidth: 500 MB/s, space: 100 GB}, retry: {attempts: 3, backoff: 1 s, max-backoff: 4 s, timeout: 60 s},
-    file-merging: {max-file-size: 16 MiB, across-checkpoints: on, max-space-amplification: 1.5}}"""
-    expected = Storage(
-        disk=Disk(500_000_000, 100 * 10**9),
-        retry=Retry(3, SECOND, 4 * SECOND, 60 * SECOND),
-        merging=FileMerging(16 << 20, across=True, max_space_amplification=Fraction(3, 2)),
-    )
-
-    assert expected == storage(section)
+def test_files_are_merged_as_flink_does_by_default():
     assert [FileMerging(), None] == [storage(f"{{file-merging: {switch}}}").merging for switch in ("on", "off")]
 
 
