@@ -15,7 +15,7 @@ from sim.jobs.evidence.prediction import (
     scenario_of,
     truth,
 )
-from sim.jobs.observations import observation_table, observed
+from sim.jobs.observations import observed
 from sim.runtime.simulate import simulate
 from tests.places import RECORDINGS
 
@@ -158,10 +158,3 @@ def test_what_was_observed_is_covered_by_the_predicted_range():
     )
 
     assert covered(rows).tolist() == [True, False, False, True, False, False]
-
-
-def observations(*rows):
-    """(quantity, vertex, checkpoint, value); the first checkpoint has the number 1."""
-    return observation_table(
-        [(quantity, vertex, number, number == 1, value) for quantity, vertex, number, value in rows]
-    )
