@@ -3,6 +3,7 @@
 from tests.mutations.rule import Rule
 
 _WORLDS = "tests/worlds/test_found_worlds.py::test_"
+_RECORDED = "tests/worlds/test_recorded_runs.py::test_a_run_is_what_it_was"
 
 JOB_MANAGER = (
     Rule(
@@ -31,14 +32,14 @@ JOB_MANAGER = (
         "protocol/coordinator.py",
         "failures=FailureCounter(self.failures.tolerable), backlog",
         "backlog",
-        f"{_WORLDS}a_world_that_broke_a_run_is_sound[tolerable-failed-after-a-job-manager]",
+        f"{_RECORDED}[tolerable-failed-after-a-job-manager]",
     ),
     Rule(
         "a new JobManager makes its restart strategy anew",
         "protocol/recovery.py",
         "strategy = self.strategy if event.resumes else self.initial_strategy",
         "strategy = self.strategy",
-        f"{_WORLDS}a_world_that_broke_a_run_is_sound[restart-attempts-after-a-job-manager]",
+        f"{_RECORDED}[restart-attempts-after-a-job-manager]",
     ),
     Rule(
         "a lost JobManager deletes nothing",
@@ -52,6 +53,6 @@ JOB_MANAGER = (
         "runtime/task/keyed_state.py",
         "(state.bytes or state.growth_bytes)",
         "(subtask.keyed_bytes or state.growth_bytes)",
-        f"{_WORLDS}a_world_that_broke_a_run_is_sound[rescaled-with-two-bytes]",
+        f"{_RECORDED}[rescaled-with-two-bytes]",
     ),
 )
