@@ -1,4 +1,4 @@
-"""All bugs, part by part, and those that no checker notices yet."""
+"""All bugs, part by part."""
 
 from __future__ import annotations
 
@@ -22,6 +22,3 @@ INJECTIONS: dict[str, Injection] = {
     for injection in part.INJECTIONS
 }
 """Each bug by its name."""
-
-UNNOTICED: frozenset[str] = frozenset()
-"""Bugs that no checker notices in their least worlds."""
