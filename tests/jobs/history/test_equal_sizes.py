@@ -56,17 +56,6 @@ def test_the_threshold_is_that_of_the_job():
     assert "_metadata" not in sharing(same, 20_480)
 
 
-def test_a_pasted_answer_says_it(tmp_path):
-    rows = [
-        json.loads(point.model_dump_json()) | {"latest_ack_timestamp": -1}
-        for point in points(*[(14 * KB, 14 * KB)] * 5)
-    ]
-    (tmp_path / "checkpoints.json").write_text(json.dumps({"counts": {"total": 5}, "history": rows}))
-    found = explain_job(JobPlace([tmp_path / "checkpoints.json"]))
-
-    assert "Checkpointed size equals full size in all 5 checkpoints" in found.text
-
-
 def test_in_flight_data_is_in_both_sizes_and_no_sign_of_full_checkpoints(tmp_path):
     """12 GB that barriers overtook, 300 MB of state of which 20 MB are new."""
     rows = [

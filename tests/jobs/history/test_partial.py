@@ -30,19 +30,6 @@ def told(folder, text, name="pasted.json"):
     return " ".join(explain_job(JobPlace([folder / name])).text.split())
 
 
-def test_failures_that_did_not_follow_each_other(tmp_path):
-    """As of a log: a completed checkpoint sets the count to 0."""
-    row = {"is_savepoint": False, "checkpoint_type": "CHECKPOINT", "trigger_timestamp": 0, "end_to_end_duration": 5}
-    fates = ["FAILED", "FAILED", "COMPLETED", "FAILED", "COMPLETED"]
-
-    def said(*statuses):
-        rows = [row | {"id": i, "status": status} for i, status in enumerate(statuses, 7)]
-        return told(tmp_path, json.dumps(OVERVIEW | {"history": rows[::-1], "latest": {}}))
-
-    assert "3 of the listed checkpoints failed, at most 2 in a row (7 to 8). Flink compares" in said(*fates)
-    assert "in a row" not in said("COMPLETED", "FAILED", "FAILED", "COMPLETED")
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -1,7 +1,5 @@
 """The critical path that Flink's statistics tell: its parts, that they sum, and that a journal says the same."""
 
-from collections import Counter
-
 import pytest
 
 from benchmarks.lab.side_by_side import (
@@ -226,19 +224,6 @@ def test_before_start_delays_were_reported():
 
     assert sum(ms for *_, ms in spent(found)) == 600
     assert (PathKind.QUEUE, ("sink", 0), 260) in spent(found)
-
-
-def test_which_writer_was_awaited(recorded):
-    """Barriers that come together: the one that was under way for longest."""
-    found = recorded("users-jobs/J4-pressed-aligned-r1.zip")
-    together = [
-        step
-        for checkpoint in found.detailed
-        for step in steps(found, checkpoint)
-        if step.kind is PathKind.QUEUE and step.subtask == ("count+out-writer", 1)
-    ]
-
-    assert Counter(step.writer for step in together).most_common(1)[0][0] == ("parse", 0)
 
 
 def test_statistics_tell_what_a_journal_tells():

@@ -17,12 +17,23 @@ from sim.jobs.history.reading import history_of, history_of_answer
 from sim.jobs.reading import read_source
 from sim.jobs.source.saved import read_lone_answer, read_saved
 from tests.jobs.history.test_paths_of_statistics import RECORDINGS
-from tests.jobs.history.test_planted_causes import PLANTED
 from tests.places import DATA, REST, ROOT
 
+PLANTED = {
+    "cold": (None, 1),
+    "paused": (27,),
+    "savepoint": (18, 19),
+    "recovery": (41,),
+    "disk": (13,),
+    "expired": (33,),
+    "declined": (48,),
+    "channel": (60,),
+    **dict.fromkeys(("hot", "storm", "window", "sink"), (None,)),
+}
+"""Cause -> the checkpoints that have it, or None for the whole history (`tests/data/planted/README.md`)."""
 SOURCES = [
     *((name, None) for name in RECORDINGS),
-    *((f"planted/{name}.zip", checkpoint) for name, checkpoint, _ in PLANTED),
+    *((f"planted/{name}.zip", checkpoint) for name, checkpoints in PLANTED.items() for checkpoint in checkpoints),
     ("users-jobs/J4-pressed-aligned-r1.zip", 22),
     ("recordings/fail-recover-hashmap160-aligned.json.gz", 6),
     ("users-jobs/R7-cores-aligned.zip", None),

@@ -73,3 +73,9 @@ def test_values_that_are_no_numbers(sampled, value):
     job = RestJob(RestSnapshot("test", snapshot.job, snapshot.answers, samples))
 
     assert "totals since its start" in job.flows["sink"].source
+
+
+def test_a_metric_of_an_operator_has_the_last_part_of_its_name(sampled):
+    job = sampled([(t, counters(t // 10) | {"0.Source__src.pendingRecords": 5}) for t in (0, 10_000, 20_000)])
+
+    assert ".pendingRecords" in job.series["sink"].values

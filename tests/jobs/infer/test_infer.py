@@ -7,7 +7,6 @@ from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
-from sim.model.units import parse_rate
 from tests.places import REST
 
 
@@ -19,26 +18,6 @@ def changed(changes=None, *, without=(), samples=True):
         snapshot.answers[path] = change(snapshot.answers[path])
     answers = {path: it for path, it in snapshot.answers.items() if not any(word in path for word in without)}
     return infer_scenario(RestSnapshot(snapshot.source, snapshot.job, answers, snapshot.samples if samples else {}))
-
-
-def test_a_backlog_that_is_told_says_what_arrives():
-    """pendingRecords of FLIP-33: what was emitted, and by how much the backlog grew."""
-    snapshot = read_saved(REST / "pressed.zip")
-    samples = {}
-    for time_ms, sample in snapshot.samples.items():
-        samples[time_ms] = {path: list(metrics) for path, metrics in sample.items()}
-        first = next(path for path in sample if "f362c87f" in path)  # of the source
-        grown = (time_ms - min(snapshot.samples)) * 2 // 10  # 200 records/s in each subtask
-        samples[time_ms][first] += [
-            {"id": f"{i}.Source__src.pendingRecords", "value": str(5000 + grown)} for i in (0, 1)
-        ]
-    inference = infer_scenario(RestSnapshot(snapshot.source, snapshot.job, snapshot.answers, samples))
-    emitted = 642
-
-    assert float(parse_rate(inference.document["job"]["src"]["source"]["rate"])) == pytest.approx(
-        emitted + 400, rel=0.06
-    )
-    assert not any("records per second" in text for text in inference.unknown)
 
 
 def test_without_anything_measured_everything_is_asked():

@@ -2,10 +2,8 @@
 
 import pytest
 
-from sim.jobs.history.explanation import answer, answer_text
-from sim.jobs.history.reading import history_of
 from sim.jobs.infer.log import infer_log
-from sim.jobs.reading import infer, read_source
+from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import JobLog, LogCheckpoint
 from sim.model.schema.study import loads
 
@@ -72,23 +70,6 @@ def restarting_log(folder):
             *expiring_run(number, start, first=delay),
         ]
     return log_file(folder, *lines)
-
-
-def test_the_configuration_tells_the_interval_that_no_gap_does(tmp_path):
-    log = restarting_log(tmp_path)
-    log.options["execution.checkpointing.interval"] = "2min"
-    inference = infer(log)
-
-    assert inference.document["checkpoint"]["interval"] == "2 min"
-    assert "Which execution.checkpointing.interval is configured?" not in inference.unknown
-
-
-def test_a_restart_from_nothing_is_said_with_what_follows(tmp_path):
-    """The start of the job is no restart."""
-    said = " ".join(answer_text(answer(history_of(restarting_log(tmp_path)))).split())
-
-    assert "1 restart found no checkpoint to restore: the job began again with empty state" in said
-    assert "1 restart found no checkpoint to restore" in infer(restarting_log(tmp_path)).comments[""]
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,12 @@ def grid(every_ms, took_ms, count=6):
 
 
 def test_the_interval_is_measured_asked_for_or_assumed():
-    measured, paused, few = (
+    measured, paused, configured, few = (
         infer_log(log)
         for log in (
             logged(*grid(10_000, 200)),
             logged((0, 9_000), (12_030, 5_000), (20_060, 7_000), (30_080, 12_000), (45_110, 3_000)),
+            logged((0, 100), options={"execution.checkpointing.interval": "2min"}),
             logged((0, 100)),
         )
     )
@@ -32,6 +33,7 @@ def test_the_interval_is_measured_asked_for_or_assumed():
         paused, "checkpoint.interval"
     )
     assert comment_of(paused, "checkpoint.min-pause") == "median pause after a checkpoint, 4 gaps between triggers"
+    assert configured.document["checkpoint"]["interval"] == "2 min"
     assert few.document["checkpoint"]["interval"] == "1 min"
 
 

@@ -144,16 +144,6 @@ def test_a_long_window_is_not_cut_short(fake_flink, monkeypatch):
     assert times == [600, 7, 4200]
 
 
-def test_no_window(fake_flink, ask):
-    """Without a window no metrics are requested: totals since the start are used."""
-    fake = fake_flink()
-    snapshot = ask(fake, sample_s=0)
-
-    assert snapshot.samples == {}
-    assert not any("metrics" in path for path in fake.requests)
-    assert "totals since its start" in infer_scenario(snapshot).comments["job.sink.service"]
-
-
 def test_the_job_that_is_meant(fake_flink, ask):
     """The only one that runs, or one by the first characters of its id."""
     fake = fake_flink()

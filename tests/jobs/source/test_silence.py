@@ -566,45 +566,6 @@ def restored(at, number, triggered="06:01:00"):
     return at, f"Restoring job {JOB} from Checkpoint {number} @ {trigger} for {JOB} located at hdfs://ck/chk-{number}."
 
 
-def test_restarts_that_go_back_further_and_further(tmp_path):
-    """Two expired checkpoints in a row fail the job each time, until its restart strategy gives up."""
-    text = told(
-        tmp_path,
-        strategy_line(STRATEGY),
-        ("06:00:30", STATE),
-        *checkpoint(1, "06:01:00"),
-        *expired(2, "06:02:00", "06:03:00"),
-        *expired(3, "06:03:00", "06:04:00"),
-        TOO_MANY,
-        switched("06:04:00", "RUNNING", "RESTARTING"),
-        switched("06:04:10", "RESTARTING", "RUNNING"),
-        restored("06:04:10", 1),
-        *expired(4, "06:05:00", "06:06:00"),
-        *expired(5, "06:06:00", "06:07:00"),
-        TOO_MANY,
-        switched("06:07:00", "RUNNING", "RESTARTING"),
-        switched("06:07:10", "RESTARTING", "RUNNING"),
-        restored("06:07:10", 1),
-        *expired(6, "06:08:00", "06:09:00"),
-        *expired(7, "06:09:00", "06:10:00"),
-        TOO_MANY,
-        switched("06:10:00", "RUNNING", "FAILING"),
-        switched("06:10:01", "FAILING", "FAILED"),
-        ("06:30:00", "Shutting down."),
-    )
-
-    assert text.startswith(
-        "No checkpoint has completed since 2025-12-29 06:01:00: 9.02 min to the end of the job. 6 checkpoints failed: expired. "
-        f"The job failed 3 times: {EXCEEDED} {LATE}"
-    )
-    assert (
-        "The job failed for good at 2025-12-29 06:10:01, after 2 restarts; its restart strategy is failure-rate "
-        "(max-failures-per-interval 3 in 10 min, delay 10 s). 2 restarts went back 3 min to 6 min, to checkpoint 1: sources read "
-        "again from there, and no checkpoint completed between them."
-    ) in text
-    assert "Look at the exceptions of the job" not in text
-
-
 def test_restarts_that_go_back_to_several_checkpoints(tmp_path):
     """One of them was triggered before the log begins; a start from a savepoint is no restart."""
     text = told(
@@ -689,19 +650,6 @@ def test_a_task_that_has_finished_declines_without_an_exception(tmp_path):
     starting = declining()
     assert "Look at why tasks do not run" in starting
     assert "Once tasks finish" not in starting
-
-
-def test_the_end_of_a_task_manager_is_told_with_its_reason(tmp_path):
-    line = (
-        "Worker out-taskmanager-1-2 is terminated. Diagnostics: Pod terminated: [main(exitCode=137, reason=OOMKilled)]"
-    )
-
-    text = told(tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:30"), ("06:09:40", line))
-
-    assert (
-        "TaskManager out-taskmanager-1-2 was terminated at 2025-12-29 06:09:40: Pod terminated: [main(exitCode=137, "
-        "reason=OOMKilled)]." in text
-    )
 
 
 def test_checkpoints_that_are_longer_between_two_restarts(tmp_path):
