@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.report.figures import (
     QUANTITIES,
@@ -341,19 +341,17 @@ class Results(Displayed, RunAgain):
         return Embedded(html(self._page()), height)
 
     def _page(self) -> Page:
-        from sim.app.report.results_page import ReportedResults, comparison_page
+        from sim.app.report.results_page import comparison_page
 
-        violations = {name: stories[0] for name, stories in self.violations.items()}
-        reported = ReportedResults(self.comparison, self.assumptions, violations, self.backtest)
+        summary: dict[str, Any] = {"violations": self.violations}
         if (outcome := self.compared) is not None:
-            reported = replace(
-                reported,
-                command=outcome.request.command(outcome.folder),
-                findings=outcome.findings,
-                notes=tuple(self.comparison.notes),
-                outcomes=tuple(outcome.outcomes),
-            )
-        return comparison_page(reported)
+            summary |= {
+                "command": outcome.request.command(outcome.folder),
+                "findings": outcome.findings,
+                "notes": self.comparison.notes,
+                "outcomes": outcome.outcomes,
+            }
+        return comparison_page(self.comparison, self.assumptions, self.backtest, summary)
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Store tables, journals, summary and picture in a folder, as `ckptsim run --out` does, and return the folder.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,40 +53,44 @@ if TYPE_CHECKING:
 # ---- The page of a comparison.
 
 
-def comparison_page(results: ReportedResults) -> Page:
-    comparison = results.comparison
+def comparison_page(
+    comparison: Comparison, assumptions: Sequence[str], backtest: Backtest | None, summary: Mapping[str, Any]
+) -> Page:
+    """Return the page of a comparison by `run`.
+
+    `backtest`: of an imported job.  `summary`: what `run` stores: command, findings, notes, outcomes, violations, version.
+    """
+    findings = list(map(str, summary.get("findings", ())))
     runs = {name: found[0].tables for name, found in comparison.results.items()}
-    title = f"Checkpoints of {comparison.name}"
-    blocks = list(_blocks(results, runs))
-    if results.backtest is not None:
-        blocks.append(history(results.backtest))
-    assumptions = [line for line in results.assumptions if not any(line in finding for finding in results.findings)]
+    blocks = list(_blocks(comparison, runs, summary))
+    if backtest is not None:
+        blocks.append(history(backtest))
     return Page(
-        title,
+        f"Checkpoints of {comparison.name}",
         comparison.question,
         comparison.verdict,
         blocks,
-        assumptions,
-        results.command,
-        results.findings,
-        results.made,
+        [line for line in assumptions if not any(line in finding for finding in findings)],
+        str(summary.get("command", "")),
+        findings,
+        provenance_text(summary),
     )
 
 
-def _blocks(results: ReportedResults, runs: Mapping[str, Tables]) -> Iterator[Block]:
-    comparison = results.comparison
+def _blocks(comparison: Comparison, runs: Mapping[str, Tables], summary: Mapping[str, Any]) -> Iterator[Block]:
     header, rows = texts(comparison.strategies)
     titles = {column.heading: capitalised(column.title) for column in PRINTED}
     named = [titles.get(name, capitalised(name)) for name in header]
     table = TextTable(
         "", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i]
     )
-    yield from (Block("", note) for note in results.notes)
+    yield from (Block("", str(note)) for note in summary.get("notes", ()))
     yield Block("The strategies side by side", table=table)
     yield from (Block(f"{name}: no result", code=f"{name}: {error}") for name, error in comparison.errors.items())
-    for name, story in results.violations.items():
-        yield Block(f"{name}: a run broke what checkpoints promise", code=f"violation: {name}: {story}")
-    yield from (Block("", outcome) for outcome in results.outcomes)
+    for name, stories in summary.get("violations", {}).items():
+        if stories:
+            yield Block(f"{name}: a run broke what checkpoints promise", code=f"violation: {name}: {stories[0]}")
+    yield from (Block("", str(outcome)) for outcome in summary.get("outcomes", ()))
     drawn = phases(runs, end_s(runs))
     yield Block(
         "How long each checkpoint takes, by phase",
@@ -154,23 +158,8 @@ def _turned(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[l
 _UNKNOWN = re.compile(r"^\s*(?P<value>[^#]*?)\s*#\s*UNKNOWN:\s*(?P<why>.*)$")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedResults:
-    """The results of `run`, for a page."""
-
-    comparison: Comparison
-    assumptions: tuple[str, ...]
-    violations: dict[str, str]  # strategy -> the first violation in its runs
-    backtest: Backtest | None = None  # of an imported job
-    command: str = ""  # the command that repeats the run
-    findings: tuple[str, ...] = ()  # remarks about the job
-    notes: tuple[str, ...] = ()  # `RunOutcome.notes`
-    outcomes: tuple[str, ...] = ()  # `RunOutcome.outcomes`
-    made: str = ""  # version and date
-
-
-def read_results(folder: Path) -> ReportedResults:
-    """Read the results that `run` stored in a folder.
+def stored_comparison(folder: Path) -> Page:
+    """Return the page of the results that `run` stored in a folder.
 
     FolderError: the folder has no such results, or they do not match its scenario.  ScenarioError: the stored scenario is
     invalid.
@@ -195,18 +184,7 @@ def read_results(folder: Path) -> ReportedResults:
         errors=dict(summary.get("errors", {})),
         prices=Prices(**summary["prices"]) if "prices" in summary else S3_STANDARD,
     )
-    findings, notes, outcomes = (tuple(map(str, summary.get(name, ()))) for name in ("findings", "notes", "outcomes"))
-    return ReportedResults(
-        comparison,
-        assumptions(kept.study, kept.text),
-        {name: stories[0] for name, stories in summary.get("violations", {}).items() if stories},
-        kept.study.backtest,
-        str(summary.get("command", "")),
-        findings,
-        notes,
-        outcomes,
-        provenance_text(summary),
-    )
+    return comparison_page(comparison, assumptions(kept.study, kept.text), kept.study.backtest, summary)
 
 
 def assumptions(study: ScenarioFile, text: str) -> tuple[str, ...]:
@@ -242,8 +220,6 @@ def provenance_text(kept: Mapping[str, Any]) -> str:
 
 
 def _read(folder: Path, scenario: Scenario) -> Result:
-    import pandas as pd
-
     try:
         tables: dict[str, Any] = {name: pd.read_parquet(folder / f"{name}.parquet") for name in TABLES}
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
@@ -334,4 +310,4 @@ def page_of(folder: Path) -> Page:
     for name in (ANSWER, ADVICE, DIFF):
         if (folder / name).is_file():
             return answer_page(folder, name)
-    return comparison_page(read_results(folder))
+    return stored_comparison(folder)
