@@ -180,7 +180,7 @@ EVENTS = (
         "runtime/task/epochs.py",
         "            self.writer.go_on_behind(checkpoint, snapshot.written)\n",
         "            self.writer.go_on_behind(0, snapshot.written)\n",
-        "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
+        "tests/worlds/test_committables_in_flight.py::test_nothing_is_lost_twice_or_too_early[146]",
     ),
 )
 

@@ -74,14 +74,14 @@ OPERATORS = (
         "runtime/task/epochs.py",
         "            self.writer.go_on_behind(checkpoint, snapshot.written)\n",
         "            self.writer.go_on_behind(checkpoint, (0,) * len(snapshot.written))\n",
-        "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
+        "tests/injections/test_least_worlds.py::test_least_worlds_are_clean[transactions in a checkpoint are forgotten]",
     ),
     Rule(
         "what is visible is not made visible again",
         "runtime/task/sink.py",
         "            fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))\n",
         "            fresh = commit.committables\n",
-        "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
+        "tests/injections/test_least_worlds.py::test_least_worlds_are_clean[a committable is counted twice]",
     ),
     Rule(
         "what is visible is not lost",

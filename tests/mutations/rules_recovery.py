@@ -147,9 +147,9 @@ RECOVERY = (
     ),
     Rule(
         "totals go on over attempts",
-        "runtime/context.py",
-        "            self.before[task] += int(served[task]) - position\n",
-        "            del position\n",
+        "plane/kernel.py",
+        '        (state.tasks, where.tasks, "earlier_served"),\n',
+        "",
         f"{_HOST}a_run_with_failures_ends_where_one_without_does",
     ),
     Rule(

@@ -9,13 +9,39 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.faults import Fault, JobManagerDown, Kill, When
+from sim.model.faults import Fault, JobManagerDown, Kill, Restart, When
+from sim.model.job import Distribution, Job
 from sim.model.scenario import Action
+from sim.model.sinks import Commit, Flush
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS, fault_at
+from tests.laws.small_jobs import MS, SECOND, chain, fault_at, scenario
 from tests.oracle import oracle
-from tests.worlds.strategies import base
+
+
+def base():
+    """350 records per source, about three seconds of work, checkpoints every 450 ms; the sink writes files and commits them.
+
+    Failures cost tens of milliseconds.
+    """
+    vertices = chain(2, sink_ns=8 * MS, rate=150).vertices
+    vertices = tuple(replace(v, source=replace(v.source, total=350)) if v.source is not None else v for v in vertices)
+    sink = replace(vertices[-1], commit=Commit(time_ns=MS), flush=Flush(bytes=20_000, files=2))
+    world = scenario(Job((*vertices[:-1], sink)), interval_ms=450)
+    restart = Restart(
+        "fixed-delay",
+        delay_ns=30 * MS,
+        heartbeat_timeout_ns=200 * MS,
+        heartbeat_interval_ns=40 * MS,
+        connection_reset_ns=20 * MS,
+        replacement=Distribution(20 * MS),
+    )
+    return replace(
+        world,
+        run=replace(world.run, duration_ns=20 * SECOND),
+        restart=restart,
+        overheads=replace(world.overheads, fail_ns=5 * MS, restart_ns=2 * MS, deploy_ns=5 * MS),
+    )
 
 
 @pytest.mark.parametrize("how", ["drain", "no-drain"])
