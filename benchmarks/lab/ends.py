@@ -9,6 +9,7 @@ import pandas as pd
 
 from benchmarks.lab.recording import Recording
 from sim.jobs.observations import RunValue
+from sim.jobs.source.recorded_job import checkpoints_table
 
 
 def of_the_end(recording: Recording) -> Iterator[RunValue]:
@@ -27,7 +28,7 @@ def of_the_end(recording: Recording) -> Iterator[RunValue]:
         last_end = ends.groupby(["node", "sub"])["t"].max().rename("end")
         final = final.join(last_end)
         yield "job_end_delay", "", closes["t"].max() - last_end.max()
-    checkpoints = recording.checkpoints_table()
+    checkpoints = checkpoints_table(recording.checkpoints.list)
     for vertex, rows in final.groupby("node", sort=False):
         if _commits(recording, str(vertex)):
             yield "tail_checkpoint", str(vertex), rows["chk"].max()

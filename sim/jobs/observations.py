@@ -22,7 +22,9 @@ from sim.jobs.source.recorded_job import (
     ImportedScenario,
     RecordedJob,
     RecordedVertex,
+    checkpoints_table,
     has_readers,
+    subtasks_table,
 )
 from sim.jobs.source.rest_answers import RestSnapshot, parsed
 from sim.jobs.source.rest_job import RestInput, RestJob, RestVertex, Series
@@ -169,7 +171,7 @@ _EXPIRED = "CHECKPOINT_EXPIRED|expired before completing"
 
 def observed(recording: RecordedJob) -> pd.DataFrame:
     """Return the observations of a recording.  Checkpoints in progress are left out; savepoints have only their duration."""
-    checkpoints = recording.checkpoints_table()
+    checkpoints = checkpoints_table(recording.checkpoints.list)
     periodic = checkpoints[~checkpoints["is_savepoint"].astype(bool)]
     rest = (
         recording.observed_values()
@@ -177,7 +179,8 @@ def observed(recording: RecordedJob) -> pd.DataFrame:
         else [*series_values(recording), *savepoint_values(recording)]
     )
     return pd.concat(
-        [checkpoint_observations(periodic, recording.subtasks_table()), run_values_table(rest)], ignore_index=True
+        [checkpoint_observations(periodic, subtasks_table(recording.checkpoints.list)), run_values_table(rest)],
+        ignore_index=True,
     )
 
 

@@ -17,7 +17,7 @@ from benchmarks.lab.config import Configuration, Node
 from benchmarks.lab.recording import Recording
 from benchmarks.lab.scenario import FIXED_OPTIONS, RESTART_OPTIONS
 from benchmarks.lab.startup import startup_ms
-from sim.jobs.source.recorded_job import RecordedCheckpoint
+from sim.jobs.source.recorded_job import RecordedCheckpoint, subtasks_table
 from sim.model.units import parse_flink_duration
 
 
@@ -274,7 +274,7 @@ def _periodic(recording: Recording) -> list[RecordedCheckpoint]:
 
 def _settled(recording: Recording) -> pd.DataFrame:
     """Acknowledgements of these checkpoints by unfinished tasks."""
-    rows = recording.subtasks_table()
+    rows = subtasks_table(recording.checkpoints.list)
     done = rows["id"].isin([point.id for point in _periodic(recording)]) & (rows["status"] == "completed")
     return rows[done & (rows["start_delay"] >= 0) & (rows["checkpointed_size"] > 0)]
 

@@ -14,7 +14,7 @@ from statistics import median
 from typing import NamedTuple
 
 from sim.jobs.infer.cores import Acknowledged, acknowledged_in, barrier_at_readers_ms, works_before_barrier
-from sim.jobs.infer.options import NEVER_MS
+from sim.jobs.infer.options import NEVER_MS, with_current_names
 from sim.jobs.infer.windows import PlannedWindow
 from sim.jobs.source.job_log import Silence
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
@@ -39,11 +39,8 @@ _THRESHOLD_KEY = "state.storage.fs.memory-threshold"
 
 def sharing_of_job(job: RestJob, points: Sequence[RecordedCheckpoint], inline_bytes: int) -> str:
     """Return a warning if incremental checkpoints are configured but do not share files, otherwise ""."""
-    is_incremental = job.options.get(
-        "execution.checkpointing.incremental", job.options.get("state.backend.incremental", "false")
-    )
-    backend = "" if job.checkpoint_config is None else job.checkpoint_config.state_backend or ""
-    return sharing(points, inline_bytes, backend=backend) if is_incremental.lower() == "true" else ""
+    is_incremental = with_current_names(job.options).get("execution.checkpointing.incremental", "").lower() == "true"
+    return sharing(points, inline_bytes, backend=job.checkpoint_config.state_backend or "") if is_incremental else ""
 
 
 def sharing(
@@ -189,7 +186,7 @@ class History:
     flink_version: str  # "" if unknown
     vertices: tuple[RestVertex, ...]  # in topological order; empty if unknown
     checkpoints: tuple[RecordedCheckpoint, ...]  # oldest first; some have no statistics of subtasks
-    checkpoint_config: CheckpointConfig | None = None
+    checkpoint_config: CheckpointConfig = CheckpointConfig()
     task_managers: Mapping[SubtaskId, str] = field(default_factory=dict)  # TaskManager of each running subtask
     served: Mapping[SubtaskId, float] = field(default_factory=dict)  # input records since the start of the subtask
     threads: Mapping[SubtaskId, ThreadShares] = field(default_factory=dict)
@@ -210,17 +207,17 @@ class History:
     @property
     def overtakes(self) -> bool:
         """Whether barriers may overtake data (unaligned checkpoints)."""
-        return bool(self._config.unaligned_checkpoints)
+        return bool(self.checkpoint_config.unaligned_checkpoints)
 
     @property
     def aligned_for_ns(self) -> int:
         """The aligned checkpoint timeout [ns], or 0 if there is none."""
-        return (self._config.aligned_checkpoint_timeout or 0) * MS
+        return (self.checkpoint_config.aligned_checkpoint_timeout or 0) * MS
 
     @property
     def strategy(self) -> str:
         """The barrier mode, named as in simulations, or "" if unknown."""
-        if self.checkpoint_config is None:
+        if not self.checkpoint_config.is_known:
             return ""
         if not self.overtakes:
             return "aligned"
@@ -229,12 +226,7 @@ class History:
     @property
     def is_on_disk(self) -> bool:
         """Whether the state backend is RocksDB."""
-        return "RocksDB" in (self._config.state_backend or "")
-
-    @property
-    def _config(self) -> CheckpointConfig:
-        """The checkpoint configuration, without values if it is unknown."""
-        return self.checkpoint_config or CheckpointConfig()
+        return "RocksDB" in (self.checkpoint_config.state_backend or "")
 
     @cached_property
     def detailed(self) -> tuple[RecordedCheckpoint, ...]:
@@ -522,9 +514,8 @@ def find_checkpoint(history: History, number: int) -> RecordedCheckpoint:
 
 
 def _no_checkpoints_text(history: History) -> str:
-    config = history.checkpoint_config
     if history.counted:
         return f"the job has had {history.counted} checkpoints, and the statistics of none are kept"
-    if config is None or not 0 < config.interval < NEVER_MS:
+    if not 0 < history.checkpoint_config.interval < NEVER_MS:
         return "the job takes no checkpoints: execution.checkpointing.interval is not set"
     return "the job has had no checkpoint yet"

@@ -36,7 +36,6 @@ from sim.jobs.source.recorded_job import ConfiguredJob, RecordedCheckpoint, Reco
 from sim.jobs.source.rest_answers import (
     CheckpointConfig,
     CheckpointStatistics,
-    ListedCheckpoints,
     RestSnapshot,
     TaskDetails,
     Totals,
@@ -79,13 +78,11 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
     """Return the history of a job from the answers of the REST API."""
     job = RestJob(snapshot)
     detailed = {point.id: point for point in job.checkpoints}
-    path = "/checkpoints"
-    overview = parsed(ListedCheckpoints, snapshot.of_job(path) or {}, snapshot.source, f"/jobs/{snapshot.job}{path}")
-    listed = {point.id: point for point in overview.history if point.id not in detailed}
+    listed = {point.id: point for point in job.statistics.history if point.id not in detailed}
     subtasks = {(vertex, row.subtask): row for vertex, details in job.details.items() for row in details.subtasks}
     threads = {key: thread for key, row in subtasks.items() if (thread := _thread_shares(row.metrics)) is not None}
     history_size = job.options.get(_HISTORY_SIZE_KEY, "")
-    counts, counted = checked_counts(overview, overview.history)
+    counts, counted = checked_counts(job.statistics, job.statistics.history)
     now_ms = job.job.now
     points = _until([point for _, point in sorted((listed | detailed).items())], now_ms)
     return History(
@@ -163,7 +160,7 @@ def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...], counts: Mappi
     """Return the period without completed checkpoints up to the time of the answers, or None if there is none."""
     if job.job.state != "RUNNING":
         return None
-    interval_ms = 0 if job.checkpoint_config is None else job.checkpoint_config.interval
+    interval_ms = job.checkpoint_config.interval
     known_ms = interval_ms if 0 < interval_ms < NEVER_MS else 0
     return silence_of_job(points, job.job.now, known_ms, counts, "the time of the answers")
 
@@ -221,7 +218,7 @@ _REST = "`ckptsim explain http://HOST:8081 --job JOB` asks for all of it; `ckpts
 def history_of_answer(lone: LoneAnswer) -> History:
     """Return the history of a single answer of the REST API.  Raises `RecordingError` if its values are invalid."""
     points = tuple(sorted({point.id: point for point in _points(lone)}.values(), key=lambda point: point.id))
-    config = parsed(CheckpointConfig, lone.document, lone.name, lone.path) if lone.path == _CONFIG else None
+    config = parsed(CheckpointConfig, lone.document if lone.path == _CONFIG else {}, lone.name, lone.path)
     is_list = lone.path == _CHECKPOINTS
     statistics = parsed(CheckpointStatistics, lone.document if is_list else {}, lone.name, lone.path)
     counts, counted = checked_counts(statistics, points)

@@ -55,7 +55,7 @@ class WatchedJob(Protocol):
     def checkpoints(self) -> tuple[RecordedCheckpoint, ...]: ...
 
     @property
-    def checkpoint_config(self) -> CheckpointConfig | None: ...
+    def checkpoint_config(self) -> CheckpointConfig: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def is_unaligned(job: WatchedJob) -> bool:
 
     If the configuration is unknown, the history tells.
     """
-    if job.checkpoint_config is not None:
+    if job.checkpoint_config.is_known:
         return bool(job.checkpoint_config.unaligned_checkpoints)
     tasks = (task for point in job.checkpoints for task in point.tasks.values())
     return any(subtask.unaligned_checkpoint for task in tasks for subtask in task.subtasks)
@@ -161,7 +161,7 @@ def _snapshot_start_ms(subtask: RecordedSubtask, job: WatchedJob) -> float:
     With an aligned timeout, the snapshot began at an unknown time between the two.  Then the last barrier is used.
     """
     config = job.checkpoint_config
-    if config is not None and config.unaligned_checkpoints and not config.aligned_checkpoint_timeout:
+    if config.unaligned_checkpoints and not config.aligned_checkpoint_timeout:
         return max(subtask.start_delay, 0)
     return last_barrier_ms(subtask)
 

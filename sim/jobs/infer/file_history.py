@@ -37,13 +37,8 @@ def written_bytes(subtask: RecordedSubtask) -> int:
     return max(subtask.checkpointed_size - max(subtask.alignment.persisted, 0), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The sizes of one subtask in one checkpoint."""
-
-    checkpoint: int
-    seconds: float
-    full_bytes: int
+Acknowledgement = tuple[RecordedCheckpoint, RecordedSubtask]
+"""A checkpoint, and a subtask that acknowledged it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +46,21 @@ class Files:
     """The state files of one subtask, estimated from its history."""
 
     increment_bytes: float  # growth of the files from one checkpoint to the next
-    falls: tuple[Point, ...]  # the checkpoints whose files had been merged
+    falls: tuple[Acknowledgement, ...]  # the checkpoints whose files had been merged
     size_bytes: float  # of the state, right after the last fall
     bytes_per_second: float  # growth of the state
 
     @property
     def checkpoints_per_fall(self) -> float:
         """Median number of checkpoints from one fall to the next.  NaN with fewer than two falls."""
-        gaps = [after.checkpoint - before.checkpoint for before, after in pairwise(self.falls)]
+        gaps = [after.id - before.id for (before, _), (after, _) in pairwise(self.falls)]
         return median(gaps) if gaps else math.nan
 
     def size_at(self, seconds: float) -> float:
         """Return the size of the state at a time [s since the epoch], extrapolated from the last fall."""
-        return max(self.size_bytes - self.bytes_per_second * (self.falls[-1].seconds - seconds), 0.0)
+        return max(
+            self.size_bytes - self.bytes_per_second * (self.falls[-1][0].trigger_timestamp / 1000 - seconds), 0.0
+        )
 
 
 def acknowledged_by(point: RecordedCheckpoint, vertex: str) -> list[RecordedSubtask]:
@@ -72,42 +69,36 @@ def acknowledged_by(point: RecordedCheckpoint, vertex: str) -> list[RecordedSubt
     return [subtask for subtask in subtasks if subtask.status == "completed"]
 
 
-def acknowledged(
-    points: Iterable[RecordedCheckpoint], vertex: str
-) -> dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]]:
+def acknowledged(points: Iterable[RecordedCheckpoint], vertex: str) -> dict[int, list[Acknowledgement]]:
     """Return the checkpoints that each subtask acknowledged.  One pass, because jobs may have thousands of subtasks."""
-    pairs_by_subtask: dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]] = {}
+    pairs_by_subtask: dict[int, list[Acknowledgement]] = {}
     for point in points:
         for subtask in acknowledged_by(point, vertex):
             pairs_by_subtask.setdefault(subtask.index, []).append((point, subtask))
     return pairs_by_subtask
 
 
-def history(pairs: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]]) -> list[Point]:
-    """Return the sizes of one subtask over time, from its acknowledgements."""
-    return [Point(point.id, point.trigger_timestamp / 1000, own_bytes(subtask)) for point, subtask in pairs]
-
-
-def files_of(points: Sequence[Point]) -> Files | None:
+def files_of(acknowledgements: Sequence[Acknowledgement]) -> Files | None:
     """Estimate the files of a subtask.  Returns None if they never grew or never fell: then the share of state is unknown."""
-    rises = [
-        after.full_bytes - before.full_bytes
-        for before, after in pairwise(points)
-        if after.full_bytes > before.full_bytes
-    ]
+    sizes = [own_bytes(subtask) for _, subtask in acknowledgements]
+    rises = [rise for before, after in pairwise(sizes) if (rise := after - before) > 0]
     if not rises:
         return None
     increment = median(rises)
-    falls = tuple(after for before, after in pairwise(points) if after.full_bytes < before.full_bytes + increment / 2)
+    falls = tuple(
+        acknowledgement
+        for acknowledgement, (before, after) in zip(acknowledgements[1:], pairwise(sizes), strict=True)
+        if after < before + increment / 2
+    )
     if not falls:
         return None
     latest = falls[-FALLS_FOR_GROWTH:]
-    sizes = [max(point.full_bytes - increment, 0.0) for point in latest]
+    states = [max(own_bytes(subtask) - increment, 0.0) for _, subtask in latest]
     grows = len(falls) >= _MIN_FALLS_FOR_GROWTH and all(
-        after > _MIN_GROWTH_FACTOR * before for before, after in pairwise(sizes[-_MIN_FALLS_FOR_GROWTH:])
+        after > _MIN_GROWTH_FACTOR * before for before, after in pairwise(states[-_MIN_FALLS_FOR_GROWTH:])
     )
-    slope = linear_regression([point.seconds for point in latest], sizes).slope if grows else 0.0
-    return Files(increment, falls, sizes[-1], max(slope, 0.0))
+    slope = linear_regression([point.trigger_timestamp / 1000 for point, _ in latest], states).slope if grows else 0.0
+    return Files(increment, falls, states[-1], max(slope, 0.0))
 
 
 def state_below_changelog(files: Files, flushed_bytes: float) -> float:
@@ -116,7 +107,7 @@ def state_below_changelog(files: Files, flushed_bytes: float) -> float:
     `flushed_bytes`, x, are written between two materializations.  The smaller of the last two materializations has a
     size of s + s (1 - exp(-x / s)), where s is the state.  This function solves the equation for s.
     """
-    first_bytes = min(point.full_bytes for point in files.falls[-2:]) - files.increment_bytes
+    first_bytes = min(own_bytes(subtask) for _, subtask in files.falls[-2:]) - files.increment_bytes
     size = first_bytes
     for _ in range(50):  # fixed-point iteration: the right side increases with s, but more slowly than s
         size = first_bytes / (2 - math.exp(-flushed_bytes / max(size, 1.0)))

@@ -73,7 +73,7 @@ REQUIRED_SWITCHES = {
 def infer_checkpoint(draft: Draft, job: RestJob) -> None:
     """Set `checkpoint:`."""
     config = job.checkpoint_config
-    if config is None:
+    if not config.is_known:
         points, configured = usual_checkpoints(job), with_current_names(job.options)
         every = format_whole_ms(max(1000 * seconds_between(points), MIN_INTERVAL_MS)) if points[1:] else "1 min"
         why = "the time between two checkpoints of the history" if points[1:] else "every minute"
@@ -147,7 +147,7 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
     put_version(draft, version, f"Flink {version[:20]} in /config")
     _infer_placement(draft, job)
     config = job.checkpoint_config
-    answered = {key for key, name in CHECKPOINT_FIELDS.items() if getattr(config, name, None) is not None}
+    answered = {key for key, name in CHECKPOINT_FIELDS.items() if config.is_known and getattr(config, name) is not None}
     infer_options(draft, job.options, version, INFERRED_OPTIONS | answered)
     for provider, keys in _PROVIDER_KEYS.items():
         if named := sorted(keys & job.options.keys()):

@@ -211,5 +211,5 @@ def _run(draft: Draft, job: RestJob) -> None:
         for point in job.checkpoints
         if point.status == "COMPLETED" and point.end_to_end_duration >= 0
     ]
-    each_ms = max(config.interval if config and 0 < config.interval < MAX_RUN_MS else 0, median(took) if took else 0)
+    each_ms = max(config.interval if 0 < config.interval < MAX_RUN_MS else 0, median(took) if took else 0)
     draft.put("run.duration", format_duration(max(run_ns(each_ms), longest_run_ns(job))))

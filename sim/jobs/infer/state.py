@@ -17,11 +17,11 @@ from sim.jobs.infer.cores import usual_checkpoints
 from sim.jobs.infer.draft import Draft, Section, format_whole_ms, size_3_digits
 from sim.jobs.infer.file_history import (
     FALLS_FOR_GROWTH,
+    Acknowledgement,
     Files,
     acknowledged,
     acknowledged_by,
     files_of,
-    history,
     increment_bytes,
     own_bytes,
     rewritten_bytes,
@@ -30,7 +30,7 @@ from sim.jobs.infer.file_history import (
     written_bytes,
 )
 from sim.jobs.infer.options import configured_ms, infer_pauses, with_current_names
-from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
+from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import Flows, RestJob, RestVertex
 from sim.model.state import Lsm, backend_named
 from sim.model.units import (
@@ -318,14 +318,12 @@ def infer_flushes(
         section.put("state.lsm.freeze", "0 s")
 
 
-def _quiet_sync_phases_ms(
-    acknowledgements: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]], files: Files
-) -> Iterator[int]:
+def _quiet_sync_phases_ms(acknowledgements: Iterable[Acknowledgement], files: Files) -> Iterator[int]:
     """Yield the synchronous phases [ms] of snapshots that do not start a compaction.
 
     The files of the next checkpoint show whether there was a compaction.
     """
-    falls = {point.checkpoint for point in files.falls}
+    falls = {point.id for point, _ in files.falls}
     measured = [
         (point, subtask)
         for point, subtask in acknowledgements
@@ -570,7 +568,7 @@ def _infer_state_in_files(
     The size is taken from checkpoints right after a compaction (or a materialization of the changelog), because files then
     contain the fewest overwritten values.  If none was observed, only the updates are inferred.
     """
-    estimates = {index: files_of(history(pairs)) for index, pairs in sorted(acknowledged(points, vertex.name).items())}
+    estimates = {index: files_of(pairs) for index, pairs in sorted(acknowledged(points, vertex.name).items())}
     files_by_subtask = {index: files for index, files in estimates.items() if files is not None}
     all_files, per_second, between = (
         list(files_by_subtask.values()),
@@ -588,7 +586,7 @@ def _infer_state_in_files(
         for name in ("size_bytes", "bytes_per_second", "increment_bytes")
     )
     state = section.values["state"]
-    logs, last = "changelog" in state, max(files.falls[-1].checkpoint for files in all_files)
+    logs, last = "changelog" in state, max(files.falls[-1][0].id for files in all_files)
     why = "after a materialization, without the changelog" if logs else "after a compaction, without later writes"
     every = median(files.checkpoints_per_fall for files in all_files)
     origin = f"checkpoint {last} {why}{'' if math.isnan(every) else f' (every {every:g} checkpoints)'}"
@@ -616,13 +614,13 @@ def _infer_state_in_files(
 
 
 def _has_changelog(job: RestJob) -> bool:
-    enabled = job.checkpoint_config.state_changelog_enabled if job.checkpoint_config else None
+    enabled = job.checkpoint_config.state_changelog_enabled
     return job.options.get("state.changelog.enabled") == "true" if enabled is None else enabled
 
 
 def _materialization_ms(job: RestJob) -> int:
     """Return the time between two materializations of a changelog, or 0 if it is unknown or unlimited."""
-    every_ms = job.checkpoint_config.changelog_periodic_materialization_interval if job.checkpoint_config else None
+    every_ms = job.checkpoint_config.changelog_periodic_materialization_interval
     key = "state.changelog.periodic-materialize.interval"
     return max(configured_ms(job.options, key) if every_ms is None else every_ms, 0)
 
@@ -642,8 +640,7 @@ def put_backend(section: Section, configured: str | None, assumed: str) -> None:
 
 
 def _configured_backend(job: RestJob) -> str | None:
-    named = job.checkpoint_config.state_backend if job.checkpoint_config else None
-    return named or with_current_names(job.options).get("state.backend.type")
+    return job.checkpoint_config.state_backend or with_current_names(job.options).get("state.backend.type")
 
 
 def backend_of(job: RestJob) -> str:

@@ -127,7 +127,7 @@ _QUESTION = "How fast does checkpoint storage write one file, in bytes per secon
 
 def infer_storage(draft: Draft, job: RestJob) -> None:
     """Set the `storage:` section, and `state.serialize`, because serialization is part of the same asynchronous phases."""
-    if job.checkpoint_config is not None and job.checkpoint_config.checkpoint_storage == "JobManagerCheckpointStorage":
+    if job.checkpoint_config.checkpoint_storage == "JobManagerCheckpointStorage":
         draft.not_modelled.append("checkpoints on the heap of the JobManager: simulated as files")
     work = heap_serialization(draft, job)
     phases = _select_phases(draft, job)
@@ -240,8 +240,8 @@ def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     The list is empty if tasks may share a channel state file, or with an aligned timeout: then a phase includes an unknown
     wait for the barrier to leave the output queue.
     """
-    timeout = job.checkpoint_config.aligned_checkpoint_timeout if job.checkpoint_config else None
-    if timeout or draft.document.get("cluster", {}).get("placement") != "isolated":
+    is_isolated = draft.document.get("cluster", {}).get("placement") == "isolated"
+    if job.checkpoint_config.aligned_checkpoint_timeout or not is_isolated:
         return []
     return [
         AsyncPhase(float(size), float(snapshot.checkpoint.async_))
@@ -312,7 +312,7 @@ def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
     If a checkpoint takes longer than the interval, the next one is triggered as soon as its metadata is written.
     """
     config, points = job.checkpoint_config, usual_checkpoints(job)
-    if config is None or config.interval <= 0 or config.max_concurrent != 1 or config.min_pause:
+    if config.interval <= 0 or config.max_concurrent != 1 or config.min_pause:
         return None, ""
     gaps = [
         after.trigger_timestamp - before.latest_ack_timestamp
@@ -336,7 +336,7 @@ def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
 
 def infer_uploads(draft: Draft, job: RestJob) -> None:
     """Set `snapshot.async` of each vertex whose asynchronous phase takes longer than barriers and files explain."""
-    if job.checkpoint_config is not None and is_unaligned(job) and job.checkpoint_config.aligned_checkpoint_timeout:
+    if is_unaligned(job) and job.checkpoint_config.aligned_checkpoint_timeout:
         return
     managers = task_managers_of(job)
     checkpoints_of: dict[str, list[_SmallSnapshots]] = defaultdict(list)

@@ -447,8 +447,7 @@ def _put_phase(section: Section, job: RestJob, vertex_window: _VertexWindow) -> 
         grid_ms is not None
     ):  # without a saw tooth, windows are assumed to end at multiples of the period since the epoch
         # In a run with the profile of Flink 2.x, the first trigger comes after a pause.
-        pause_ms = job.checkpoint_config.min_pause if job.checkpoint_config else 0
-        first_ms = Overheads().first_trigger_ns / MS + (pause_ms or 0)
+        first_ms = Overheads().first_trigger_ns / MS + (job.checkpoint_config.min_pause or 0)
         phase_ms = (tooth.window_end_ms(WATERMARK_SLACK_MS) if tooth else 0.0) - grid_ms + first_ms
     phase = format_whole_ms(round(phase_ms % (window.every_ns / MS)) % round(window.every_ns / MS))
     if tooth is not None and grid_ms is not None:
@@ -465,7 +464,7 @@ def _trigger_grid_ms(job: RestJob) -> float | None:
 
     The median over all triggers removes their jitter.  Returns None without an interval or without checkpoints.
     """
-    every_ms = job.checkpoint_config.interval if job.checkpoint_config else 0
+    every_ms = job.checkpoint_config.interval
     triggers = [point.trigger_timestamp for point in usual_checkpoints(job)]
     if not triggers or every_ms <= 0:
         return None

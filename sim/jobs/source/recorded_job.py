@@ -363,14 +363,6 @@ class RecordedJob(_RestObject, ABC):
         points = (point for point in self.checkpoints.list if not point.is_savepoint)
         return sorted(points, key=attrgetter("trigger_timestamp"))
 
-    def checkpoints_table(self) -> pd.DataFrame:
-        """Return a row per checkpoint, including savepoints, with the columns of Flink's REST API."""
-        return checkpoints_table(self.checkpoints.list)
-
-    def subtasks_table(self) -> pd.DataFrame:
-        """Return a row per checkpoint and subtask, with the nested fields of Flink's REST API flattened."""
-        return subtasks_table(self.checkpoints.list)
-
     @abstractmethod
     def metric(self, vertex: str, name: str) -> pd.DataFrame:
         """Return the samples of a metric: a row per time [ms], a column per subtask.  NaN where a subtask was not sampled.

@@ -344,6 +344,11 @@ class CheckpointConfig(_Answer):
     state_changelog_enabled: bool | None = None
     changelog_periodic_materialization_interval: int | None = None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether any value differs from the defaults, which stand for an unknown configuration."""
+        return self != CheckpointConfig()
+
 
 class RestoredCheckpoint(_Answer):
     """The checkpoint that a job was last restored from."""
@@ -370,22 +375,17 @@ class CheckpointSummary(_Answer):
 
 
 class CheckpointStatistics(_Answer):
-    """The answer to /jobs/:id/checkpoints, without its list of checkpoints."""
+    """The answer to /jobs/:id/checkpoints."""
 
     counts: dict[str, int] = Field(default_factory=dict)
     latest: LatestCheckpoints = LatestCheckpoints()
     summary: CheckpointSummary | None = None
+    history: tuple[RecordedCheckpoint, ...] = ()
 
     @property
     def slowest_ms(self) -> int:
         """The duration of the slowest completed checkpoint of the job, or -1 if unknown."""
         return (self.summary.end_to_end_duration.max if self.summary else 0) or -1  # 0: none has completed
-
-
-class ListedCheckpoints(CheckpointStatistics):
-    """The answer to /jobs/:id/checkpoints."""
-
-    history: tuple[RecordedCheckpoint, ...] = ()
 
 
 class TaskDetails(_Answer):
@@ -510,7 +510,7 @@ _READ: tuple[tuple[str, Any], ...] = (
     (f"/jobs/{ID}/config", JobConfig),
     (f"/jobs/{ID}/exceptions", Exceptions),
     (f"/jobs/{ID}/vertices/{ID}", VertexDetails),
-    (f"/jobs/{ID}/checkpoints", ListedCheckpoints),
+    (f"/jobs/{ID}/checkpoints", CheckpointStatistics),
     (f"/jobs/{ID}/checkpoints/config", CheckpointConfig),
     (r"/jobs/[^/]+/checkpoints/details/\d+", RecordedCheckpoint),
     (r"/jobs/[^/]+/checkpoints/details/\d+/subtasks/[^/]+", TaskDetails),

@@ -47,7 +47,6 @@ from sim.model.text import one_line
 
 Numbers = npt.NDArray[np.float64]
 T = TypeVar("T")
-D = TypeVar("D")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +170,9 @@ class RestJob:
         return self._job_answer(JobConfig, "/config", JobConfig())
 
     @cached_property
-    def checkpoint_config(self) -> CheckpointConfig | None:
-        """The checkpoint configuration, or None if it was not requested or the job does not take checkpoints."""
-        return self._job_answer(CheckpointConfig, "/checkpoints/config", None)
+    def checkpoint_config(self) -> CheckpointConfig:
+        """The checkpoint configuration; not known if it was not requested or the job does not take checkpoints."""
+        return self._job_answer(CheckpointConfig, "/checkpoints/config", CheckpointConfig())
 
     @cached_property
     def task_managers(self) -> tuple[TaskManagerInfo, ...]:
@@ -390,7 +389,7 @@ class RestJob:
             raise RecordingError(f"{self.snapshot.source}: the answer to {path} is missing {reason}")
         return parsed(kind, self.snapshot.answers[path], self.snapshot.source, path)
 
-    def _job_answer(self, kind: type[T], path: str, default: D) -> T | D:
+    def _job_answer(self, kind: type[T], path: str, default: T) -> T:
         """Return the parsed answer to a request below `/jobs/JOB`, or `default` if it is missing."""
         full_path = f"/jobs/{self.snapshot.job}{path}"
         return self._answer(kind, full_path) if full_path in self.snapshot.answers else default

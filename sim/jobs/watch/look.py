@@ -114,7 +114,8 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
     ids = [row.get("id") for row in rows_of(snapshot.of_job("/checkpoints"), "history")]
     numbers = [number for number in ids if isinstance(number, int) and 0 < number <= _MAX_ID]
     names = {vertex.id: vertex.name for vertex in job.vertices}
-    checkpoint_config = {} if job.checkpoint_config is None else job.checkpoint_config.model_dump(exclude_none=True)
+    config = job.checkpoint_config
+    checkpoint_config = config.model_dump(exclude_none=True) if config.is_known else {}
     settings = {"cluster": job.options, "checkpoints": checkpoint_config}
     return JobObservation(
         details.now if details.now >= 0 else now_ms,

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.lab import read
 from sim.jobs.reading import to_document
+from sim.jobs.source.recorded_job import checkpoints_table
 from tests.places import RECORDINGS
 from tests.scenarios import run_scenario
 
@@ -21,7 +22,7 @@ def simulated(path):
 
 def both(path, column):
     """(observed, predicted) of each checkpoint that was completed."""
-    recorded, predicted = read(path).checkpoints_table(), simulated(path).checkpoints
+    recorded, predicted = checkpoints_table(read(path).checkpoints.list), simulated(path).checkpoints
     observed = recorded[recorded["status"] == "COMPLETED"].set_index("id")[column]
     return pd.DataFrame({"observed": observed, "predicted": predicted.set_index("id")[column].reindex(observed.index)})
 
@@ -58,7 +59,7 @@ def test_rocksdb_uploads_take_what_they_took():
 def test_rocksdb_writes_as_many_files():
     """One operator file of each subtask; of a stateful one the stream of columns, new tables and three more."""
     events = read(ROCKSDB).event_table("fs_write")
-    started = read(ROCKSDB).checkpoints_table().set_index("id")["trigger_timestamp"]
+    started = checkpoints_table(read(ROCKSDB).checkpoints.list).set_index("id")["trigger_timestamp"]
     recorded = events[~events["file"].str.startswith("_") & (events["node"] != "job")]
     ends = [*started[1:], started.iloc[-1] + 5000]
     observed = {

@@ -4,6 +4,7 @@ import pytest
 
 from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.history import MissingCheckpointError, ThreadShares
+from sim.jobs.source.rest_answers import CheckpointConfig
 from tests.jobs.history.conftest import acknowledged, history, pending, point
 
 
@@ -79,7 +80,7 @@ def test_a_job_without_checkpoints():
     with pytest.raises(
         MissingCheckpointError, match=r"takes no checkpoints: execution\.checkpointing\.interval is not set"
     ):
-        answer(history(config=None))
+        answer(history(config=CheckpointConfig()))
     with pytest.raises(MissingCheckpointError, match="has had 7 checkpoints, and the statistics of none are kept"):
         answer(history(counted=7), 3)
 

@@ -20,7 +20,7 @@ class MadeJob:
 
     def __init__(self, vertices, checkpoints=(), config=None, options=(), **answers):
         self.vertices, self.checkpoints = tuple(vertices), tuple(checkpoints)
-        self.checkpoint_config = None if config is None else CheckpointConfig(**({"interval": 5000} | config))
+        self.checkpoint_config = CheckpointConfig(**({} if config is None else {"interval": 5000} | config))
         self.options, self.restored, self.flink_version = dict(options), None, "2.3.0"
         self.statistics = CheckpointStatistics()
         self.details = {vertex.name: VertexDetails() for vertex in self.vertices}

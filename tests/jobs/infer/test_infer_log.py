@@ -3,7 +3,6 @@
 import pytest
 
 from sim.jobs.infer.log import infer_log
-from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import JobLog, LogCheckpoint
 from sim.model.schema.study import loads
 
@@ -18,58 +17,6 @@ def points(*checkpoints):
 
 def logged(*checkpoints, **fields):
     return JobLog("jobmanager.log", "0" * 32, {point.id: point for point in points(*checkpoints)}, **fields)
-
-
-def log_file(folder, *lines):
-    """A log of these (second, message) lines; a line without a time follows the one before."""
-    path = folder / "jobmanager.log"
-    clock = (
-        f"2025-12-29 {at // 3600:02}:{at // 60 % 60:02}:{at % 60:02},000 INFO  x [] - " if at is not None else "\t"
-        for at, _ in lines
-    )
-    path.write_text("".join(f"{time}{text}\n" for time, (_, text) in zip(clock, lines, strict=True)))
-    return read_source([path])
-
-
-JOB = "0123456789abcdef" * 2
-
-
-def switched(before, after):
-    return f"Job Orders ({JOB}) switched from state {before} to {after}."
-
-
-def expiring_run(number, start, *, first):
-    """A run of a job whose only checkpoint expires, which fails the job."""
-    trigger, expiry = start + first, start + first + 300
-    return [
-        (trigger, f"Triggering checkpoint {number} (type=CHECKPOINT) @ {trigger * 1000} for job {JOB}."),
-        (expiry, f"Checkpoint {number} of job {JOB} expired before completing."),
-        (None, "FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold."),
-        (expiry, switched("RUNNING", "RESTARTING")),
-    ]
-
-
-def restarting_log(folder):
-    """A job that begins again from nothing after each of its checkpoints, which all expire after 5 min."""
-    strategy = (
-        "FailureRateRestartBackoffTimeStrategy(failuresIntervalMS=60000,backoffTimeMS=2000,maxFailuresPerInterval=3)"
-    )
-    lines = [
-        (0, "Starting StandaloneSession (Version: 1.17.2, Scala: 2.12)"),
-        (1, "No checkpoint found to restore."),
-        (
-            2,
-            f"Using restart back off time strategy FailureRateRestartBackoffTimeStrategy({strategy} for Orders ({JOB}).",
-        ),
-    ]
-    for number, delay in enumerate((40, 55), 1):
-        start = 1000 * number
-        lines += [
-            (start, switched("CREATED" if number == 1 else "RESTARTING", "RUNNING")),
-            (start, "No checkpoint found to restore."),
-            *expiring_run(number, start, first=delay),
-        ]
-    return log_file(folder, *lines)
 
 
 @pytest.mark.parametrize(

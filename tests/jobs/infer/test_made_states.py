@@ -7,7 +7,7 @@ import pytest
 
 from sim.advice.questions import unknowns
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.file_history import acknowledged, files_of, history
+from sim.jobs.infer.file_history import acknowledged, files_of
 from sim.jobs.infer.state import backend_of, fit_level, infer_flushes, infer_state
 from sim.model.schema.writer import write
 from sim.model.units import parse_size
@@ -178,6 +178,6 @@ def test_a_flush_that_is_faster_has_a_rate_of_its_own():
     sizes = {number: 110 * MB + (number - 1) % 4 * 10 * MB for number in range(1, 18)}
     points = [checkpoint(number, map=[subtask(0, size, sync=20)]) for number, size in sizes.items()]
     section = Draft().vertex("map")
-    infer_flushes(section, points, "map", {0: files_of(history(acknowledged(points, "map")[0]))})
+    infer_flushes(section, points, "map", {0: files_of(acknowledged(points, "map")[0])})
 
     assert section.values["state"]["lsm"] == {"flush": "500 MB/s", "freeze": "0 s"}

@@ -11,7 +11,7 @@ from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.observations import to_log_recording, to_recording
 from sim.jobs.source.job_log import JobLog, LogCheckpoint
-from sim.jobs.source.recorded_job import RecordingError
+from sim.jobs.source.recorded_job import RecordingError, checkpoints_table
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
@@ -87,7 +87,7 @@ def test_answers_with_anything_anywhere(data):
     try:
         changed = RestSnapshot("test", snapshot.job, answers, samples)
         assert runs(infer_scenario(changed)).scenarios
-        assert to_recording(changed).checkpoints_table() is not None
+        assert checkpoints_table(to_recording(changed).checkpoints.list) is not None
     except RecordingError as error:
         message = str(error)
     else:
@@ -116,7 +116,7 @@ def test_logs_with_any_numbers(rows, vertices):
         log.checkpoints[number] = LogCheckpoint(number, trigger, trigger, **done)
     try:
         assert runs(infer_log(log)).scenarios
-        assert to_log_recording(log).checkpoints_table() is not None
+        assert checkpoints_table(to_log_recording(log).checkpoints.list) is not None
     except RecordingError as error:
         message = str(error)
     except ScenarioError as error:  # twelve days of checkpoints every other millisecond

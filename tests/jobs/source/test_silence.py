@@ -10,32 +10,26 @@ from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import FINISHED, silence_of_job, where_to_look
 from sim.jobs.source.recorded_job import RecordedCheckpoint
+from tests.jobs.short_logs import JOB, log_of, written
 
-JOB = "0123456789abcdef0123456789abcdef"
 TASK = "Source: orders -> Map (2/3)"
-STATE = f"Job Orders ({JOB}) switched from state CREATED to RUNNING."
 NOT_EXECUTED = (
     f"Checkpoint triggering task {TASK} of job {JOB} is not being executed at the moment. Aborting checkpoint."
 )
 
 
 def told(folder, *lines):
-    """What `explain` says of a log with these (time, message) lines; a line without a time follows the one before."""
-    path = folder / "jobmanager.log"
-    path.write_text("".join(f"2025-12-29 {at},000 INFO  x [] - {text}\n" if at else f"{text}\n" for at, text in lines))
-    return " ".join(answer_text(answer(history_of(read_source([path])))).split())
+    """What `explain` says of a log with these (time, message) lines, or texts of such lines.
+
+    A line without a time follows the one before.
+    """
+    pairs = [pair for line in lines for pair in (written(line) if isinstance(line, str) else [line])]
+    return " ".join(answer_text(answer(history_of(read_source([log_of(folder, pairs)])))).split())
 
 
 def checkpoint(number, at, ms=100, final_ms=1):
-    second = int(at[:2]) * 3600 + int(at[3:5]) * 60 + int(at[6:])
-    trigger = 1_766_966_400_000 + second * 1000
-    return (
-        at,
-        f"Triggering checkpoint {number} (type=CheckpointType{{name='Checkpoint'}}) @ {trigger} for job {JOB}.",
-    ), (
-        at,
-        f"Completed checkpoint {number} for job {JOB} (9038 bytes, checkpointDuration={ms} ms, finalizationTime={final_ms} ms).",
-    )
+    triggered, (_, completed) = written(f"{at} triggers {number}\n{at} completes {number}")
+    return triggered, (at, completed.replace("=100 ms", f"={ms} ms").replace("=1 ms", f"={final_ms} ms"))
 
 
 EXCEPTION = "org.apache.flink.runtime.checkpoint.CheckpointException:"
@@ -101,7 +95,7 @@ def test_refused_triggers_of_all_versions(tmp_path, lines, reason):
         (at if i == 0 else "", text) for at in ("06:10:00", "06:11:00", "06:12:00") for i, text in enumerate(lines)
     ]
 
-    text = told(tmp_path, ("06:09:00", STATE), *refused)
+    text = told(tmp_path, "06:09:00 CREATED -> RUNNING", *refused)
 
     assert text.startswith(
         "No checkpoint has completed since the job began to run at 2025-12-29 06:09:00: 3 min to the end of the log."
@@ -116,9 +110,20 @@ def test_refused_triggers_of_all_versions(tmp_path, lines, reason):
 
 def test_triggers_that_were_refused_before_checkpoints_complete_again(tmp_path):
     """A source that restores its state for minutes: when and which task, although the job is not silent at the end."""
-    refused = [(f"06:09:{n}0", f"{REFUSED} since {NOT_EXECUTED} Failure reason: {NOT_ALL}.") for n in (1, 2, 3)]
-
-    text = told(tmp_path, ("06:09:00", STATE), *refused, *checkpoint(1, "06:10:00"), *checkpoint(2, "06:10:30"))
+    refused = f"{REFUSED} since {NOT_EXECUTED} Failure reason: {NOT_ALL}."
+    text = told(
+        tmp_path,
+        f"""
+        06:09:00 CREATED -> RUNNING
+        06:09:10 {refused}
+        06:09:20 {refused}
+        06:09:30 {refused}
+        06:10:00 triggers 1
+        06:10:00 completes 1
+        06:10:30 triggers 2
+        06:10:30 completes 2
+        """,
+    )
 
     assert "No checkpoint" not in text
     assert (
@@ -127,39 +132,37 @@ def test_triggers_that_were_refused_before_checkpoints_complete_again(tmp_path):
     ) in text
 
 
-def switched(at, before, after):
-    return at, f"Job Orders ({JOB}) switched from state {before} to {after}."
-
-
-SUSPENDED = (
-    ("06:11:05", f"Failed to trigger or complete checkpoint 3 for job {JOB}. (0 consecutive failed attempts so far)"),
-    ("", "org.apache.flink.runtime.checkpoint.CheckpointException: Checkpoint Coordinator is suspending."),
-)
+SUSPENDED = f"""
+    06:11:05 Failed to trigger or complete checkpoint 3 for job {JOB}. (0 consecutive failed attempts so far)
+    org.apache.flink.runtime.checkpoint.CheckpointException: Checkpoint Coordinator is suspending."""
 
 
 @pytest.mark.parametrize(
     ("lines", "reason"),
-    [(SUSPENDED, "Checkpoint Coordinator is suspending"), ((), "the job switched to RESTARTING")],
+    [(SUSPENDED, "Checkpoint Coordinator is suspending"), ("", "the job switched to RESTARTING")],
     ids=["logged", "not logged"],
 )
 def test_a_restart_ends_checkpoints_that_flink_does_not_count(tmp_path, lines, reason):
     """CheckpointFailureManager ignores them, whether it has a line or not; 3 and 4 are no two failures in a row, nor is 3 under way."""
     text = told(
         tmp_path,
-        ("06:09:00", STATE),
-        *checkpoint(1, "06:09:30"),
-        checkpoint(2, "06:10:00")[0],
-        ("06:10:10", f"Checkpoint 2 of job {JOB} expired before completing."),
-        *checkpoint(5, "06:10:30"),
-        checkpoint(3, "06:11:00")[0],
-        ("06:11:04", "Heartbeat of TaskManager with id tm-1 timed out."),
-        *lines,
-        switched("06:11:06", "RUNNING", "RESTARTING"),
-        switched("06:11:16", "RESTARTING", "RUNNING"),
-        checkpoint(4, "06:12:00")[0],
-        ("06:12:10", f"Checkpoint 4 of job {JOB} expired before completing."),
-        switched("06:12:20", "RUNNING", "FAILING"),
-        switched("06:12:21", "FAILING", "FAILED"),
+        f"""
+        06:09:00 CREATED -> RUNNING
+        06:09:30 triggers 1
+        06:09:30 completes 1
+        06:10:00 triggers 2
+        06:10:10 expires 2
+        06:10:30 triggers 5
+        06:10:30 completes 5
+        06:11:00 triggers 3
+        06:11:04 Heartbeat of TaskManager with id tm-1 timed out.{lines}
+        06:11:06 RUNNING -> RESTARTING
+        06:11:16 RESTARTING -> RUNNING
+        06:12:00 triggers 4
+        06:12:10 expires 4
+        06:12:20 RUNNING -> FAILING
+        06:12:21 FAILING -> FAILED
+        """,
     )
 
     assert "in progress" not in text
@@ -173,13 +176,18 @@ def test_a_restart_ends_checkpoints_that_flink_does_not_count(tmp_path, lines, r
 
 
 def test_a_root_cause_does_not_hide_why_a_decline_is_not_counted(tmp_path):
-    declined = (
-        ("06:10:10", f"Decline checkpoint 2 by task 5fe of job {JOB} at tm-1 @ host (dataPort=1)."),
-        ("", "x.CheckpointException: Checkpoint was declined (task is closing)"),
-        ("", "Caused by: x.SerializedThrowable: y.IOException: closed"),
+    text = told(
+        tmp_path,
+        """
+        06:09:00 CREATED -> RUNNING
+        06:09:30 triggers 1
+        06:09:30 completes 1
+        06:10:00 triggers 2
+        06:10:10 declines 2
+        x.CheckpointException: Checkpoint was declined (task is closing)
+        Caused by: x.SerializedThrowable: y.IOException: closed
+        """,
     )
-
-    text = told(tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:30"), checkpoint(2, "06:10:00")[0], *declined)
 
     assert (
         "tolerable-failed-checkpoints: declined by a task on tm-1: Checkpoint was declined (task is closing) (1)."
@@ -222,15 +230,15 @@ def test_checkpoints_that_follow_one_another_at_once_do_not_show_the_interval(tm
 def test_savepoints_hold_checkpoints_back(tmp_path):
     """10 min without a trigger, while checkpoints take 100 ms."""
     regular = [line for n in range(1, 7) for line in checkpoint(n, f"06:1{n}:00")]
-    ((at, trigger), _) = checkpoint(7, "06:17:00")
-    savepoint = (at, trigger.replace("CheckpointType{name='Checkpoint'}", "SavepointType{name='Savepoint'}"))
-    expired = ("06:27:00", f"Checkpoint 7 of job {JOB} expired before completing.")
+    savepoint = "06:17:00 savepoint 7"
 
-    text = told(tmp_path, *regular, savepoint, expired, *checkpoint(8, "06:27:00"), *checkpoint(9, "06:28:00"))
+    text = told(
+        tmp_path, *regular, savepoint, "06:27:00 expires 7", *checkpoint(8, "06:27:00"), *checkpoint(9, "06:28:00")
+    )
 
     assert "No checkpoint was triggered during savepoint 7 (10 min): periodic ones wait for savepoints" in text
     assert "It is a savepoint: its barriers overtake no data, whatever is set for checkpoints" in text
-    assert "No checkpoint was triggered" not in told(tmp_path, *regular, savepoint, ("06:17:10", expired[1]))
+    assert "No checkpoint was triggered" not in told(tmp_path, *regular, savepoint, "06:17:10 expires 7")
 
 
 FAILED = "Failed to trigger or complete checkpoint {n} for job {job}. (1 consecutive failed attempts so far)"
@@ -301,9 +309,14 @@ def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
         "06:30:00",
         "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.",
     )
-    restarting = ("06:30:00", f"Job Orders ({JOB}) switched from state RUNNING to RESTARTING.")
-
-    text = told(tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:30"), *failed, intolerable, restarting)
+    until = (
+        "06:09:00 CREATED -> RUNNING",
+        *checkpoint(1, "06:09:30"),
+        *failed,
+        intolerable,
+        "06:30:00 RUNNING -> RESTARTING",
+    )
+    text = told(tmp_path, *until)
 
     assert text.startswith(
         "No checkpoint has completed since 2025-12-29 06:09:30: 20.5 min to the end of the log. 2 checkpoints failed"
@@ -311,9 +324,7 @@ def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
     assert [part for part in said if part not in text] == []
     assert f"The job failed once: {EXCEEDED}" in text
 
-    went_on = ("06:31:00", f"Job Orders ({JOB}) switched from state RESTARTING to RUNNING.")
-    later = [*failed, intolerable, restarting, went_on, *checkpoint(4, "06:31:30")]
-    text = told(tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:30"), *later)
+    text = told(tmp_path, *until, "06:31:00 RESTARTING -> RUNNING", *checkpoint(4, "06:31:30"))
 
     assert "No checkpoint has completed" not in text
     assert text.count(f"The job failed once: {EXCEEDED}") == 1
@@ -347,13 +358,11 @@ def test_a_gap_without_any_line_is_silence(tmp_path):
 
 
 def test_a_job_that_ended_or_has_just_begun_is_not_silent(tmp_path):
-    refusal = ("06:09:10", f"Failed to trigger checkpoint for job {JOB} since {NOT_EXECUTED} Failure reason: x.")
-    ended = f"Job Orders ({JOB}) switched from state RUNNING to FINISHED."
+    begun, done = "06:09:00 CREATED -> RUNNING", checkpoint(1, "06:09:20")
+    refusal = f"06:09:10 Failed to trigger checkpoint for job {JOB} since {NOT_EXECUTED} Failure reason: x."
 
-    assert "No checkpoint" not in told(tmp_path, ("06:09:00", STATE), refusal, *checkpoint(1, "06:09:20"))
-    assert "No checkpoint" not in told(
-        tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:20"), refusal, refusal, ("06:40:00", ended)
-    )
+    assert "No checkpoint" not in told(tmp_path, begun, refusal, *done)
+    assert "No checkpoint" not in told(tmp_path, begun, *done, refusal, refusal, "06:40:00 RUNNING -> FINISHED")
 
 
 def test_a_log_without_a_start(tmp_path):
@@ -366,21 +375,21 @@ def test_a_log_without_a_start(tmp_path):
 
 def test_a_log_of_a_job_without_checkpoints_says_so(tmp_path):
     with pytest.raises(ValueError, match=f"job {JOB} runs without them: is execution.checkpointing.interval set"):
-        told(tmp_path, ("06:09:00", STATE))
+        told(tmp_path, "06:09:00 CREATED -> RUNNING")
 
 
 def test_a_job_that_fails_before_each_checkpoint_is_not_said_to_run_without(tmp_path):
-    lines = [
-        ("06:09:00", STATE),
-        switched("06:09:10", "RUNNING", "RESTARTING"),
-        switched("06:09:20", "RESTARTING", "RUNNING"),
-    ]
-    lines += [switched("06:09:30", "RUNNING", "FAILING"), switched("06:09:31", "FAILING", "FAILED")]
-
+    lines = """
+        06:09:00 CREATED -> RUNNING
+        06:09:10 RUNNING -> RESTARTING
+        06:09:20 RESTARTING -> RUNNING
+        06:09:30 RUNNING -> FAILING
+        06:09:31 FAILING -> FAILED
+        """
     with pytest.raises(
         ValueError, match=r"failed 2 times before one was triggered.*failed for good at .*, after 1 restart"
     ):
-        told(tmp_path, *lines)
+        told(tmp_path, lines)
 
 
 def test_a_running_job_is_silent_by_its_rest_api():
@@ -403,32 +412,25 @@ def test_a_running_job_is_silent_by_its_rest_api():
     assert silence_of_job(done, -1, 60_000, **end) is None
 
 
-def failing(at, begun, task="lake: committer (1/1)"):
+def failing(at, begun):
     """A task fails at a time, and its job is restarted after two seconds."""
-    return (
-        (at, f"{task} (ab_1) switched from RUNNING to FAILED on tm-1-2 @ 10.2.3.3 (dataPort=40123)."),
-        ("", "java.lang.RuntimeException: Error while confirming checkpoint"),
-        ("", "\tat org.apache.flink.runtime.taskmanager.Task.notify(Task.java:1)"),
-        ("", "Caused by: org.apache.iceberg.exceptions.CommitFailedException: Glue detected concurrent update"),
-        (at, "other: sink (1/2) (ab_2) switched from RUNNING to FAILED on tm-1-2."),
-        (at, f"Job Orders ({JOB}) switched from state RUNNING to RESTARTING."),
-        (begun, f"Job Orders ({JOB}) switched from state RESTARTING to RUNNING."),
-    )
+    return f"""
+        {at} lake: committer (1/1) (ab_1) switched from RUNNING to FAILED on tm-1-2 @ 10.2.3.3 (dataPort=40123).
+        java.lang.RuntimeException: Error while confirming checkpoint
+            at org.apache.flink.runtime.taskmanager.Task.notify(Task.java:1)
+        Caused by: org.apache.iceberg.exceptions.CommitFailedException: Glue detected concurrent update
+        {at} other: sink (1/2) (ab_2) switched from RUNNING to FAILED on tm-1-2.
+        {at} RUNNING -> RESTARTING
+        {begun} RESTARTING -> RUNNING
+        """
 
 
 def test_a_job_that_fails_behind_each_checkpoint_is_said_to(tmp_path):
-    text = told(
-        tmp_path,
-        ("10:00:00", STATE),
-        *(
-            line
-            for minute in range(1, 5)
-            for line in (
-                *checkpoint(minute, f"10:0{minute}:00"),
-                *failing(f"10:0{minute}:01", f"10:0{minute}:03"),
-            )
-        ),
-    )
+    minutes = [
+        f"10:0{n}:00 triggers {n}\n10:0{n}:00 completes {n}\n{failing(f'10:0{n}:01', f'10:0{n}:03')}"
+        for n in range(1, 5)
+    ]
+    text = told(tmp_path, "10:00:00 CREATED -> RUNNING", *minutes)
 
     assert (
         "A task failed the job: 'lake: committer (1/1)' (4). The last exception: RuntimeException: Error while confirming checkpoint; "
@@ -440,7 +442,11 @@ def test_a_job_that_fails_behind_each_checkpoint_is_said_to(tmp_path):
 def test_failures_at_other_times_are_not_due_to_checkpoints(tmp_path):
     lines = [line for minute in range(1, 5) for line in checkpoint(minute, f"10:0{minute}:00")]
     text = told(
-        tmp_path, ("10:00:00", STATE), *lines, *failing("10:04:01", "10:04:03"), *failing("10:04:40", "10:04:42")
+        tmp_path,
+        "10:00:00 CREATED -> RUNNING",
+        *lines,
+        failing("10:04:01", "10:04:03"),
+        failing("10:04:40", "10:04:42"),
     )
 
     assert "A task failed the job: 'lake: committer (1/1)' (2)." in text
@@ -449,17 +455,20 @@ def test_failures_at_other_times_are_not_due_to_checkpoints(tmp_path):
 
 def test_a_late_acknowledgement_tells_which_task_was_late_and_how_long_would_have_been_enough(tmp_path):
     late = "Received late message for now expired checkpoint attempt 2 from task {} of job {} at tm-1-3 @ 10.2.3.4 (dataPort=1)."
-    scheduled = ("10:00:00", "join (8/8) (aa11_cbc3_7_0) switched from CREATED to SCHEDULED.")
     text = told(
         tmp_path,
-        ("10:00:00", STATE),
-        scheduled,
-        *checkpoint(1, "10:01:00"),
-        checkpoint(2, "10:02:00")[0],
-        ("10:04:00", f"Checkpoint 2 of job {JOB} expired before completing."),
-        ("10:04:10", late.format("aa11_cbc3_7_0", JOB)),
-        ("10:04:47", late.format("aa11_dd44_3_0", JOB)),
-        *checkpoint(3, "10:05:00"),
+        f"""
+        10:00:00 CREATED -> RUNNING
+        10:00:00 join (8/8) (aa11_cbc3_7_0) switched from CREATED to SCHEDULED.
+        10:01:00 triggers 1
+        10:01:00 completes 1
+        10:02:00 triggers 2
+        10:04:00 expires 2
+        10:04:10 {late.format("aa11_cbc3_7_0", JOB)}
+        10:04:47 {late.format("aa11_dd44_3_0", JOB)}
+        10:05:00 triggers 3
+        10:05:00 completes 3
+        """,
     )
 
     assert (
@@ -472,7 +481,7 @@ def test_a_late_acknowledgement_tells_which_task_was_late_and_how_long_would_hav
 def test_a_finalization_that_takes_longer_than_the_checkpoint_is_told(tmp_path, final_ms, is_told):
     lines = [line for minute in range(1, 5) for line in checkpoint(minute, f"10:0{minute}:00", 2000, final_ms)]
 
-    text = told(tmp_path, ("10:00:00", STATE), *lines)
+    text = told(tmp_path, "10:00:00 CREATED -> RUNNING", *lines)
 
     long = f"needs longer to finalize 4 of the completed checkpoints than their subtasks to acknowledge them: {final_ms / 1000:.3g} s (median;"
     assert (long in text) == is_told
@@ -504,7 +513,7 @@ def test_a_log_without_dates_has_a_zone_too(tmp_path):
 
 
 def test_a_checkpoint_without_an_end_is_held_against_the_end_of_the_log(tmp_path):
-    text = told(tmp_path, *checkpoint(1, "10:05:00"), checkpoint(2, "10:15:00")[0], ("10:24:10", "other"))
+    text = told(tmp_path, *checkpoint(1, "10:05:00"), "10:15:00 triggers 2", "10:24:10 other")
 
     assert "was still in progress at the end of what was read, 9.2 min after its trigger." in text
 
@@ -528,57 +537,50 @@ def test_an_expired_token_is_not_an_expired_checkpoint():
 def test_failures_with_one_cause_are_one_finding(tmp_path):
     """One full disk, not five failures: host and exception are said once, and only if all have them."""
 
-    def declined(number, minute, why="No space left on device"):
-        place = f"Decline checkpoint {number} by task 5fe of job {JOB} at 10.2.3.4:6122-aa @ host (dataPort=1)."
-        return (
-            checkpoint(number, f"06:{minute}:00")[0],
-            (f"06:{minute}:01", place),
-            ("", f"Caused by: java.io.IOException: {why}"),
-        )
-
-    log = (("06:09:00", STATE), *checkpoint(1, "06:09:30"), *declined(2, 10), *checkpoint(3, "06:11:00"))
+    full = "No space left on device"
     alike, mixed = (
-        told(tmp_path, *log, *declined(4, 12, *other), *checkpoint(5, "06:13:00")) for other in ((), ("Broken pipe",))
+        told(
+            tmp_path,
+            f"""
+            06:09:00 CREATED -> RUNNING
+            06:10:00 triggers 2
+            06:10:01 declines 2
+            Caused by: java.io.IOException: {full}
+            06:11:00 triggers 3
+            06:11:00 completes 3
+            06:12:00 triggers 4
+            06:12:01 declines 4
+            Caused by: java.io.IOException: {why}
+            06:13:00 triggers 5
+            06:13:00 completes 5
+            """,
+        )
+        for why in (full, "Broken pipe")
     )
 
-    cause = "2 checkpoints that failed have one cause: declined by a task on 10.2.3.4:6122-aa: IOException: No space left on device."
+    cause = (
+        "2 checkpoints that failed have one cause: declined by a task on tm-1: IOException: No space left on device."
+    )
     assert cause in alike
     assert "have one cause" not in mixed
-
-
-def expired(number, at, end):
-    return checkpoint(number, at)[0], (end, f"Checkpoint {number} of job {JOB} expired before completing.")
-
-
-TOO_MANY = ("", "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.")
-STRATEGY = (
-    "FailureRateRestartBackoffTimeStrategy(FailureRateRestartBackoffTimeStrategy(failuresIntervalMS=600000,backoffTimeMS=10000,"
-    "maxFailuresPerInterval=3)"
-)
-
-
-def strategy_line(strategy):
-    return "06:00:00", f"Using restart back off time strategy {strategy} for Orders ({JOB})."
-
-
-def restored(at, number, triggered="06:01:00"):
-    trigger = checkpoint(number, triggered)[0][1].partition("@ ")[2].partition(" ")[0]
-    return at, f"Restoring job {JOB} from Checkpoint {number} @ {trigger} for {JOB} located at hdfs://ck/chk-{number}."
 
 
 def test_restarts_that_go_back_to_several_checkpoints(tmp_path):
     """One of them was triggered before the log begins; a start from a savepoint is no restart."""
     text = told(
         tmp_path,
-        ("06:00:30", STATE),
-        ("06:00:30", f"Restoring job {JOB} from Savepoint 4 @ 0 for {JOB} located at hdfs://sp/1."),
-        switched("06:01:30", "RUNNING", "RESTARTING"),
-        restored("06:01:40", 5, triggered="05:59:30"),
-        switched("06:01:40", "RESTARTING", "RUNNING"),
-        *checkpoint(6, "06:02:00"),
-        switched("06:02:30", "RUNNING", "RESTARTING"),
-        restored("06:02:40", 6, triggered="06:02:00"),
-        switched("06:02:40", "RESTARTING", "RUNNING"),
+        f"""
+        06:00:30 CREATED -> RUNNING
+        06:00:30 Restoring job {JOB} from Savepoint 4 @ 0 for {JOB} located at hdfs://sp/1.
+        06:01:30 RUNNING -> RESTARTING
+        06:01:40 restores 5 of 05:59:30
+        06:01:40 RESTARTING -> RUNNING
+        06:02:00 triggers 6
+        06:02:00 completes 6
+        06:02:30 RUNNING -> RESTARTING
+        06:02:40 restores 6 of 06:02:00
+        06:02:40 RESTARTING -> RUNNING
+        """,
     )
 
     assert "2 restarts went back 30 s to 2 min, to checkpoints 5, 6: sources read again from there." in text
@@ -589,6 +591,10 @@ def test_restarts_that_go_back_to_several_checkpoints(tmp_path):
     ("strategy", "expected"),
     [
         ("NoRestartBackoffTimeStrategy", "none"),
+        (
+            "FailureRateRestartBackoffTimeStrategy(failuresIntervalMS=600000,backoffTimeMS=10000,maxFailuresPerInterval=3)",
+            "failure-rate (max-failures-per-interval 3 in 10 min, delay 10 s)",
+        ),
         (
             "FixedDelayRestartBackoffTimeStrategy(maxNumberRestartAttempts=2147483647, backoffTimeMS=1500)",
             "fixed-delay (unlimited attempts, delay 1.5 s)",
@@ -602,9 +608,17 @@ def test_restarts_that_go_back_to_several_checkpoints(tmp_path):
     ],
 )
 def test_restart_strategies_in_the_words_of_their_options(tmp_path, strategy, expected):
-    ended = switched("06:04:00", "RUNNING", "FAILING"), switched("06:04:00", "FAILING", "FAILED")
-
-    text = told(tmp_path, strategy_line(strategy), ("06:00:30", STATE), *checkpoint(1, "06:01:00"), *ended)
+    text = told(
+        tmp_path,
+        f"""
+        06:00:00 Using restart back off time strategy {strategy} for Orders ({JOB}).
+        06:00:30 CREATED -> RUNNING
+        06:01:00 triggers 1
+        06:01:00 completes 1
+        06:04:00 RUNNING -> FAILING
+        06:04:00 FAILING -> FAILED
+        """,
+    )
 
     assert f"after 0 restarts; its restart strategy is {expected}. Look at the exceptions of the job." in text
 
@@ -613,10 +627,12 @@ def test_the_task_of_the_attempt_that_declined(tmp_path):
     """By the line with which it was scheduled, if no exception names it."""
     text = told(
         tmp_path,
-        ("06:00:30", STATE),
-        ("06:00:31", "agg -> map (2/12) (5fe_cbc357_1_0) switched from CREATED to SCHEDULED."),
-        checkpoint(1, "06:01:00")[0],
-        ("06:01:10", f"Decline checkpoint 1 by task 5fe_cbc357_1_0 of job {JOB} at tm-1 @ host (dataPort=1)."),
+        """
+        06:00:30 CREATED -> RUNNING
+        06:00:31 agg -> map (2/12) (5fe) switched from CREATED to SCHEDULED.
+        06:01:00 triggers 1
+        06:01:10 declines 1
+        """,
     )
 
     assert "declined by agg -> map (2/12) on tm-1" in text
@@ -627,21 +643,17 @@ def test_a_task_that_has_finished_declines_without_an_exception(tmp_path):
 
     def declining(*lines):
         declined = [
-            line
-            for number, at in ((1, "06:10:00"), (2, "06:11:00"))
-            for line in (
-                checkpoint(number, at)[0],
-                (at, f"Decline checkpoint {number} by task f8ac of job {JOB}."),
-                (at, f"Discarding checkpoint {number} of job {JOB}."),
-                (
-                    "",
-                    f"x.CheckpointException: Task Name{TASK} Failure reason: Checkpoint was declined (tasks not ready)",
-                ),
-            )
+            f"""
+            06:1{n}:00 triggers {n}
+            06:1{n}:00 Decline checkpoint {n} by task f8ac of job {JOB}.
+            06:1{n}:00 Discarding checkpoint {n} of job {JOB}.
+            x.CheckpointException: Task Name{TASK} Failure reason: Checkpoint was declined (tasks not ready)
+            """
+            for n in (1, 2)
         ]
-        return told(tmp_path, ("06:09:00", STATE), *lines, *declined)
+        return told(tmp_path, "06:09:00 CREATED -> RUNNING", *lines, *declined)
 
-    finished = declining(("06:09:10", f"{TASK} (f8ac) switched from RUNNING to FINISHED."))
+    finished = declining(f"06:09:10 {TASK} (f8ac) switched from RUNNING to FINISHED.")
 
     assert f"2 checkpoints failed: {FINISHED}: Checkpoint was declined (tasks not ready) by {TASK}." in finished
     assert "Once tasks finish, checkpoints need execution.checkpointing.checkpoints-after" in finished
@@ -656,9 +668,9 @@ def test_checkpoints_that_are_longer_between_two_restarts(tmp_path):
     """A job that runs on fewer slots, until others are there."""
     run = [checkpoint(n, f"07:{n:02}:00", ms=9000 if n < 10 or n > 20 else 19_000 + n) for n in range(1, 30)]
     for number, at in ((10, "07:09:30"), (21, "07:20:30")):
-        run.insert(number, (switched(at, "RUNNING", "RESTARTING"), switched(at, "RESTARTING", "RUNNING")))
+        run.insert(number, (f"{at} RUNNING -> RESTARTING", f"{at} RESTARTING -> RUNNING"))
 
-    text = told(tmp_path, ("07:00:00", STATE), *(line for part in run for line in part))
+    text = told(tmp_path, "07:00:00 CREATED -> RUNNING", *(line for part in run for line in part))
 
     assert (
         "they are longer between the restarts at 07:09:30 and 07:20:30 UTC: 19 s in 11, 9 s in 17 others (medians)"

@@ -8,13 +8,13 @@ from sim.app.verbs.run import origin_of, read_request, run
 from sim.jobs.evidence import backtest as evidence_backtest
 from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, backtest_lines
 from sim.jobs.evidence.what_ifs import by_kind
-from sim.jobs.reading import infer, read_any
+from sim.jobs.reading import infer, read_any, read_source
 from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 from sim.model.quantities import of_history
 from sim.model.schema.history_file import contradiction, section_of, verdict
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
-from tests.jobs.infer.test_infer_log import restarting_log
+from tests.jobs.short_logs import log_of, written
 from tests.places import RECORDINGS, REST, USERS
 
 
@@ -90,8 +90,21 @@ def test_only_a_first_checkpoint_that_completed_is_named():
 
 @pytest.fixture(scope="module")
 def expiring(tmp_path_factory):
-    """The import of a log whose checkpoints all expire, with its backtest."""
-    source = restarting_log(tmp_path_factory.mktemp("log"))
+    """The import of a log whose checkpoints all expire after 5 min, with its backtest."""
+    text = """
+        00:00:00 Starting StandaloneSession (Version: 1.17.2, Scala: 2.12)
+        00:16:40 CREATED -> RUNNING
+        00:17:20 triggers 1
+        00:22:20 expires 1
+        FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.
+        00:22:20 RUNNING -> RESTARTING
+        00:33:20 RESTARTING -> RUNNING
+        00:34:15 triggers 2
+        00:39:15 expires 2
+        FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.
+        00:39:15 RUNNING -> RESTARTING
+        """
+    source = read_source([log_of(tmp_path_factory.mktemp("log"), written(text))])
     return evidence_backtest.with_backtest(source, infer(source))
 
 
