@@ -1,5 +1,6 @@
 """The command, called as a shell would call it, in this process."""
 
+import shlex
 import signal
 from functools import cache
 
@@ -58,11 +59,14 @@ def tiny(tmp_path):
 
 @pytest.fixture
 def ckptsim(tmp_path, monkeypatch):
-    """`ckptsim("run", path)` -> what it printed and its exit code; `runs/` is made in a folder of the test."""
+    """`ckptsim("run job.yaml --jobs 1")` -> what it printed and its exit code; `runs/` is made in a folder of the test.
+
+    The command is read as by a shell; further words are passed on as they are.
+    """
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments, given=None):
-        done = CliRunner().invoke(app, [str(word) for word in arguments], input=given, prog_name="ckptsim")
+    def call(command="", *words, given=None):
+        done = CliRunner().invoke(app, [*shlex.split(command), *map(str, words)], input=given, prog_name="ckptsim")
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         assert "Traceback" not in done.stderr
         return done

@@ -16,7 +16,7 @@ def test_all_mistakes_of_all_files_are_told(ckptsim, tiny, tmp_path):
     (tmp_path / "wrong.yaml").write_text(tiny.read_text().replace("interval", "intervall"))
     (tmp_path / "expects.yaml").write_text(f"{tiny.read_text()}expect: {{end_to_end_max: < 1 s}}\n")
     (tmp_path / "sweep.yaml").write_text("version: 1\nscenario: tiny.yaml\nvary: {checkpoint.interval: [1 s, 2 s]}\n")
-    done = ckptsim("check", "wrong.yaml", "expects.yaml", "sweep.yaml")
+    done = ckptsim("check wrong.yaml expects.yaml sweep.yaml")
 
     assert done.exit_code == 3
     assert "wrong.yaml:6:14: checkpoint.intervall: " in done.stderr

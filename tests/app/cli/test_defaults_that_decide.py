@@ -101,7 +101,7 @@ def test_state_that_memory_of_the_job_manager_does_not_take_is_named(ckptsim, tm
     text = PRESSED.replace("BARRIERS", "aligned").replace("{src: hash},", f"{{src: hash}}, state: {{size: {size}}},")
     (tmp_path / "job.yaml").write_text(f"{text}flink: {{execution.checkpointing.storage: jobmanager}}\n")
 
-    _, remarks = lines(ckptsim("run", "job.yaml", "--out", "out"))
+    _, remarks = lines(ckptsim("run job.yaml --out out"))
 
     assert is_named == any(
         "a real job declines each of them, as a subtask of 'map' has 6 MB" in line for line in remarks
@@ -115,7 +115,7 @@ def test_vertices_that_flink_would_chain_are_named(ckptsim, tmp_path, ship, para
     """A forward edge between unequal parallelisms is a rebalance, as in Flink."""
     text = PRESSED.replace("BARRIERS", "aligned").replace("{src: hash}", f"{{src: {ship}}}")
     (tmp_path / "job.yaml").write_text(text)
-    done = ckptsim("check", "job.yaml", "--set", f"job.map.parallelism={parallelism}", "--set", "job.src.parallelism=2")
+    done = ckptsim(f"check job.yaml --set job.map.parallelism={parallelism} --set job.src.parallelism=2")
 
     assert done.exit_code == 0, done.stderr
     assert is_chained == ("unless the program forbids it: 'src' -> 'map'" in done.stderr)

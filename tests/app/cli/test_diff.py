@@ -85,7 +85,7 @@ def test_mistakes_have_one_message(ckptsim, tmp_path):
 def test_what_is_kept_makes_a_page(ckptsim, tmp_path):
     """The folder has the answer, every row, and a command; `report` draws it."""
     done = ckptsim("diff", *files(tmp_path), "--replications", "1", "--jobs", "1", "--out", "kept")
-    page = ckptsim("report", "kept", "-o", "page.html")
+    page = ckptsim("report kept -o page.html")
     kept = json.loads((tmp_path / "kept" / "diff.json").read_text())
 
     assert (done.exit_code, page.exit_code) == (0, 0), page.stderr

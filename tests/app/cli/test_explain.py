@@ -6,8 +6,8 @@ from tests.app.cli.conftest import without_axes
 
 
 def test_a_folder_and_its_scenario_say_the_same(ckptsim, tiny):
-    folder = without_axes(ckptsim("run", tiny, "--jobs", 1)).strip()
-    first, again = ckptsim("explain", tiny), ckptsim("explain", folder)
+    folder = without_axes(ckptsim(f"run {tiny} --jobs 1")).strip()
+    first, again = ckptsim(f"explain {tiny}"), ckptsim(f"explain {folder}")
 
     assert (first.exit_code, again.exit_code) == (0, 0)
     assert first.stdout == again.stdout
@@ -17,7 +17,7 @@ def test_a_folder_and_its_scenario_say_the_same(ckptsim, tiny):
 
 
 def test_json_sums_exactly(ckptsim, tiny):
-    done = ckptsim("explain", tiny, "--json", "--checkpoint", 2, "--strategy", "aligned", "--verify")
+    done = ckptsim(f"explain {tiny} --json --checkpoint 2 --strategy aligned --verify")
 
     (record,) = json.loads(done.stdout)
     assert (record["checkpoint"], record["strategy"], record["status"]) == (2, "aligned", "COMPLETED")

@@ -106,21 +106,22 @@ def test_the_page_of_reference_says_the_same():
 
 
 def test_the_command_tells_it(ckptsim):
-    assert "default  10 min" in ckptsim("explain-key", "checkpoint.timeout").stdout
-    assert json.loads(ckptsim("explain-key", "checkpoint.timeout", "--json").stdout)["default"] == "10 min"
+    assert "default  10 min" in ckptsim("explain-key checkpoint.timeout").stdout
+    assert json.loads(ckptsim("explain-key checkpoint.timeout --json").stdout)["default"] == "10 min"
     assert {ckptsim("explain-key", word).exit_code for word in ("nonsense", ".", "5")} == {2}
 
 
 def test_several_keys_at_once(ckptsim):
     """One after the other; for machines a list."""
-    done = ckptsim("explain-key", "checkpoint.interval", "run.seed")
+    done = ckptsim("explain-key checkpoint.interval run.seed")
 
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("checkpoint.interval")
     assert "\n\nrun.seed" in done.stdout
-    assert [
-        row["key"] for row in json.loads(ckptsim("explain-key", "checkpoint.interval", "run.seed", "--json").stdout)
-    ] == ["checkpoint.interval", "run.seed"]
+    assert [row["key"] for row in json.loads(ckptsim("explain-key checkpoint.interval run.seed --json").stdout)] == [
+        "checkpoint.interval",
+        "run.seed",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_a_word_that_is_no_key_is_searched(ckptsim, word, key):
 def test_a_vertex_has_keys_with_or_without_its_name(ckptsim):
     assert explain_key("job.connector").key == "job.VERTEX.connector"
     assert explain_key("job.source").key == explain_key("job.VERTEX.source").key == "job.VERTEX.source"
-    assert "\njob.VERTEX.connector: " in ckptsim("explain-key", "job.VERTEX").stdout
+    assert "\njob.VERTEX.connector: " in ckptsim("explain-key job.VERTEX").stdout
 
 
 def test_without_a_key_the_sections_are_listed(ckptsim):
@@ -155,4 +156,4 @@ def test_without_a_key_the_sections_are_listed(ckptsim):
     assert {line.partition(":")[0] for line in lines if line and line[0].islower()} >= {"job", "checkpoint", "run"}
     assert [line for line in lines if "." in line.partition(":")[0] and not line.startswith("ckptsim")] == []
     assert len(lines) < 30
-    assert "checkpoint.timeout: A checkpoint that takes longer expires." in ckptsim("explain-key", "checkpoint").stdout
+    assert "checkpoint.timeout: A checkpoint that takes longer expires." in ckptsim("explain-key checkpoint").stdout

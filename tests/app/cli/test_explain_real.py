@@ -18,7 +18,7 @@ def one_line(done, code=3):
 
 def test_a_live_job_and_its_saved_answers_say_the_same(ckptsim, fake_flink):
     """But for how long a checkpoint has been in progress: the clock of the live one goes on."""
-    live, saved = ckptsim("explain", fake_flink().url), ckptsim("explain", REST / "pressed.zip")
+    live, saved = ckptsim("explain", fake_flink().url), ckptsim(f"explain {REST}/pressed.zip")
 
     assert (live.exit_code, saved.exit_code) == (0, 0)
     live_text, saved_text = (
@@ -30,11 +30,9 @@ def test_a_live_job_and_its_saved_answers_say_the_same(ckptsim, fake_flink):
 
 
 def test_one_checkpoint_and_json(ckptsim):
-    data = json.loads(ckptsim("explain", REST / "pressed.zip", "--json").stdout)
+    data = json.loads(ckptsim(f"explain {REST}/pressed.zip --json").stdout)
     number = data["known"][-2]  # the last one has not ended
-    (record,) = json.loads(ckptsim("explain", REST / "pressed.zip", "--json", "--checkpoint", number).stdout)[
-        "explained"
-    ]
+    (record,) = json.loads(ckptsim(f"explain {REST}/pressed.zip --json --checkpoint", number).stdout)["explained"]
 
     assert (number, "COMPLETED", "aligned") == (record["checkpoint"], record["status"], record["strategy"])
     assert record["duration_ns"] == sum(part["duration_ns"] for part in record["parts"])
@@ -52,7 +50,7 @@ def test_one_answer_from_standard_input(ckptsim):
     """What people paste: the answer to /jobs/JOB/checkpoints, with the prompt."""
     snapshot = read_saved(REST / "pressed.zip")
     pasted = f"$ curl -s http://jm:8081/jobs/x/checkpoints\n{json.dumps(snapshot.of_job('/checkpoints'))}"
-    done = ckptsim("explain", "-", given=pasted)
+    done = ckptsim("explain -", given=pasted)
 
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.startswith("standard-input is the answer to /jobs/JOB/checkpoints.")

@@ -22,7 +22,7 @@ run: {duration: 3 s}
 
 def test_names_a_terminal_would_obey(ckptsim, tmp_path):
     (tmp_path / "x.yaml").write_text(NAMES)
-    done = ckptsim("run", tmp_path / "x.yaml")
+    done = ckptsim(f"run {tmp_path}/x.yaml")
 
     assert done.exit_code == 3
     assert "there is no vertex 'so\\x1b[31m' (did you mean 'so\\x1b[31mu\\u202e'?)" in done.stderr
@@ -36,7 +36,7 @@ def test_keys_of_thousands_of_characters(ckptsim, tiny, key):
     """Wherever they stand."""
     with_keys = tiny.read_text().replace("parallelism: 2}\n  sink", f"? {key}\n  : 2}}\n  sink")
     tiny.write_text(with_keys.replace("job:", f"flink: {{? {key} : 1}}\njob:"))
-    done = ckptsim("run", tiny)
+    done = ckptsim(f"run {tiny}")
 
     assert done.exit_code == 3
     assert all(len(line) < 1000 for line in done.stderr.splitlines())

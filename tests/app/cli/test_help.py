@@ -84,15 +84,15 @@ def test_schemas_of_scenarios_and_sweeps(ckptsim):
     titles = [json.loads(ckptsim("schema", *options).output)["title"] for options in ((), ("--sweep",))]
 
     assert titles == ["ckptsim scenario", "ckptsim sweep"]
-    assert ckptsim("schema", "--sweep", "--results").exit_code == 2
+    assert ckptsim("schema --sweep --results").exit_code == 2
 
 
 def test_result_tables_are_described(ckptsim):
     """Those of a run, and those of a sweep."""
-    titles = json.loads(ckptsim("schema", "--results", "--json").output)
+    titles = json.loads(ckptsim("schema --results --json").output)
 
     meaning = "failure -> all tasks run again, median; of restarts caused by a failure"
     assert {"name": "downtime_ms", "unit": "ms", "meaning": meaning} in titles["results"]
     assert {"name", "unit", "meaning"} == set(titles["checkpoints"][0])
     assert {"subtasks", "tasks", "series", "commits", "recoveries", "runs"} < set(titles)
-    assert "results.parquet of a sweep" in ckptsim("schema", "--results").output
+    assert "results.parquet of a sweep" in ckptsim("schema --results").output

@@ -47,7 +47,7 @@ def test_of_a_run(ckptsim, imported, tmp_path):
 
 
 def test_of_a_scenario_that_nobody_imported(ckptsim, tiny):
-    assert None is json.loads(ckptsim("run", tiny, "--json", "--jobs", 1).stdout)["history"]
+    assert None is json.loads(ckptsim(f"run {tiny} --json --jobs 1").stdout)["history"]
 
 
 def test_of_the_answer_of_a_sweep(ckptsim, imported, tmp_path):
@@ -72,7 +72,7 @@ def test_a_folder_of_results_needs_no_history_elsewhere(ckptsim, imported, tmp_p
     ckptsim("run", imported, "--out", tmp_path / "out", "--jobs", 1)
     (tmp_path / "tiny.history.json").unlink()
     imported.unlink()
-    done = ckptsim("report", tmp_path / "out", "-o", tmp_path / "page.html")
+    done = ckptsim(f"report {tmp_path}/out -o {tmp_path}/page.html")
 
     assert done.exit_code == 0, done.stderr
     assert "the simulation deviates from the history of 20 checkpoints" in (tmp_path / "page.html").read_text()

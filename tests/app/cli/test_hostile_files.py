@@ -96,7 +96,7 @@ def test_a_file_that_means_harm(ckptsim, tmp_path, name):
     make(tmp_path / "source")
     before = sorted(tmp_path.rglob("*"))
     begun = time.process_time()
-    done = ckptsim("import", tmp_path / "source", "-o", tmp_path / "x.yaml")
+    done = ckptsim(f"import {tmp_path}/source -o {tmp_path}/x.yaml")
 
     assert (done.exit_code, done.stdout) == (3, "")
     assert len(done.stderr.splitlines()) == 1
@@ -114,7 +114,7 @@ def test_a_log_that_paints(ckptsim, tmp_path):
         for n in range(2)
     )
     (tmp_path / "x.log").write_text("".join(tasks) + LOG)
-    done = ckptsim("import", tmp_path / "x.log")
+    done = ckptsim(f"import {tmp_path}/x.log")
 
     assert done.exit_code == 0
     assert loads(done.stdout, "x").scenarios
@@ -125,7 +125,7 @@ def test_a_log_that_paints(ckptsim, tmp_path):
 def test_folders_of_recordings_that_keep_their_reader_waiting(ckptsim, tmp_path):
     os.mkfifo(tmp_path / "a.json")
     (tmp_path / "b.json").symlink_to("/dev/zero")
-    done = ckptsim("validate", tmp_path)
+    done = ckptsim(f"validate {tmp_path}")
 
     assert done.exit_code == 3
     assert done.stderr.count("is not a regular file") == 2

@@ -94,7 +94,7 @@ def test_no_secret_is_saved_unless_asked_for(ckptsim, fake_flink, tmp_path, harm
     harmless(done, kept, out)
     assert done.exit_code == 0
     assert "all answers, without the fields that ckptsim does not read;" in done.stderr
-    again = ckptsim("import", kept)
+    again = ckptsim(f"import {kept}")
 
     assert again.exit_code == 0
     assert SECRET not in again.stdout
@@ -140,7 +140,7 @@ def test_a_server_that_falls_silent(ckptsim, fake_flink, tmp_path, harmless):
     ]
     assert len(questions) == 1
     assert "  What is the response to GET /jobs/:id/vertices/" in done.stderr
-    again = ckptsim("import", kept)
+    again = ckptsim(f"import {kept}")
 
     assert out.read_text() == again.stdout
 

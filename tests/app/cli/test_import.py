@@ -17,7 +17,7 @@ def without_history(file):
 
 def test_the_backtest_stands_in_the_terminal_in_the_head_and_in_a_section(ckptsim, tmp_path):
     """A job of more threads than cores, whose service is not what the model takes, is named as off in all three."""
-    done = ckptsim("import", USERS / "R7-cores-aligned.zip", "-o", tmp_path / "job.yaml")
+    done = ckptsim(f"import {USERS}/R7-cores-aligned.zip -o {tmp_path}/job.yaml")
     head = [
         line.removeprefix("# ") for line in (tmp_path / "job.yaml").read_text().splitlines() if line.startswith("# ")
     ]
@@ -32,9 +32,9 @@ def test_the_backtest_stands_in_the_terminal_in_the_head_and_in_a_section(ckptsi
 
 def test_a_scenario_without_its_history_is_refused(ckptsim, tmp_path):
     """In one message, which says what to do."""
-    ckptsim("import", USERS / "J2-count-unaligned.zip", "-o", tmp_path / "job.yaml", "--no-backtest")
+    ckptsim(f"import {USERS}/J2-count-unaligned.zip -o {tmp_path}/job.yaml --no-backtest")
     (tmp_path / "job.history.json").unlink()
-    done = ckptsim("run", tmp_path / "job.yaml")
+    done = ckptsim(f"run {tmp_path}/job.yaml")
 
     assert (done.exit_code, len(done.stderr.splitlines())) == (3, 1)
     assert (
@@ -45,7 +45,7 @@ def test_a_scenario_without_its_history_is_refused(ckptsim, tmp_path):
 
 def test_without_a_backtest(ckptsim, tmp_path):
     """Nothing is simulated, and nothing is said of it."""
-    done = ckptsim("import", USERS / "J2-count-unaligned.zip", "-o", tmp_path / "job.yaml", "--no-backtest")
+    done = ckptsim(f"import {USERS}/J2-count-unaligned.zip -o {tmp_path}/job.yaml --no-backtest")
 
     assert "acktest" not in done.stderr + (tmp_path / "job.yaml").read_text()
 
@@ -57,7 +57,7 @@ def test_an_interrupt_keeps_the_import(ckptsim, tmp_path, monkeypatch, to_file):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    plain = ckptsim("import", USERS / "J2-count-unaligned.zip", "--no-backtest").stdout
+    plain = ckptsim(f"import {USERS}/J2-count-unaligned.zip --no-backtest").stdout
     monkeypatch.setattr("sim.jobs.evidence.backtest.runs_within", interrupted)
     done = ckptsim("import", USERS / "J2-count-unaligned.zip", *(["-o", tmp_path / "job.yaml"] if to_file else []))
 
@@ -75,7 +75,7 @@ def test_a_job_that_cannot_be_simulated_is_imported(ckptsim, monkeypatch, error,
         raise error
 
     monkeypatch.setattr("sim.jobs.evidence.backtest.runs_within", broken)
-    done = ckptsim("import", USERS / "J2-count-unaligned.zip")
+    done = ckptsim(f"import {USERS}/J2-count-unaligned.zip")
 
     assert done.exit_code == 0
     assert loads(done.stdout).scenarios

@@ -7,14 +7,14 @@ from sim.app.examples import EXAMPLES, contents
 
 def test_what_is_written_runs(ckptsim, tmp_path):
     """In the folder where the command is given."""
-    done = ckptsim("init", "first")
+    done = ckptsim("init first")
 
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "first.yaml: written; next: ckptsim run first.yaml\n")
-    assert ckptsim("run", "first.yaml", "--set", "run.duration=8 s", "--jobs", 1).exit_code == 0
+    assert ckptsim("run first.yaml --set 'run.duration=8 s' --jobs 1").exit_code == 0
 
 
 def test_a_sweep_comes_with_what_it_reads(ckptsim, tmp_path):
-    done = ckptsim("init", "day", "-o", "new/folder")
+    done = ckptsim("init day -o new/folder")
 
     assert done.exit_code == 0, done.stderr
     assert {"day.yaml", "day-job.yaml", "day.csv"} == {path.name for path in (tmp_path / "new" / "folder").iterdir()}
@@ -30,17 +30,17 @@ def test_without_a_name_examples_are_listed(ckptsim):
 
 def test_nothing_is_replaced_unasked(ckptsim, tmp_path):
     (tmp_path / "first.yaml").write_text("mine")
-    done = ckptsim("init", "first")
+    done = ckptsim("init first")
 
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert "first.yaml: exists already" in done.stderr
     assert (tmp_path / "first.yaml").read_text() == "mine"
-    assert ckptsim("init", "first", "--force").exit_code == 0
+    assert ckptsim("init first --force").exit_code == 0
     assert (tmp_path / "first.yaml").read_text() != "mine"
 
 
 def test_a_name_that_is_no_example(ckptsim):
-    done = ckptsim("init", "frist")
+    done = ckptsim("init frist")
 
     assert done.exit_code == 2
     assert "no example 'frist': there are first, failures" in done.stderr
@@ -50,7 +50,7 @@ def test_a_name_that_is_no_example(ckptsim):
 def test_a_production_job_marks_what_to_replace(ckptsim, name):
     """Its lines are named, and it is valid as it is."""
     ckptsim("init", name)
-    done = ckptsim("check", f"{name}.yaml")
+    done = ckptsim(f"check {name}.yaml")
     lines = [i for i, line in enumerate(contents(name)[f"{name}.yaml"].splitlines(), 1) if "# UNKNOWN: " in line]
 
     assert done.exit_code == 0, done.stderr
@@ -60,11 +60,11 @@ def test_a_production_job_marks_what_to_replace(ckptsim, name):
 
 def test_questions_are_asked_and_answers_are_written(ckptsim, tmp_path):
     """The mark goes with an answer; without one, value and mark stay."""
-    done = ckptsim("init", "kafka-rocksdb-s3", "--ask", given="25k/s\n\n8\n" + "\n" * 20)
+    done = ckptsim("init kafka-rocksdb-s3 --ask", given="25k/s\n\n8\n" + "\n" * 20)
     lines = {line.strip() for line in (tmp_path / "kafka-rocksdb-s3.yaml").read_text().splitlines()}
 
     assert done.exit_code == 0, done.output
     assert "how many records per second at the peak? [6k/s]" in done.stderr
     assert {"rate: 25k/s", "parallelism: 8"} < lines
     assert any(line.startswith("record: 500 B") and "# UNKNOWN: " in line for line in lines)
-    assert ckptsim("check", "kafka-rocksdb-s3.yaml").exit_code == 0
+    assert ckptsim("check kafka-rocksdb-s3.yaml").exit_code == 0

@@ -97,7 +97,7 @@ def test_mistakes_are_named(ckptsim, arguments, message):
 
 def test_the_report_of_hudi_does_not_say_that_nothing_is_lost(ckptsim, tmp_path):
     """Nothing is in the simulation, and so the code is 0; two known defects lose an instant, whatever the barriers."""
-    done = ckptsim("run", REPORT, "--out", tmp_path / "kept", "--set", "job.writer.commit={time: 20 s}")
+    done = ckptsim(f"run {REPORT} --out {tmp_path}/kept --set 'job.writer.commit={{time: 20 s}}'")
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("Nothing lost in the simulation")]
     kept = json.loads((tmp_path / "kept" / "comparison.json").read_text())
 
@@ -115,7 +115,7 @@ def test_the_report_of_hudi_does_not_say_that_nothing_is_lost(ckptsim, tmp_path)
 
 def test_a_run_warns_of_what_applies(ckptsim, job, tmp_path):
     done = ckptsim("run", job(), "--jobs", "1", "--out", tmp_path / "kept")
-    ckptsim("report", tmp_path / "kept", "-o", tmp_path / "page.html")
+    ckptsim(f"report {tmp_path}/kept -o {tmp_path}/page.html")
     page = (tmp_path / "page.html").read_text()
 
     assert "warning: job: known defect hudi#19215 (loss): A global failover" in done.stderr
@@ -196,7 +196,7 @@ def test_real_answers_of_a_job(ckptsim, source, applies, may):
 
 
 def test_an_explanation_of_a_real_job_says_it(ckptsim):
-    done = ckptsim("explain", USERS / "R10-q12-aligned.zip", "--json")
+    done = ckptsim(f"explain {USERS}/R10-q12-aligned.zip --json")
 
     assert "known defect FLINK-27789" in done.stderr
     assert "FLINK-27789" in {row["id"] for row in json.loads(done.stdout)["known_issues"]}
@@ -239,7 +239,7 @@ def test_a_deployment_has_keys_that_defects_are_about(ckptsim, job, tmp_path):
 
 
 def test_a_deployment_is_for_scenarios(ckptsim, tmp_path):
-    done = ckptsim("known-issues", "http://127.0.0.1:1", "--flink", tmp_path / "deployment.yaml")
+    done = ckptsim(f"known-issues http://127.0.0.1:1 --flink {tmp_path}/deployment.yaml")
 
     assert done.exit_code == 2
     assert "--flink: is for scenario files: the configuration of a real job is read from the job" in done.stderr

@@ -58,8 +58,8 @@ scenario: {job}
 vary: {{checkpoint.interval: [1 s, 2 s]}}
 answer: {{settings: [checkpoint.interval], show: [end_to_end_p99_ms], least: end_to_end_p99_ms}}
 """)
-    complete = ckptsim("sweep", "sweep.yaml", "--jobs", "1", "--out", "out")
-    settled = ckptsim("sweep", "sweep.yaml", "--jobs", "1", "--out", "out", "--set", "run.warmup=auto")
+    complete = ckptsim("sweep sweep.yaml --jobs 1 --out out")
+    settled = ckptsim("sweep sweep.yaml --jobs 1 --out out --set run.warmup=auto")
 
     assert "Left out" not in complete.stdout
     assert "Left out as warm-up, until checkpoints, queues and lag have settled: 1 s to 2 s, median" in settled.stdout
@@ -103,5 +103,5 @@ def test_an_assumption_that_decides_is_said_unless_told_not_to(ckptsim, tmp_path
     assert "Assumed" not in silent.stdout
     (sentence,) = json.loads(as_json.stdout)["deciding"]
     assert sentence.endswith("takes 15 s instead of 5.9 s.")
-    ckptsim("report", "out", "-o", "page.html")
+    ckptsim("report out -o page.html")
     assert "takes 15 s instead of 5.9 s." in (tmp_path / "page.html").read_text().replace("\u00a0", " ")

@@ -85,7 +85,7 @@ def test_timelines_are_of_simulated_runs(ckptsim, tmp_path):
 @needs_browser
 def test_the_page_in_a_browser(ckptsim, tmp_path):
     """Nothing is wider than the screen, cut, or lies upon another; nothing is fetched."""
-    ckptsim("report", USERS / "R3-firing-timeout500.zip", "-o", tmp_path / "page.html")
+    ckptsim(f"report {USERS}/R3-firing-timeout500.zip -o {tmp_path}/page.html")
     with browser() as opened:
         for width, dark, printed in ((1280, False, False), (390, True, False), (794, False, True)):
             assert Sight("", [], [], [], "") == opened.look(

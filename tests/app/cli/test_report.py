@@ -23,8 +23,8 @@ answer: {settings: [checkpoint.interval, checkpoint.barriers], show: [end_to_end
 def test_a_comparison(ckptsim, tiny, tmp_path):
     """Question, verdict, table, figures, what was assumed, and the command that makes it again."""
     folder = tmp_path / "results"
-    ckptsim("run", tiny, "--jobs", 1, "--out", folder)
-    done = ckptsim("report", folder, "-o", tmp_path / "page.html")
+    ckptsim(f"run {tiny} --jobs 1 --out {folder}")
+    done = ckptsim(f"report {folder} -o {tmp_path}/page.html")
     text = (tmp_path / "page.html").read_text()
 
     assert (0, "", f"{tmp_path / 'page.html'}\n") == (done.exit_code, done.stdout, done.stderr)
@@ -48,8 +48,8 @@ def test_failures_commits_and_what_is_unknown(ckptsim, tiny, tmp_path):
         "[aligned, unaligned]}", "[aligned, unaligned]"
     )
     tiny.write_text(text.replace("run: {duration: 3 s}", "faults: [{kill: sink, at: 1.5 s}]\nrun: {duration: 5 s}"))
-    ckptsim("run", tiny, "--jobs", 1, "--out", tmp_path / "results")
-    done = ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
+    ckptsim(f"run {tiny} --jobs 1 --out {tmp_path}/results")
+    done = ckptsim(f"report {tmp_path}/results -o {tmp_path}/page.html")
     assert done.exit_code == 0, done.stderr
 
     page = (tmp_path / "page.html").read_text()
@@ -61,8 +61,8 @@ def test_failures_commits_and_what_is_unknown(ckptsim, tiny, tmp_path):
 def test_a_job_without_periodic_checkpoints(ckptsim, tiny, tmp_path):
     """Nothing in its folder has changed: no other job is compared with it."""
     tiny.write_text(tiny.read_text().replace("{interval: 1 s, barriers: [aligned, unaligned]}", "{interval: off}"))
-    run = ckptsim("run", tiny, "--jobs", 1, "--out", tmp_path / "results")
-    done = ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
+    run = ckptsim(f"run {tiny} --jobs 1 --out {tmp_path}/results")
+    done = ckptsim(f"report {tmp_path}/results -o {tmp_path}/page.html")
 
     assert "\nno checkpoints " in run.stdout
     assert (done.exit_code, done.stderr.replace(f"{tmp_path / 'page.html'}\n", "")) == (0, "")
@@ -71,12 +71,12 @@ def test_a_job_without_periodic_checkpoints(ckptsim, tiny, tmp_path):
 
 def test_what_a_run_broke_is_on_the_page(ckptsim, tiny, tmp_path):
     """Kept in the summary, as the tables do not show it."""
-    ckptsim("run", tiny, "--jobs", 1, "--out", tmp_path / "results")
+    ckptsim(f"run {tiny} --jobs 1 --out {tmp_path}/results")
     summary = json.loads((tmp_path / "results" / "comparison.json").read_text())
     (tmp_path / "results" / "comparison.json").write_text(
         json.dumps(summary | {"violations": {"aligned": ["a record came twice"]}})
     )
-    assert ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html").exit_code == 0
+    assert ckptsim(f"report {tmp_path}/results -o {tmp_path}/page.html").exit_code == 0
 
     page = (tmp_path / "page.html").read_text()
     assert "aligned: a run broke what checkpoints promise" in page
@@ -85,8 +85,8 @@ def test_what_a_run_broke_is_on_the_page(ckptsim, tiny, tmp_path):
 
 def test_a_sweep(ckptsim, tiny, tmp_path):
     (tmp_path / "sweep.yaml").write_text(SWEEP)
-    ckptsim("sweep", tmp_path / "sweep.yaml", "--jobs", 1, "--out", tmp_path / "results", "--replications", 2)
-    done = ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
+    ckptsim(f"sweep {tmp_path}/sweep.yaml --jobs 1 --out {tmp_path}/results --replications 2")
+    done = ckptsim(f"report {tmp_path}/results -o {tmp_path}/page.html")
     assert done.exit_code == 0, done.stderr
 
     page = (tmp_path / "page.html").read_text()
@@ -116,8 +116,8 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
 
 def test_an_import_has_its_history_beside_its_simulation(ckptsim, tmp_path):
     """The backtest of the file, as a table."""
-    ckptsim("import", REST / "pressed.zip", "-o", tmp_path / "job.yaml")
-    done = ckptsim("report", tmp_path / "job.yaml", "-o", tmp_path / "page.html")
+    ckptsim(f"import {REST}/pressed.zip -o {tmp_path}/job.yaml")
+    done = ckptsim(f"report {tmp_path}/job.yaml -o {tmp_path}/page.html")
     page = (tmp_path / "page.html").read_text()
 
     assert done.exit_code == 0, done.stderr
@@ -128,7 +128,7 @@ def test_an_import_has_its_history_beside_its_simulation(ckptsim, tmp_path):
 def test_settings_of_a_report_are_no_surprise(ckptsim, tiny, tmp_path):
     """A file that is none ends as `run` would end it."""
     tiny.write_text("version: 1\n")
-    done = ckptsim("report", tiny, "-o", tmp_path / "page.html")
+    done = ckptsim(f"report {tiny} -o {tmp_path}/page.html")
 
     assert done.exit_code == 3
     assert not (tmp_path / "page.html").exists()

@@ -21,7 +21,7 @@ from tests.places import DATA
 
 def test_table_sentence_and_folder(ckptsim, tiny, tmp_path):
     """Question, one row per strategy, the verdict on stdout; the folder's path on stderr."""
-    done = ckptsim("run", tiny, "--jobs", 1)
+    done = ckptsim(f"run {tiny} --jobs 1")
 
     lines = done.stdout.splitlines()
     assert done.exit_code == 0
@@ -42,7 +42,7 @@ def test_table_sentence_and_folder(ckptsim, tiny, tmp_path):
 
 def test_a_picture_is_drawn_when_asked_for(ckptsim, tiny, tmp_path):
     """It costs as much as the runs: whoever wants none does not wait for it, nor load what draws."""
-    done = ckptsim("run", tiny, "--picture", "--out", tmp_path / "out", "--jobs", 1)
+    done = ckptsim(f"run {tiny} --picture --out {tmp_path}/out --jobs 1")
 
     assert done.exit_code == 0
     assert (tmp_path / "out" / "comparison.png").read_bytes().startswith(b"\x89PNG")
@@ -51,7 +51,7 @@ def test_a_picture_is_drawn_when_asked_for(ckptsim, tiny, tmp_path):
 def test_processes_give_the_same_bytes(ckptsim, tiny, tmp_path):
     """Side by side or one after the other."""
     for jobs in (1, 2):
-        assert ckptsim("run", tiny, "--jobs", jobs, "--out", tmp_path / "out").exit_code == 0
+        assert ckptsim(f"run {tiny} --jobs {jobs} --out {tmp_path}/out").exit_code == 0
         (tmp_path / "out").rename(tmp_path / str(jobs))
 
     names = sorted(
@@ -68,15 +68,7 @@ def test_processes_give_the_same_bytes(ckptsim, tiny, tmp_path):
 def test_values_can_be_set(ckptsim, tiny, tmp_path):
     """A set value replaces the file's, lists included; the seed has an option of its own."""
     done = ckptsim(
-        "run",
-        tiny,
-        "--json",
-        "--set",
-        "checkpoint.barriers=aligned",
-        "--set",
-        "checkpoint.interval=[500 ms, 1 s]",
-        "--seed",
-        9,
+        f"run {tiny} --json --set checkpoint.barriers=aligned --set 'checkpoint.interval=[500 ms, 1 s]' --seed 9"
     )
 
     output = json.loads(done.stdout)
@@ -89,7 +81,7 @@ def test_several_scenarios_have_folders_of_their_own(ckptsim, tiny, tmp_path):
     other = tiny.with_name("other.yaml")
     other.write_text(tiny.read_text())
 
-    done = ckptsim("run", tiny, other, "--json", "--jobs", 1, "--out", tmp_path / "out")
+    done = ckptsim(f"run {tiny} {other} --json --jobs 1 --out {tmp_path}/out")
 
     assert [json.loads(line)["name"] for line in done.stdout.splitlines()] == ["tiny", "other"]
     assert len(list((tmp_path / "out").iterdir())) == 2
@@ -100,7 +92,7 @@ def test_expectations(ckptsim, tiny, code, condition):
     """A failed one is told for each strategy."""
     tiny.write_text(tiny.read_text() + f'expect: {{checkpoints.end_to_end_duration.max: "{condition}"}}\n')
 
-    done = ckptsim("run", tiny)
+    done = ckptsim(f"run {tiny}")
 
     assert code == done.exit_code
     assert (2 if code else 0) == done.stdout.count("expectation failed")
@@ -110,8 +102,8 @@ def test_an_expectation_of_a_percentile_without_its_sample_fails_as_unknown(ckpt
     """Whatever the bound; what to do is said."""
     tiny.write_text(tiny.read_text() + 'expect: {checkpoints.end_to_end_duration.p99: "< 1 h"}\n')
 
-    done = ckptsim("run", tiny)
-    (row, *_) = json.loads(ckptsim("run", tiny, "--json").stdout)["expectations"]
+    done = ckptsim(f"run {tiny}")
+    (row, *_) = json.loads(ckptsim(f"run {tiny} --json").stdout)["expectations"]
 
     assert done.exit_code == 1
     assert "it is unknown: p99 needs 100 rows, there are" in " ".join(done.stdout.split())
@@ -123,7 +115,7 @@ def test_an_unknown_metric_is_an_error_before_anything_runs(ckptsim, tiny, tmp_p
     """Never a pass."""
     tiny.write_text(tiny.read_text() + 'expect: {checkpoints.duration.p99: "< 1 s"}\n')
 
-    done = ckptsim("run", tiny)
+    done = ckptsim(f"run {tiny}")
 
     assert done.exit_code == 3
     assert "unknown column 'duration'" in done.stderr
@@ -137,7 +129,7 @@ def test_an_unknown_metric_is_an_error_before_anything_runs(ckptsim, tiny, tmp_p
 def test_a_mistake_in_the_file_has_a_place(ckptsim, tiny, message, text):
     tiny.write_text(tiny.read_text().replace("1 ms", text))
 
-    done = ckptsim("run", tiny)
+    done = ckptsim(f"run {tiny}")
 
     assert done.exit_code == 3
     assert message in done.stderr
@@ -145,7 +137,7 @@ def test_a_mistake_in_the_file_has_a_place(ckptsim, tiny, message, text):
 
 
 def test_a_missing_file(ckptsim, tmp_path):
-    done = ckptsim("run", tmp_path / "none.yaml")
+    done = ckptsim(f"run {tmp_path}/none.yaml")
 
     assert done.exit_code == 3
     assert len(without_axes(done).splitlines()) == 1
@@ -155,7 +147,7 @@ def test_a_missing_file(ckptsim, tmp_path):
 def test_no_yaml_at_all(ckptsim, tmp_path):
     (tmp_path / "bad.yaml").write_bytes(b"job: [\x00")
 
-    done = ckptsim("run", tmp_path / "bad.yaml")
+    done = ckptsim(f"run {tmp_path}/bad.yaml")
 
     assert done.exit_code == 3
     assert "bad.yaml" in done.stderr
@@ -163,7 +155,7 @@ def test_no_yaml_at_all(ckptsim, tmp_path):
 
 def test_a_folder_that_cannot_be_made(ckptsim, tiny):
     """Noticed before anything runs."""
-    done = ckptsim("run", tiny, "--out", tiny / "below-a-file")
+    done = ckptsim(f"run {tiny} --out {tiny}/below-a-file")
 
     assert done.exit_code == 2
     assert len(without_axes(done).splitlines()) == 1
@@ -179,7 +171,7 @@ def test_a_full_disk(ckptsim, tiny, monkeypatch, jobs):
 
     monkeypatch.setattr(Result, "write", full)
 
-    done = ckptsim("run", tiny, "--jobs", jobs)
+    done = ckptsim(f"run {tiny} --jobs {jobs}")
 
     assert done.exit_code == 4
     assert len(without_axes(done).splitlines()) == 1
@@ -200,7 +192,7 @@ def test_a_cell_that_fails_spares_the_others(ckptsim, tiny, monkeypatch, jobs):
 
     monkeypatch.setattr(module, "simulate", broken)
 
-    done = ckptsim("run", tiny, "--jobs", jobs, "--json")
+    done = ckptsim(f"run {tiny} --jobs {jobs} --json")
 
     assert done.exit_code == 4
     ((strategy, error),) = json.loads(done.stdout)["errors"].items()
@@ -253,7 +245,7 @@ def test_two_commands_do_not_share_a_folder(ckptsim, tiny, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     with locked(out, print):
-        done = ckptsim("run", tiny, "--out", out, "--engine", "interpreted")
+        done = ckptsim(f"run {tiny} --out {out} --engine interpreted")
         assert [path.name for path in out.iterdir()] == [LOCK]
 
     assert (done.exit_code, done.stdout) == (2, "")
@@ -284,7 +276,7 @@ def test_wrong_options_are_usage(ckptsim, tiny, options):
 def test_a_job_that_restarts_for_ever_is_told(ckptsim, tmp_path):
     """In the sentence and in the table; it is an answer, not a mistake."""
     world = DATA / "worlds" / "flush-never-ends.yaml"
-    done = ckptsim("run", world, "--jobs", 1, "--out", tmp_path / "out")
+    done = ckptsim(f"run {world} --jobs 1 --out {tmp_path}/out")
 
     assert done.exit_code == 0
     assert (
@@ -326,7 +318,7 @@ run: {duration: 30 s}
 def test_a_sweep_file_is_for_another_verb(ckptsim, tiny, tmp_path):
     """One line, which says which."""
     (tmp_path / "day.yaml").write_text(f"scenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\n")
-    done = ckptsim("run", "day.yaml")
+    done = ckptsim("run day.yaml")
 
     hint = "day.yaml: is a sweep file, which names a scenario and what varies: ckptsim sweep day.yaml\n"
     assert (3, hint) == (done.exit_code, without_axes(done))
@@ -334,18 +326,18 @@ def test_a_sweep_file_is_for_another_verb(ckptsim, tiny, tmp_path):
 
 def test_columns_are_chosen(ckptsim, tiny):
     """By their headings, in this order; a name that is none is told before anything runs."""
-    done = ckptsim("run", tiny, "--jobs", 1, "--columns", "max,p50, Completed")
+    done = ckptsim(f"run {tiny} --jobs 1 --columns 'max,p50, Completed'")
     head = next(line for line in done.stdout.splitlines() if line.startswith("strategy"))
 
     assert re.split(r" {2,}", head) == ["strategy", "max", "p50", "completed (n)"]
-    wrong = ckptsim("run", tiny, "--columns", "p51")
+    wrong = ckptsim(f"run {tiny} --columns p51")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert "--columns: no column 'p51': there are completed, p50, p90" in wrong.stderr
 
 
 def test_first_uploads_stand_below_with_the_columns_that_they_have(ckptsim, tmp_path):
     (tmp_path / "job.yaml").write_text(UPLOADS)
-    tables = ckptsim("run", "job.yaml", "--jobs", 1, "--no-assumptions").stdout.split("\n\n")
+    tables = ckptsim("run job.yaml --jobs 1 --no-assumptions").stdout.split("\n\n")
     strategies, firsts = tables[1].splitlines(), tables[2].splitlines()
 
     assert [line.partition("  ")[0] for line in strategies] == ["strategy", "aligned", "unaligned"]

@@ -91,7 +91,7 @@ def test_other_storage_has_no_cost(ckptsim, job, tmp_path):
     (tmp_path / "flat.yaml").write_text(
         JOB.replace("{object-store: {client: presto, latency: 10 ms, bandwidth: 80 MB/s}}", "{}")
     )
-    found = json.loads(ckptsim("run", "flat.yaml", "--jobs", "1", "--no-assumptions", "--json").stdout)
+    found = json.loads(ckptsim("run flat.yaml --jobs 1 --no-assumptions --json").stdout)
 
     assert found["storage_use"] == {}
 

@@ -18,18 +18,18 @@ def other(tiny, tmp_path):
 
 def test_results_of_another_scenario_are_kept(ckptsim, tiny, other, tmp_path):
     """Unless --force replaces them; the scenario itself, changed or not, replaces its own."""
-    assert ckptsim("run", tiny, "--out", "mine", "--jobs", 1).exit_code == 0
+    assert ckptsim(f"run {tiny} --out mine --jobs 1").exit_code == 0
     before = (tmp_path / "mine" / "comparison.json").read_text()
 
-    done = ckptsim("run", other, "--out", "mine", "--jobs", 1)
+    done = ckptsim(f"run {other} --out mine --jobs 1")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "--out: mine has the results of tiny.yaml: --force replaces them" in done.stderr
     assert (tmp_path / "mine" / "comparison.json").read_text() == before
     with pytest.raises(OptionError, match=r"has the results of tiny\.yaml"):
         sim.load(other).run(jobs=1).save("mine")
 
-    assert ckptsim("run", tiny, "--out", "mine", "--jobs", 1, "--set", "run.seed=2").exit_code == 0
-    assert ckptsim("run", other, "--out", "mine", "--jobs", 1, "--force").exit_code == 0
+    assert ckptsim(f"run {tiny} --out mine --jobs 1 --set run.seed=2").exit_code == 0
+    assert ckptsim(f"run {other} --out mine --jobs 1 --force").exit_code == 0
     assert "Does it cost" in (tmp_path / "mine" / "comparison.json").read_text()
 
 
@@ -47,6 +47,6 @@ def test_stored_results_are_listed(ckptsim, tiny, other, tmp_path, monkeypatch):
     assert first.startswith("mine  ")
     assert first.endswith("2001-09-09 01:47 UTC  ckptsim run other.yaml  Does it cost how barriers travel?")
     assert second.startswith("runs/tiny-")
-    assert [row["folder"] for row in json.loads(ckptsim("runs", "--json").stdout)] == [
+    assert [row["folder"] for row in json.loads(ckptsim("runs --json").stdout)] == [
         line.split()[0] for line in (first, second)
     ]

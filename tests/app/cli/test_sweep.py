@@ -18,16 +18,7 @@ from tests.app.cli.conftest import without_axes
 def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
     """Their product, each row beside its baseline."""
     done = ckptsim(
-        "sweep",
-        tiny,
-        "--axis",
-        "checkpoint.interval=500 ms,1 s",
-        "--replications",
-        2,
-        "--jobs",
-        1,
-        "--out",
-        tmp_path / "out",
+        f"sweep {tiny} --axis 'checkpoint.interval=500 ms,1 s' --replications 2 --jobs 1 --out {tmp_path}/out"
     )
 
     table = pd.read_parquet(tmp_path / "out" / "results.parquet")
@@ -69,7 +60,7 @@ def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
 
     monkeypatch.setattr(module, "simulate", broken)
 
-    done = ckptsim("sweep", tiny, "--jobs", 1)
+    done = ckptsim(f"sweep {tiny} --jobs 1")
 
     assert done.exit_code == 4
     assert re.match(r"cell [0-9a-f]+: RuntimeError: no \(sim/studies/cells\.py:\d+\)\n", without_axes(done))
@@ -84,7 +75,7 @@ def test_without_java_one_line_says_what_to_do(ckptsim, tiny, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(spark_masters.importlib.util, "find_spec", lambda name: None)
 
-    done = ckptsim("sweep", tiny, "--master", "local[1]")
+    done = ckptsim(f"sweep {tiny} --master 'local[1]'")
 
     assert done.exit_code == 5
     assert f"{spark_masters.NO_JAVA}\n" == without_axes(done)
@@ -92,7 +83,7 @@ def test_without_java_one_line_says_what_to_do(ckptsim, tiny, monkeypatch):
 
 @pytest.mark.parametrize("axis", ["checkpoint.intervall=1 s,2 s", "checkpoint.interval=1,2", "nonsense"])
 def test_an_axis_nobody_knows(ckptsim, tiny, axis):
-    done = ckptsim("sweep", tiny, "--axis", axis)
+    done = ckptsim(f"sweep {tiny} --axis", axis)
 
     assert done.exit_code == 3
     assert axis.partition("=")[0].split(".")[-1] in done.stderr
@@ -104,7 +95,7 @@ def test_the_first_failure_may_be_the_last(ckptsim, tiny, monkeypatch):
 
     monkeypatch.setattr(module, "simulate", lambda scenario, **_: 1 / 0)
 
-    done = ckptsim("sweep", tiny, "--jobs", 1, "--fail-fast")
+    done = ckptsim(f"sweep {tiny} --jobs 1 --fail-fast")
 
     assert done.exit_code == 4
     assert without_axes(done).startswith("stopped after 1 failed cells, the last one ")
@@ -192,7 +183,7 @@ def test_every_verb_on_spark_takes_its_settings(ckptsim, tiny, verb):
 
 def test_a_sweep_is_json_for_machines(ckptsim, tiny, tmp_path):
     """Rows and answer on stdout, and nothing else there."""
-    done = ckptsim("sweep", tiny, "--jobs", 1, "--json", "--out", tmp_path / "out")
+    done = ckptsim(f"sweep {tiny} --jobs 1 --json --out {tmp_path}/out")
 
     data = json.loads(done.stdout)
     assert len(pd.read_parquet(tmp_path / "out" / "results.parquet")) == len(data["rows"])
@@ -206,7 +197,7 @@ def test_columns_of_an_answer_have_titles(ckptsim, tiny, tmp_path):
         "# Which?\nversion: 1\nscenario: tiny.yaml\nvary: {checkpoint.interval: [500 ms, 1 s]}\n"
         "answer: {settings: [checkpoint.interval], show: [end_to_end_p50_ms], least: end_to_end_p50_ms}\n"
     )
-    done = ckptsim("sweep", "sweep.yaml", "--jobs", 1)
+    done = ckptsim("sweep sweep.yaml --jobs 1")
 
     assert done.exit_code == 0, done.stderr
     assert "checkpoint duration, median" in done.stdout

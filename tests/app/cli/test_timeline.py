@@ -4,7 +4,7 @@ import json
 
 
 def test_a_file_for_a_viewer(ckptsim, tiny, tmp_path):
-    done = ckptsim("timeline", tiny, "--out", tmp_path / "run.json", "--strategy", "unaligned")
+    done = ckptsim(f"timeline {tiny} --out {tmp_path}/run.json --strategy unaligned")
 
     written = json.loads((tmp_path / "run.json").read_text())
     assert (done.exit_code, done.stdout) == (0, "")
@@ -18,7 +18,7 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
         (("--from", "5 s"), "--from: 5 s: the window ends at 3 s: nothing lies in it"),
         (("--to", "soon"), "--to: "),
     ):
-        done = ckptsim("timeline", tiny, "-o", tmp_path / "run.json", "--strategy", "aligned", *options)
+        done = ckptsim(f"timeline {tiny} -o {tmp_path}/run.json --strategy aligned", *options)
 
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
         assert message in done.stderr

@@ -90,7 +90,7 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path, monkeypatch, where):
 
     (tmp_path / "job.yaml").write_text(TINY)
     (tmp_path / "sweep.yaml").write_text("scenario: job.yaml\nwindows: {source: source, file: windows.csv}\n")
-    done = ckptsim("sweep", "sweep.yaml", "--jobs", "1", "--out", "swept")
+    done = ckptsim("sweep sweep.yaml --jobs 1 --out swept")
     assert done.exit_code == 0
     assert (tmp_path / "swept").is_dir()
 
@@ -98,7 +98,7 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path, monkeypatch, where):
 def test_one_file_that_nobody_knows_is_one_line(ckptsim, tmp_path):
     """A message about a file as a whole, and no other, ended in a traceback."""
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "x.parquet")
-    done = ckptsim("traces", "read", tmp_path / "x.parquet", "--out", tmp_path / "tables")
+    done = ckptsim(f"traces read {tmp_path}/x.parquet --out {tmp_path}/tables")
 
     assert (done.exit_code, done.stderr) == (
         3,

@@ -13,7 +13,7 @@ def test_a_folder_of_saved_answers_is_compared_quantity_by_quantity(ckptsim, tmp
     """Orderings of runs and bars of accuracy are those of the lab."""
     for name in ("J4-pressed-aligned-r1", "J4-pressed-unaligned-r1", "J2-count-aligned"):
         (tmp_path / f"{name}.zip").write_bytes((USERS / f"{name}.zip").read_bytes())
-    done = ckptsim("validate", tmp_path, "--seeds", "1", "--jobs", "1")
+    done = ckptsim(f"validate {tmp_path} --seeds 1 --jobs 1")
 
     assert done.exit_code == 0
     assert re.search(r"^J4-pressed-unaligned-r1 +end_to_end_duration", done.stdout, re.MULTILINE)

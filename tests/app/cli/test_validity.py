@@ -4,7 +4,7 @@ MARK = "not validated: "
 
 
 def test_outside_is_one_line_on_stderr(ckptsim, tiny):
-    done = ckptsim("run", tiny, "--jobs", 1, "--set", "job.sink.service=20 ms", "--set", "cluster.placement=single")
+    done = ckptsim(f"run {tiny} --jobs 1 --set 'job.sink.service=20 ms' --set cluster.placement=single")
     (line,) = [line for line in done.stderr.splitlines() if MARK in line]
 
     assert "warning: tiny: not validated: time per record 20 ms (recordings: 100 us to 6 ms); see docs/truth.md" in line
@@ -12,11 +12,11 @@ def test_outside_is_one_line_on_stderr(ckptsim, tiny):
 
 
 def test_inside_nothing_is_said(ckptsim, tiny):
-    assert MARK not in ckptsim("run", tiny, "--jobs", 1).stderr
+    assert MARK not in ckptsim(f"run {tiny} --jobs 1").stderr
 
 
 def test_a_sweep_says_it_once_for_all_its_cells(ckptsim, tiny):
-    done = ckptsim("sweep", tiny, "--jobs", 1, "--axis", "job.sink.service=1 ms,20 ms,30 ms")
+    done = ckptsim(f"sweep {tiny} --jobs 1 --axis 'job.sink.service=1 ms,20 ms,30 ms'")
 
     assert [line.partition(";")[0] for line in done.stderr.splitlines() if MARK in line] == [
         "warning: tiny: not validated: time per record 20 ms to 30 ms (recordings: 100 us to 6 ms)"
