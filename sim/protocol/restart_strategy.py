@@ -167,6 +167,7 @@ class LostSlots:
     released_ns: int  # when the ResourceManager unregisters them
     replaced_ns: int  # when other slots exist
     refusal_ns: int = 0  # time until a deployment into them fails, unless the loss is detected before
+    requested_ns: int = -1  # when the ResourceManager requests a replacement from Kubernetes or YARN; -1: it does not
 
     def for_new_leader(self, now: int) -> LostSlots:
         """Return the slots as a JobManager elected at `now` knows them: the lost TaskManager does not register with it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import simpy
 
@@ -13,7 +13,7 @@ from sim.storage.media.flat import FlatStorage
 from sim.storage.media.slow_nodes import SlowLink, slowness
 from sim.storage.medium import MEDIA, Medium, OutputFile
 from sim.storage.network import ConstantRateLink, Link, LocalDisk, NetworkInterfaces, SharedNetwork
-from sim.storage.requests import Attempts, Work, in_parallel, shield_from_interrupt
+from sim.storage.requests import Attempts, Work, shield_from_interrupt
 
 # ---- A file that is being written. The ledger tracks its state.
 
@@ -81,20 +81,6 @@ class FileStream:
 # not reuse the files that waste most.
 
 
-class PhysicalFiles(Protocol):
-    """The methods of `FileSystem` that file merging uses."""
-
-    @property
-    def attempts(self) -> Attempts: ...
-
-    @property
-    def files(self) -> FileLedger: ...
-
-    def open(self, *name: str | int, host: int = 0) -> FileStream: ...
-
-    def delete(self, files: Iterable[FileId], *, host: int = -1) -> Work[None]: ...
-
-
 class _Group(NamedTuple):
     """What logical files must have in common to share a physical file."""
 
@@ -106,7 +92,7 @@ class _Group(NamedTuple):
 class MergedFiles:
     """The logical files of a job, and the physical files that contain them."""
 
-    def __init__(self, system: PhysicalFiles, options: FileMerging) -> None:
+    def __init__(self, system: FileSystem, options: FileMerging) -> None:
         self.system = system
         self.options = options
         self._idle: dict[_Group, list[FileStream]] = {}
@@ -262,8 +248,8 @@ class FileSystem:
         yield from self.medium.read(size_bytes, name, host)
         self.files.bytes_read[str(name[0])] += size_bytes
 
-    def delete(self, files: Iterable[FileId], *, host: int = -1, threads: int = 1) -> Work[None]:
-        """Process: delete files with a number of threads.  A file is unreadable as soon as its own deletion begins.
+    def delete(self, files: Iterable[FileId], *, host: int = -1) -> Work[None]:
+        """Process: delete files one after the other.  A file is unreadable as soon as its own deletion begins.
 
         If a deletion fails, the others are attempted all the same.  Then the first StorageFailed is raised
         (StateUtil#bestEffortDiscardAllStateObjects).
@@ -271,9 +257,8 @@ class FileSystem:
         files = list(files)
         self.files.to_delete.update(dict.fromkeys(files, DeletionLine(self.attempts.now)))
         failures: list[StorageFailed] = []
-        yield from in_parallel(
-            self.attempts.env, [self._try_to_delete(file, host, failures) for file in files], threads
-        )
+        for file in files:
+            yield from self._try_to_delete(file, host, failures)
         for failure in failures:
             raise failure
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from sim.model.state import Lsm
 from sim.model.units import SECOND
@@ -19,16 +19,6 @@ from sim.model.units import SECOND
 # (DBImpl::GetBGJobLimits, Env::IncBackgroundThreadsIfNeeded).
 
 
-class Compacts(Protocol):
-    """The methods of a tree that the compaction thread calls."""
-
-    def compact(self, now_ns: int) -> int | None:
-        """Begin a compaction and return when it ends [ns], or None if none is due."""
-
-    def compacted(self) -> None:
-        """Apply the result of the compaction, which has ended."""
-
-
 class CompactionThread:
     """A compaction thread with its queue of trees, usually that of one TaskManager.
 
@@ -37,8 +27,8 @@ class CompactionThread:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[Compacts] = []
-        self._served: Compacts | None = None
+        self._waiting: list[LsmTree] = []
+        self._served: LsmTree | None = None
         self._ends_ns = 0
         self._now_ns = 0  # latest time that a tree has reported; the times of other trees may be earlier
 
@@ -50,14 +40,14 @@ class CompactionThread:
             tree.compacted()
             self._next(self._ends_ns)
 
-    def ask(self, tree: Compacts, now_ns: int) -> None:
+    def ask(self, tree: LsmTree, now_ns: int) -> None:
         """Queue a tree whose compaction is due."""
         if tree is not self._served and tree not in self._waiting:
             self._waiting.append(tree)
         if self._served is None:
             self._next(now_ns)
 
-    def forget(self, tree: Compacts) -> None:
+    def forget(self, tree: LsmTree) -> None:
         """Remove a tree that was stopped or restored from the queue, and drop its compaction in progress."""
         if tree in self._waiting:
             self._waiting.remove(tree)

@@ -246,8 +246,8 @@ RECOVERY = (
     Rule(
         "the ResourceManager gives no other slots before it misses the task manager",
         "runtime/jobmanager/task_managers.py",
-        'is_reported = self.restart.provider != "standalone" and not loss.silent',
-        "is_reported = not loss.silent",
+        'is_known = loss.orderly or not (is_standalone or loss.silent)',
+        "is_known = loss.orderly or not loss.silent",
         f"{_HOST}a_provider_tells_the_resource_manager[kubernetes]",
     ),
     Rule(

@@ -141,8 +141,8 @@ STATE = (
     Rule(
         "state grows with the records served",
         "runtime/task/keyed_state.py",
-        "added_bytes(self.begun_bytes, served, self.share)",
-        "added_bytes(self.begun_bytes, 1, self.share)",
+        "added_bytes(begun_bytes, served, self.subtask.share)",
+        "added_bytes(begun_bytes, 1, self.subtask.share)",
         f"{RUNTIME}task/test_state_transfer.py::test_state_grows_with_the_records_served",
     ),
     Rule(
@@ -183,8 +183,8 @@ STATE = (
     Rule(
         "restored keys keep the times of their last writes",
         "runtime/task/keyed_state.py",
-        "        self.turnover.stand(together(",
-        "        zip(together(",
+        "self.expiry.stand(together(",
+        "zip(together(",
         f"{RUNTIME}task/test_state_transfer.py::test_state_that_expires_is_restored_with_the_times_of_its_keys",
     ),
     Rule(

@@ -4,7 +4,7 @@ import pytest
 import simpy
 
 from sim.model.storage import Retry, Storage
-from tests.storage.lab import MB, MS, Lab, dfs
+from tests.storage.lab import MB, MS, Lab
 
 FLAT = Storage(bytes_per_second=100 * MB, close_ns=10 * MS)
 
@@ -36,13 +36,6 @@ def test_an_outage_holds_up_reading_that_takes_no_time():
     lab.storage.fail_until(250 * MS)
 
     assert lab.took_ms(lab.read_all(files(1), threads=1)) == 300
-
-
-def test_deletes_go_side_by_side():
-    lab = Lab(dfs(latency_ms=10))
-    lab.took_ms(lab.write_all(files(0, 0, 0, 0), threads=4))
-
-    assert lab.took_ms(lab.storage.delete([file.id for file in lab.storage.files], threads=2)) == 20
 
 
 def test_the_first_failure_stops_the_others():

@@ -6,35 +6,26 @@ from sim.plane.spec import Ship, Wait
 
 # ---- Constants of the kernel: plain integers, equal to the interface's enumerations where those exist.
 
-IDLE = int(ThreadState.IDLE)
-BUSY = int(ThreadState.BUSY)
-SOFT = int(ThreadState.SOFT)
-HARD = int(ThreadState.HARD)
-HELD = int(ThreadState.HELD)
-HALTED = int(ThreadState.HALTED)
-
-MAILBOX = int(Wait.MAILBOX)
-POLL = int(Wait.POLL)
-LOCK = int(Wait.LOCK)
-
-PRIORITY = int(Trait.PRIORITY)
-BLOCKING = int(Trait.BLOCKING)
-ANNOUNCED = int(Trait.ANNOUNCED)
-FINAL = int(Trait.FINAL)
+IDLE, BUSY, SOFT, HARD, HELD, HALTED = map(int, ThreadState)
+MAILBOX, POLL, LOCK = map(int, Wait)
+PRIORITY, BLOCKING, ANNOUNCED, FINAL = (int(trait) for trait in Trait if trait)
 
 REBALANCE = int(Ship.REBALANCE)
 HASH = int(Ship.HASH)
 RESCALE = int(Ship.RESCALE)
 BROADCAST = int(Ship.BROADCAST)
 
-NOTE_ARRIVED = int(NoticeKind.ARRIVED)
-NOTE_ANNOUNCED = int(NoticeKind.ANNOUNCED)
-NOTE_SAFE = int(NoticeKind.SAFE)
-NOTE_LEFT = int(NoticeKind.LEFT)
-NOTE_EXHAUSTED = int(NoticeKind.EXHAUSTED)
-NOTE_RECOVERED = int(NoticeKind.RECOVERED)
-NOTE_NONE_LATE = int(NoticeKind.NONE_LATE)
-NOTE_WRITTEN = int(NoticeKind.WRITTEN)
+(
+    NOTE_QUIET,
+    NOTE_ARRIVED,
+    NOTE_ANNOUNCED,
+    NOTE_SAFE,
+    NOTE_LEFT,
+    NOTE_EXHAUSTED,
+    NOTE_RECOVERED,
+    NOTE_NONE_LATE,
+    NOTE_WRITTEN,
+) = map(int, NoticeKind)
 NOTE_WORDS = 9  # the fields of a notice
 
 MARKER_SERIES = 0  # the one that bounds captures (the interface's BARRIERS)

@@ -92,8 +92,6 @@ class TaskManagers:
         # TaskManagers that have run tasks of the job, by their numbers in the scenario
         self._used = frozenset(self.numbers)
         self._losses = 0
-        # of Kubernetes or YARN: number -> when a replacement is requested [ns], how long it takes to start [ns]
-        self._requests: dict[int, tuple[int, int]] = {}
         self._leaderless_ns = 0
         self._job_managers = 0
         self._job_master = self._heartbeats("job-master")
@@ -104,17 +102,16 @@ class TaskManagers:
         now = self.context.env.now
         missed_ns = now if loss.orderly else self._job_master.missed_ns(now, silent=loss.silent)
         # Kubernetes and YARN report that a container has ended
-        is_reported = self.restart.provider != "standalone" and not loss.silent
-        released_ns = now if loss.orderly or is_reported else self._resource_manager.missed_ns(now, silent=loss.silent)
-        # Flink requests a replacement from Kubernetes or YARN once it knows of the loss
-        begun_ns = now if self.restart.provider == "standalone" else released_ns
+        is_standalone = self.restart.provider == "standalone"
+        is_known = loss.orderly or not (is_standalone or loss.silent)
+        released_ns = now if is_known else self._resource_manager.missed_ns(now, silent=loss.silent)
         table = quantile_table(self.restart.replacement)
         random_bits = draw(stream(self.context.scenario.run.seed, "replacements"), self._losses)
         self._losses += 1
-        starts_ns = table[random_bits * len(table) >> 32]
-        lost = LostSlots(missed_ns, released_ns, begun_ns + starts_ns, self._refusal_ns(loss))
-        if self.restart.provider != "standalone":
-            self._requests[number] = begun_ns, starts_ns
+        # Flink requests a replacement from Kubernetes or YARN once it knows of the loss
+        replaced_ns = (now if is_standalone else released_ns) + table[random_bits * len(table) >> 32]
+        requested_ns = -1 if is_standalone else released_ns
+        lost = LostSlots(missed_ns, released_ns, replaced_ns, self._refusal_ns(loss), requested_ns)
         self.slots = self.slots.lose(number, lost)
         return lost.gone_ns
 
@@ -138,15 +135,15 @@ class TaskManagers:
 
         Its ResourceManager requests the TaskManagers that nobody has requested from Kubernetes or YARN meanwhile.
         """
-        now = int(self.context.env.now)
-        for number, (requested_ns, starts_ns) in self._requests.items():
-            if requested_ns >= self._leaderless_ns and number in self.slots.lost:
-                slots = replace(self.slots.lost[number], replaced_ns=now + starts_ns)
-                self.slots = replace(self.slots, lost={**self.slots.lost, number: slots})
+        now, lost = int(self.context.env.now), dict(self.slots.lost)
+        for number, slots in lost.items():
+            if slots.requested_ns >= self._leaderless_ns:
+                starts_ns = slots.replaced_ns - slots.requested_ns
+                lost[number] = replace(slots, requested_ns=now, replaced_ns=now + starts_ns)
         self._job_managers += 1
         self._job_master = self._heartbeats("job-master")
         self._resource_manager = self._heartbeats("resource-manager")
-        self.slots = self.slots.for_new_leader(self.context.env.now)
+        self.slots = replace(self.slots, lost=lost).for_new_leader(now)
 
     def deployment(self, tasks: Iterable[int]) -> Deployment:
         """Return the outcome of a deployment of these tasks now."""

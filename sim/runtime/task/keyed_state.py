@@ -27,69 +27,7 @@ from sim.storage.ledger import FileId, Name, StorageFailed
 from sim.storage.lsm import CompactionThread
 from sim.storage.requests import Work, in_parallel
 from sim.storage.state_backends import backend
-from sim.storage.state_files import Backend, File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
-
-# ---- How the size of keyed state changes as records are served: not at all, by added keys, or by keys that also expire.
-
-
-class Turnover:
-    """The size of state that neither grows nor expires, and the interface of its subclasses."""
-
-    @property
-    def ages(self) -> Ages:
-        """The keys by the time of their last write, if they expire; otherwise empty."""
-        return ()
-
-    def stand(self, ages: Ages, now_ns: int) -> None:
-        """Restore the keys of a snapshot."""
-
-    def resize(self, backend: Backend, served: int, records: int, rewritten: int, now_ns: int) -> None:
-        """Set the size of the backend after `served` records, `records` of them since the last call.
-
-        `rewritten` is the number of entries rewritten since the last call.
-        """
-
-
-class Growing(Turnover):
-    """The size of state to which records add keys that never expire.
-
-    `begun_bytes` is the size at the start of the job; `share` is the share of the key groups in this subtask.
-    """
-
-    def __init__(self, state: State, begun_bytes: int, share: Fraction) -> None:
-        self.state = state
-        self.begun_bytes = begun_bytes
-        self.share = share
-
-    def resize(self, backend: Backend, served: int, records: int, rewritten: int, now_ns: int) -> None:
-        backend.resize(self.begun_bytes + self.state.added_bytes(self.begun_bytes, served, self.share))
-
-
-class Expiring(Turnover):
-    """The size of state with a time to live."""
-
-    def __init__(self, state: State, expiry: Expiry) -> None:
-        self.state = state
-        self.expiry = expiry
-
-    @property
-    def ages(self) -> Ages:
-        return self.expiry.ages
-
-    def stand(self, ages: Ages, now_ns: int) -> None:
-        self.expiry.stand(ages, now_ns)
-
-    def resize(self, backend: Backend, served: int, records: int, rewritten: int, now_ns: int) -> None:
-        turnover = self.expiry.advance(self.state.growth_bytes * records, rewritten, now_ns)
-        backend.resize(turnover.live_bytes, turnover.expired_bytes, records)
-
-
-def turnover(state: State, begun_bytes: int, share: Fraction) -> Turnover:
-    """Create the model of the state size for a subtask with `share` of the key groups and initially `begun_bytes`."""
-    if state.ttl is not None:
-        return Expiring(state, Expiry(state.ttl.after_ns, begun_bytes, state.value_bytes))
-    return Growing(state, begun_bytes, share) if state.turns_over else Turnover()
-
+from sim.storage.state_files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 
 # ---- The owner of state: a subtask, its TaskManager, and access to its files in storage.
 
@@ -256,7 +194,7 @@ class KeyedState(NoKeyedState):
         self.subtask = subtask
         self.state = state
         self.backend = backend(state, subtask.keyed_bytes, subtask.options, subtask.compaction)
-        self.turnover = turnover(state, subtask.keyed_bytes, subtask.share)
+        self.expiry = None if state.ttl is None else Expiry(state.ttl.after_ns, subtask.keyed_bytes, state.value_bytes)
         self.log = NoLog()
         tells_updates = state.kind.keeps_files or state.changelog is not None  # the heap does not
         self.counts_records = (tells_updates and state.update_share > 0) or state.turns_over
@@ -267,7 +205,7 @@ class KeyedState(NoKeyedState):
 
     @property
     def ages(self) -> Ages:  # type: ignore[override]
-        return self.turnover.ages
+        return () if self.expiry is None else self.expiry.ages
 
     def start(self) -> None:
         self.log.start()
@@ -278,7 +216,7 @@ class KeyedState(NoKeyedState):
 
     def count(self, served: int, now_ns: int) -> None:
         records, rewritten = served - self.restored_record_count, self._rewritten(served)
-        self.turnover.resize(self.backend, served, records, rewritten, now_ns)
+        self._resize(served, records, rewritten, now_ns)
         self.backend.update(rewritten, now_ns)
 
     # ------------------------------------------------------------------------------------------ snapshots
@@ -322,13 +260,14 @@ class KeyedState(NoKeyedState):
         now_ns = int(storage.env.now)
         self._updates = 0
         self._rewritten(served)
-        self.turnover.stand(together((snapshot.ages, share) for snapshot, share in parts), now_ns)
+        if self.expiry is not None:
+            self.expiry.stand(together((snapshot.ages, share) for snapshot, share in parts), now_ns)
         stored = [(snapshot, share) for snapshot, share in parts if snapshot.handles]
         keyed = [
             KeyedPart(snapshot.type, snapshot.keyed.image, tuple(snapshot.handles), share) for snapshot, share in stored
         ]
         restoring = self.backend.restore(checkpoint, keyed, now_ns)
-        self.turnover.resize(self.backend, served, 0, 0, now_ns)
+        self._resize(served, 0, 0, now_ns)
         if not stored:
             return 0
         self.restored_parts += [
@@ -433,6 +372,18 @@ class KeyedState(NoKeyedState):
             raise
         if slowed:
             self.subtask.slow(Fraction(1))
+
+    def _resize(self, served: int, records: int, rewritten: int, now_ns: int) -> None:
+        """Set the size of the backend after `served` records: they add keys, which expire if they have a time to live.
+
+        `records` were served since the last call, which rewrote `rewritten` entries.
+        """
+        if self.expiry is not None:
+            turnover = self.expiry.advance(self.state.growth_bytes * records, rewritten, now_ns)
+            self.backend.resize(turnover.live_bytes, turnover.expired_bytes, records)
+        elif self.state.turns_over:
+            begun_bytes = self.subtask.keyed_bytes
+            self.backend.resize(begun_bytes + self.state.added_bytes(begun_bytes, served, self.subtask.share))
 
     def _rewritten(self, served: int) -> int:
         """Return the number of entries rewritten since the last call, after `served` records."""

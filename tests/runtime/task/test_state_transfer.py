@@ -109,9 +109,9 @@ def test_state_that_expires_is_restored_with_the_times_of_its_keys(backend):
             files.env.run(until=(10 + rest_s) * 1000 * MS)
         took(files, again.restore(files, 1, [(kept, Fraction(1))], 50_000))
 
-        assert live_bytes == pytest.approx(again.keyed.turnover.expiry.live_bytes, abs=0.02 * MB)
+        assert live_bytes == pytest.approx(again.keyed.expiry.live_bytes, abs=0.02 * MB)
         again.keyed.count(60_000, int(files.env.now))
-        assert live_bytes + 400_000 == pytest.approx(again.keyed.turnover.expiry.live_bytes, abs=0.02 * MB), (
+        assert live_bytes + 400_000 == pytest.approx(again.keyed.expiry.live_bytes, abs=0.02 * MB), (
             "10,000 records since, whatever came before"
         )
 
