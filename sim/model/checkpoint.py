@@ -169,7 +169,8 @@ class CheckpointOptions:
     )
     finish: Literal["flink", "naive", "commit-at-finish", "discard", "off"] = option(
         "flink",
-        "How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished.",
+        "How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished.\n"
+        "The final checkpoint of FLIP-147 begins when all data has ended, and before Flink 1.18 at the next trigger.",
         flink=Flink(
             f"{_E}.checkpoints-after-tasks-finish",
             {f"{_E}.checkpoints-after-tasks-finish.enabled": "1.19"},

@@ -347,6 +347,11 @@ class Cluster:
         """The version of Flink, or else its profile."""
         return self.version or self.profile
 
+    @property
+    def has_final_trigger(self) -> bool:
+        """Whether a checkpoint is triggered as soon as all data has ended (FLINK-28386), and not at the end of the interval."""
+        return not was_added_after("1.18", self.release)
+
     def host(self, task_manager: int) -> int:
         """Return the host on which a TaskManager runs."""
         return task_manager if self.hosts is None else task_manager % self.hosts

@@ -22,7 +22,7 @@ class Finishing:
     end_of_data_first: bool = True  # tasks forward EndOfData before the end of the partition
     waits: bool = True  # a task waits until a completed checkpoint contains its end
     after_finish: bool = True  # checkpoints continue after tasks have finished
-    final_trigger: bool = True  # trigger a checkpoint as soon as all data has ended (FLINK-28386)
+    final_trigger: bool = True  # trigger a checkpoint as soon as all data has ended (FLINK-28386, since 1.18)
     # what happens to output that no checkpoint contains
     tail: Literal["checkpoint", "at-finish", "dropped", "left"] = "checkpoint"
 

@@ -137,7 +137,11 @@ class Consequences:
         cell=lambda line: line.cost_text("downtime_ms", "for good"),
     )
     replayed_records: float = _cost_column(
-        "replayed_records", "emitted again by sources, median", "failures", heading="replayed"
+        "replayed_records",
+        "emitted again by sources, median",
+        "failures",
+        title="records that a failure replays, median",
+        heading="replayed",
     )
     caught_up_ms: float = _cost_column(
         "caught_up",
@@ -150,16 +154,30 @@ class Consequences:
     )
     planned_restarts: float = result_column("per run", Population.PLANNED, attrgetter("planned_restarts.per_run"))
     planned_downtime_ms: float = _cost_column(
-        "downtime", "start of the restart -> all tasks run again, median", "planned_restarts", ends=_RUN
+        "downtime",
+        "start of the restart -> all tasks run again, median",
+        "planned_restarts",
+        ends=_RUN,
+        title="downtime of a planned restart, median",
     )
     planned_replayed_records: float = _cost_column(
-        "replayed_records", "emitted again by sources, median", "planned_restarts"
+        "replayed_records",
+        "emitted again by sources, median",
+        "planned_restarts",
+        title="records that a planned restart replays, median",
     )
     planned_caught_up_ms: float = _cost_column(
         "caught_up",
         "start of the restart -> no backlog at the sources, median",
         "planned_restarts",
         ends=_CATCH_UP,
+    )
+    served_again_records: float = result_column(
+        "per run: processed again by vertices without readers",
+        Population.RESTARTS,
+        lambda pooled: sum(run["recoveries"]["served_again"].sum() for run in pooled.runs) / len(pooled.runs),
+        of="restarts",
+        title="records that sinks process again",
     )
     disturbed_share: float = result_column(
         "share of the run between a restart and being caught up again",

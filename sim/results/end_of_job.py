@@ -91,23 +91,23 @@ def _served_after_samples(run: Tables) -> bool:
     return bool(tasks["numRecordsIn"].sum() > series["numRecordsInPerSecond"].sum() + _ROUNDING_RECORDS)
 
 
-def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: float) -> float:
+def last_trigger_s(
+    runs: Sequence[Tables], ends_s: Sequence[float], interval_s: float, min_pause_s: float = 0.0
+) -> float:
     """Return the time of the last trigger in all runs [s], or NaN if checkpoints continue until the end of some run.
 
-    Checkpoints continue if at most `_MAX_SILENT_INTERVALS` intervals passed since the last trigger or restart, if a checkpoint is in
-    progress, or if the job is down at the end of the run.  `ends_s`: end of each run.
+    Checkpoints continue if at most `_MAX_SILENT_INTERVALS` intervals passed since the end of the min-pause after the last
+    checkpoint, or since the last restart, if a checkpoint is in progress, or if the job is down at the end of the run.
+    `ends_s`: end of each run.
     """
-    latest_s = -math.inf
+    latest_s = 0.0
     for run, end_s in zip(runs, ends_s, strict=True):
         rows, restarts = run["checkpoints"], run["recoveries"]
-        last_s = float(rows["trigger_timestamp"].max()) / 1e3 if len(rows) else 0.0
-        down = len(restarts) and float(restarts["running"].iloc[-1]) < 0
-        ran_again_s = float(restarts["running"].max()) / 1e3 if len(restarts) else 0.0
-        if (
-            down
-            or (rows["status"] == "IN_PROGRESS").any()
-            or end_s - max(last_s, ran_again_s) <= _MAX_SILENT_INTERVALS * interval_s
-        ):
+        done_ms = (rows["trigger_timestamp"] + rows["end_to_end_duration"]).max() if len(rows) else 0.0
+        running_ms = restarts["running"].max() if len(restarts) else 0.0
+        since_s = max(done_ms / 1e3 + min_pause_s, running_ms / 1e3)
+        down = len(restarts) and restarts["running"].iloc[-1] < 0
+        if down or (rows["status"] == "IN_PROGRESS").any() or end_s - since_s <= _MAX_SILENT_INTERVALS * interval_s:
             return math.nan
-        latest_s = max(latest_s, last_s)
+        latest_s = max(latest_s, float(rows["trigger_timestamp"].max()) / 1e3 if len(rows) else 0.0)
     return latest_s

@@ -24,7 +24,7 @@ from sim.results.columns import (
 )
 from sim.results.consequences import Consequences
 from sim.results.estimates import Duration, quantiles
-from sim.results.formats import MISSING, change_text, ms_text, per_second_text, share_text
+from sim.results.formats import MISSING, bytes_text, change_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, path
 from sim.results.rates import (
     Tables,
@@ -257,6 +257,14 @@ def _busiest_text(line: Any) -> str:
     return f"{line.busiest[0]} {share_text(line.busiest[1])}".strip()
 
 
+def _written_text(line: Any) -> str:
+    """Return the median of the bytes that a checkpoint writes, and the mean if it differs by half."""
+    median, mean = line.summary.checkpointed_bytes, line.summary.checkpointed_mean_bytes
+    if abs(mean - median) > median / 2:
+        return f"median {bytes_text(median)}, mean {bytes_text(mean)}"
+    return bytes_text(median)
+
+
 def _backpressured_text(line: Any) -> str:
     """Return the most back-pressured vertex and its share, or MISSING if the share is below 0.5 %."""
     share = line.summary.most_backpressured_share
@@ -405,14 +413,26 @@ class Summary:
     checkpointed_bytes: float = _median_column(
         "all that is written, median per checkpoint",
         lambda run: float(run.done["checkpointed_size"].median()),
-        title=title_of("checkpointed_size"),
+        title=title_of("checkpointed_size", "median"),
         heading="written",
         after="end_to_end_max_ms",
+        cell=_written_text,
         is_optional=True,
     )
     checkpointed_mean_bytes: float = _median_column(
         "likewise, mean: compactions and full files make few checkpoints large",
         lambda run: float(run.done["checkpointed_size"].mean()),
+        title=title_of("checkpointed_size", "mean"),
+    )
+    written_bytes_per_hour: float = result_column(
+        "written by them",
+        Population.COMPLETED,
+        lambda run: (
+            float(run.done["checkpointed_size"].sum())
+            * 3600
+            / sum(own["series"]["time"].max() - run.warmup_s for own in run.runs)
+        ),
+        title="written by checkpoints",
     )
     throughput_per_second: float = result_column(
         "records served by the sinks, without what they served again after failures",

@@ -326,9 +326,10 @@ class CatchUp:
         self.waiting = waiting
         if in_flight_mean is None and origin is None:
             in_flight_mean = float(self._in_flight())
-        self.in_flight_mean = (
-            in_flight_mean  # None if the restore changed the channels, so that there is nothing to compare with
-        )
+        # None if the restore changed the channels, so that there is nothing to compare with, and behind sources without a rate,
+        # which fill all channels before and after
+        logs = map(context.log, self.sources)
+        self.in_flight_mean = in_flight_mean if any(log is not None and log.segments for log in logs) else None
         self.restored = {task: parts[task].position.served for task in self.sources}
         readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
         self.readers = {task: parts[task].position.served for task in readers}

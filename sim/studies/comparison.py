@@ -416,10 +416,15 @@ class Comparison:
 
     @property
     def _mostly_disturbed(self) -> str:
-        """Return a sentence if the job is down or catching up for most of the run with each strategy, or ""."""
+        """Return a sentence if failures keep the job down or catching up for most of the run with each strategy, or "".
+
+        They do not if a vertex is always busy before the first one.
+        """
         rows = [self.consequences[line.label] for line in self.strategies]
         is_dead = any(line.failed for line in self.strategies)
-        if is_dead or not all(row.disturbed_share >= _MIN_DISTURBED_SHARE for row in rows):
+        if is_dead or not all(row.failures and row.disturbed_share >= _MIN_DISTURBED_SHARE for row in rows):
+            return ""
+        if any(_is_full(result) for results in self.results.values() for result in results):
             return ""
         least = share_text(min(row.disturbed_share for row in rows))
         of_all = " or more with all strategies" if len(rows) > 1 else ""
@@ -729,7 +734,9 @@ class Comparison:
             singles=singles(runs, warmup_s=warmup_s),
             first=replications.summary(of_first_uploads=True) if summary.first_uploads else None,
             finish=finish(runs, ends_s, cost.committed_records) if is_finished else None,
-            last_trigger_s=last_trigger_s(runs, ends_s, interval_ns / 1e9) if runs_on and interval_ns else math.nan,
+            last_trigger_s=last_trigger_s(runs, ends_s, interval_ns / 1e9, options.min_pause_ns / 1e9)
+            if runs_on and interval_ns
+            else math.nan,
             late=late_triggers(
                 runs,
                 interval_ms=interval_ns / 1e6,
@@ -849,6 +856,12 @@ def _harmed_sink(scenario: Scenario) -> str:
         return ""
     sinks = known_sinks(scenario.job).items()
     return next((f"'{name}' ({kind.title}) {kind.verdict}" for name, (_, kind) in sinks if kind.verdict), "")
+
+
+def _is_full(result: Result) -> bool:
+    """Return whether a vertex is busy all the time before the first restart, so that its capacity decides what follows."""
+    before = result.series[result.series["time"] * 1e3 < result.recoveries["failed"].min()]
+    return bool(before.groupby("vertex")["busy"].mean().max() >= _FULL_SHARE)
 
 
 _MIN_BACKOFF_MS = 5_000
@@ -1296,7 +1309,7 @@ _FRAME_BYTES = 10 * 1024**2
 _MIN_FILES = 40
 """Minimum files per checkpoint (median) that are reported."""
 _FULL_SHARE = 0.95
-"""Share of the possible requests from which a vertex counts as full."""
+"""Share of the time, or of the possible requests, from which a vertex counts as full."""
 _MIN_CHECKPOINTS_FOR_RATE = 3
 """With more completed checkpoints than this, their number is given per hour instead of per run."""
 _MIN_TIMEOUT_SHARE = 0.05

@@ -45,7 +45,7 @@ LEADING = (
     "throughput_per_second",
     "visible_p99_ms",
     "caught_up_ms",
-    "checkpointed_bytes",
+    "written_bytes_per_hour",
     COST,
 )
 """Columns that the overview prefers, in this order."""

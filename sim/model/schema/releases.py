@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,12 +12,13 @@ from sim.model.catalog import attribute_of
 from sim.model.checkpoint import BARRIERS, BarrierKind
 from sim.model.cluster import OLDEST_PROFILE, older_defaults, version_span, was_added_after
 from sim.model.faults import RESTARTS, RestartKind
-from sim.model.schema.document import Document
+from sim.model.schema.document import Action, Document
 from sim.model.schema.flink_keys import document_options
 from sim.model.schema.sections import REBUILDS
 from sim.model.schema.text import DocumentPath, Reading
 
 _BARRIERS = ("checkpoint", "barriers")
+_INTERVAL_DURING_BACKLOG = ("checkpoint", "interval-during-backlog")
 _CATALOGS: Mapping[tuple[str, ...], Mapping[str, BarrierKind | RestartKind]] = {
     _BARRIERS: BARRIERS,
     ("restart", "strategy"): RESTARTS,
@@ -58,6 +59,15 @@ def without_later_options(document: Document, version: str, reading: Reading) ->
     for path in _written(document, later_options(version)):
         reading.warn(path, f"has no effect with Flink {version}: it came with {since(path, True, version)}")
         document = _with(document, path, None)
+    restart = document.restart
+    if restart is not None and restart.strategy == "exponential-delay" and was_added_after("1.19", version):
+        if restart.attempts is not None:
+            reading.warn(
+                ("restart", "attempts"), f"has no effect on exponential-delay with Flink {version}: it came with 1.19"
+            )
+            document = _with(document, ("restart", "attempts"), None)
+    if was_added_after("1.15", version):
+        document = document.model_copy(update={"actions": [*_canonical(document.actions or (), version, reading)]})
     written: Any = document.checkpoint.barriers or "aligned"
     name = written if isinstance(written, str) else _mode(written)
     if release := since(_BARRIERS, name, version):
@@ -66,6 +76,18 @@ def without_later_options(document: Document, version: str, reading: Reading) ->
         reading.warn(_BARRIERS, f"{name} came with {release}: with Flink {version} barriers are {instead}")
         document = _with(document, _BARRIERS, instead)
     return document
+
+
+def _canonical(actions: Sequence[Action], version: str, reading: Reading) -> Iterator[Action]:
+    """Yield the actions with canonical savepoints, the only ones before 1.15 (FLIP-203); a warning names each other one."""
+    for i, action in enumerate(actions):
+        for key in ("savepoint", "format"):
+            if getattr(action, key) == "native":
+                reading.warn(
+                    ("actions", i, key), f"native came with 1.15: with Flink {version} savepoints are canonical"
+                )
+                action = action.model_copy(update={key: "canonical"})
+        yield action
 
 
 def summary(version: str) -> str:
@@ -88,12 +110,12 @@ def _mode(written: BaseModel) -> str:
 
 
 def _written(document: Document, paths: Mapping[tuple[str, ...], str]) -> Iterator[tuple[str, ...]]:
-    """Yield the paths at which a document writes one of these options, and not that it is off."""
+    """Yield the paths at which a document writes one of these options, and not that it is off, unless off is not its default."""
     for path in paths:
         vertices = document.job if "VERTEX" in path else [""]
         for vertex in vertices:
             own = tuple(vertex if step == "VERTEX" else step for step in path)
-            if _at(document, own) not in (None, False, 0):
+            if _at(document, own) not in ((None,) if path == _INTERVAL_DURING_BACKLOG else (None, False, 0)):
                 yield own
 
 

@@ -101,6 +101,8 @@ def _flow(value: Any) -> str:
         return "[" + ", ".join(map(_flow, value)) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Decimal) and _NUMBER.fullmatch(str(value)):
+        return str(value)  # 1.20 is a version of Flink, and no 1.2
     if isinstance(value, float):
         value = Decimal(repr(value))
     return format_number(Fraction(value)) if isinstance(value, (int, Decimal, Fraction)) else _text(str(value))

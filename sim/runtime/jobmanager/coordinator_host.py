@@ -83,7 +83,8 @@ class JobEnd:
     def data_ended(self, task: int) -> None:
         """Record the end of a task's data.  After the last one, request the final checkpoint."""
         self.ended.add(task)
-        if self.rule.final_trigger and len(self.ended) == len(self.graph.tasks) and self.context.periodic:
+        has_trigger = self.rule.final_trigger and self.context.scenario.cluster.has_final_trigger
+        if has_trigger and len(self.ended) == len(self.graph.tasks) and self.context.periodic:
             self.dispatch(CheckpointRequested(self.context.env.now, RequestKind.MANUAL))
 
     def task_finished(self, task: int) -> None:

@@ -202,7 +202,8 @@ class EndOfTaskMonitor(InvariantMonitor):
             )
         yield from invariants_output.finished_count_errors(events, deployed, self._kept, formatter)
         lost = any(isinstance(fault.what, StorageOutage) for fault in context.scenario.faults)
-        if context.periodic and context.scenario.checkpoint.finish == "flink" and not requests and not lost:
+        waits = context.scenario.checkpoint.finish == "flink" and context.scenario.cluster.has_final_trigger
+        if context.periodic and waits and not requests and not lost:
             within_ns = context.scenario.overheads.acknowledge_ns + context.scenario.overheads.trigger_ns + _SOON_NS
             yield from invariants_output.commits_missing_at_end(
                 events, len(context.names), within_ns, self.now_ns, deployed, formatter, deletions(context)

@@ -43,7 +43,7 @@ def test_columns_have_words():
     assert in_words("throughput_change") == "throughput against no checkpoints"
     assert in_words("delay_mean_s") == "mean delay of records"
     assert in_words("start_delay_ms") == "start delay, median"
-    assert in_words("replayed_records") == "replayed records"
+    assert in_words("lost_records") == "lost records"
 
 
 def test_intervals_of_durations_do_not_reach_below_zero(rows):

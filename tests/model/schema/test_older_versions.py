@@ -111,6 +111,35 @@ def test_switched_off_is_nothing_that_a_release_lacks():
     assert [str(warning) for warning in found.warnings if "has no effect" in str(warning)] == []
 
 
+def test_a_backlog_without_checkpoints_came_with_its_option():
+    """Off is not what the interval is without it."""
+    source = {"source": ", backlog: {lag: 1 s}"}
+    old, without = (
+        later("1.17.2", **source, checkpoint=text).scenarios for text in (", interval-during-backlog: off", "")
+    )
+
+    assert old == without
+
+
+@pytest.mark.parametrize(("version", "is_ignored"), [("1.18.1", True), ("1.19.0", False)])
+def test_attempts_of_exponential_delay_came_later_than_those_of_fixed_delay(version, is_ignored):
+    text = LATER % (dict.fromkeys(PARTS, "") | {"version": version, "restart": ", attempts: 2"})
+    fixed, exponential = loads(text), loads(text.replace("fixed-delay", "exponential-delay"))
+
+    assert fixed.scenarios[0].restart.attempts == 2
+    assert (exponential.scenarios[0].restart.attempts is None) == is_ignored
+    assert any("has no effect on exponential-delay" in str(warning) for warning in exponential.warnings) == is_ignored
+
+
+@pytest.mark.parametrize(("version", "expected"), [("1.14.6", "canonical"), ("1.15.4", "native")])
+def test_native_savepoints_came_with_1_15(version, expected):
+    text = LATER % (dict.fromkeys(PARTS, "") | {"version": version})
+    found = loads(text + "actions: [{savepoint: native, at: 2 s}, {stop: no-drain, format: native, at: 5 s}]\n")
+
+    assert [action.format for action in found.scenarios[0].actions] == [expected] * 2
+    assert sum("native came with 1.15" in str(warning) for warning in found.warnings) == 2 * (expected == "canonical")
+
+
 def test_releases_of_keys_are_those_of_the_lists():
     """A key that says since when it exists is in the lists of the versions from then on, and of no other."""
     known = [key.flink for key in modelled_keys().values() if key.flink.since]

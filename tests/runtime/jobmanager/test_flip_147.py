@@ -7,6 +7,7 @@ import pytest
 from sim.model.schema.study import load
 from sim.runtime.simulate import simulate
 from tests.places import ROOT
+from tests.scenarios import read_scenario
 
 SCENARIOS = ROOT / "scenarios"
 
@@ -38,6 +39,22 @@ def extra(result, end_ms):
     """Checkpoints that completed after the sources had ended."""
     done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
     return int((done["latest_ack_timestamp"] > end_ms).sum())
+
+
+@pytest.mark.parametrize(("version", "ends_s"), [("1.17.2", 7.7), ("1.18.1", 3)])
+def test_before_1_18_the_final_checkpoint_is_the_next_periodic_one(version, ends_s):
+    """Data ends at 3 s, and checkpoints are triggered at 2.7 s and 7.7 s (FLINK-28386)."""
+    text = f"""
+version: 1
+job: {{a: {{source: {{rate: 100/s, record: 1 kB, records: 300}}}}, b: {{input: {{a: hash}}, service: 1 ms, commit: two-phase}}}}
+checkpoint: {{interval: 5 s}}
+cluster: {{version: {version}}}
+run: {{duration: 20 s}}
+"""
+    result = simulate(read_scenario(text))
+
+    assert (result.job_status, result.violations) == ("FINISHED", ())
+    assert pytest.approx(ends_s, abs=0.2) == result.ended_ns / 1e9
 
 
 LAST_RECORD_MS = 9599 / 300 * 1000

@@ -84,6 +84,20 @@ def test_equal_failures_of_one_pipeline_take_equally_long():
     assert (rows["caught_up"] - rows["running"]).max() < 1000, "also where a checkpoint begins meanwhile"
 
 
+def test_channels_that_an_unlimited_source_fills_are_no_backlog():
+    """The savepoint that fails drains them, so they hold more than their mean once the job runs again."""
+    text = """
+version: 1
+job: {a: {source: {rate: unlimited, record: 1 kB}}, b: {input: {a: hash}, service: 70 ms}}
+checkpoint: {interval: 10 s, timeout: 10 s, barriers: {aligned-timeout: 1 s}}
+actions: [{stop: no-drain, at: 25 s}]
+run: {duration: 60 s}
+"""
+    (row,) = simulate(read_scenario(text)).tables["recoveries"].to_dict("records")
+
+    assert 0 <= row["caught_up"] - row["running"] < 1000
+
+
 def times(result, happening):
     return [row.time_ns / MS for row in result.journal if row.happening is happening]
 

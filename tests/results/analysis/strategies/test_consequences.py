@@ -18,7 +18,7 @@ def run(commits=(), recoveries=(), lags=(0.0,), completed=()):
     return {
         "checkpoints": checkpoints,
         "commits": pd.DataFrame([(*row, 9_000.0, 1_000.0) for row in commits], columns=COMMITS),
-        "recoveries": restarts.assign(detected=restarts["failed"], kind="task-manager"),
+        "recoveries": restarts.assign(detected=restarts["failed"], kind="task-manager", served_again=7),
         "series": pd.DataFrame({"time": range(1, len(lags) + 1), "lag": lags, "x_latency": 500.0}),
     }
 
@@ -26,6 +26,13 @@ def run(commits=(), recoveries=(), lags=(0.0,), completed=()):
 def cost(*restarts, end=10_000.0, lags=(0.0,), **others):
     """What a single run costs.  `restarts`: when each failed, ran and had caught up, and what it replayed."""
     return consequences([run(recoveries=restarts, lags=lags)], [end], **others)
+
+
+def test_what_sinks_process_again_is_counted_per_run():
+    """Two restarts in one of two runs."""
+    runs = [run(recoveries=[(1_000.0, 2_000.0, 3_000.0, 9), (5_000.0, 6_000.0, 7_000.0, 9)]), run()]
+
+    assert consequences(runs, [10_000.0] * 2).served_again_records == 7
 
 
 def test_a_job_whose_backlog_grows_never_catches_up():
