@@ -774,15 +774,9 @@ class CandidateSearch:
         )
 
     @property
-    def has_varying_load(self) -> bool:
-        """Return True if the load varies within trials, and not only from window to window of a trace."""
-        sources = [vertex.source for vertex in self.scenario.job.vertices if vertex.source is not None]
-        return len(self.bench.worlds) == 1 and any(len(source.rates) > 1 for source in sources)
-
-    @property
     def _has_random_start(self) -> bool:
-        """Return True if the first checkpoint comes at a random time, so that trials do not fail late in an interval."""
-        return self.scenario.cluster.profile != "2.x"
+        """Return True if trials do not fail late in an interval: the first checkpoint comes at a random time, or the load varies."""
+        return self.scenario.cluster.profile != "2.x" or bool(self.bench.varying)
 
     def checkpoint_count(self, name: SettingName) -> int:
         """Return the number of simulated checkpoints that a setting is judged by, in the world with fewest."""

@@ -81,7 +81,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     elif doubtful := [
         *attempts_cautions(search, chosen),
         *transaction_cautions(search, chosen),
-        *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.has_varying_load else []),
+        *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.bench.varying else []),
     ]:
         advice = f"Try, and watch: {use} {name}. It {keeps}, but {doubtful[0].short}."
     elif chosen.name == today:
@@ -243,10 +243,10 @@ def grade(search: CandidateSearch) -> str:
     return "use" if search.confirmed and not attempts_cautions(search, search.chosen) else "try"
 
 
-ANOTHER_LOAD = Caution(
-    "each interval met another part of the load, which varies",
-    "Trials last as long as their intervals need, from the beginning of the load: those of other intervals meet other parts of "
-    "it, and fail at other times. `ckptsim run` with faults at the same times compares intervals.",
+PART_OF_LOAD = Caution(
+    "its checkpoints meet few moments of the load, which varies",
+    "Trials follow a load that varies for at most 20 min (10 min of a long trace), and fail where it is largest.  At this interval two "
+    "checkpoints do not fit into that time, or the load varies after it. `ckptsim run` with the interval shows more.",
     "sim.advice.trials",
 )
 
@@ -258,7 +258,7 @@ def firing_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     seen_ns = search.bench.duration_ns(candidate, kind)
     return [
         *unseen_firings(search.bench.with_setting(candidate), seen_ns, ran_long=chosen.ran_long),
-        *([ANOTHER_LOAD] if search.has_varying_load else []),
+        *([] if search.bench.meets_whole_load(candidate) else [PART_OF_LOAD]),
     ]
 
 

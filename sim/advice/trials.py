@@ -24,12 +24,13 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import ceil, inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from sim.advice.horizon import Horizon, horizon
+from sim.advice.horizon import WINDOW_NS, Horizon, horizon
 from sim.advice.settings import checkpoint_period_ns
 from sim.model.quantities import S3_STANDARD
 from sim.model.schema.axes import key_of
@@ -335,6 +336,14 @@ class Trial:
         )
 
 
+class VaryingLoad(NamedTuple):
+    """How trials meet a load that varies: all of them the same part of it, with the failure at the same moment."""
+
+    until_ns: int  # trials last at least until then
+    busiest_ns: int  # the failure: when the load becomes largest
+    is_whole: bool  # whether the load does not vary after `until_ns`
+
+
 @dataclass
 class Bench:
     """The job under trial: a scenario file, the changes common to all trials, and everything known about the job.
@@ -375,7 +384,40 @@ class Bench:
 
     def observed_ns(self, candidate: Candidate) -> int:
         """Return the time for which an undisturbed run of a candidate is observed after it has settled [ns]."""
-        return max(PERIODS * self.period_ns(candidate), OBSERVED_NS)
+        followed_ns = max((load.until_ns for load in self.varying.values()), default=0)
+        return max(PERIODS * self.period_ns(candidate), OBSERVED_NS, followed_ns - self.settling_ns(candidate))
+
+    @cached_property
+    def varying(self) -> dict[str, VaryingLoad]:
+        """World -> its load, if it varies within trials."""
+        loads = {}
+        most_ns, own_ns = WINDOW_NS * (1 if len(self.worlds) > 1 else 2), self.load(self.common).run.duration_ns
+        for world, changes in self.worlds.items():
+            # a trace is read as far as a run lasts
+            scenario = self.load({**self.common, **changes, "run.duration": format_duration(2 * most_ns)})
+            rates = [
+                (rate.start_ns, rate.per_second * vertex.emitting, vertex.name)
+                for vertex in scenario.job.vertices
+                if vertex.source is not None
+                for rate in vertex.source.rates
+            ]
+            changes_ns = sorted({start_ns for start_ns, *_ in rates} - {0})
+            if not changes_ns or changes_ns[0] >= most_ns:
+                continue
+            until_ns = min(max(changes_ns[-1] + OBSERVED_NS, own_ns), most_ns)
+
+            def per_second(at_ns: int, rates: list[tuple[int, Fraction, str]] = rates) -> Fraction:
+                latest = {name: rate for start_ns, rate, name in rates if start_ns <= at_ns}
+                return sum(latest.values(), Fraction())
+
+            starts = [SETTLED_NS, *(at_ns for at_ns in changes_ns if SETTLED_NS < at_ns < until_ns)]
+            loads[world] = VaryingLoad(until_ns, max(starts, key=per_second), changes_ns[-1] <= until_ns)
+        return loads
+
+    def meets_whole_load(self, candidate: Candidate) -> bool:
+        """Return True if checkpoints of a candidate meet all parts of the load: it is constant, or followed for several intervals."""
+        period_ns = self.period_ns(candidate)
+        return all(load.is_whole and PERIODS * period_ns <= load.until_ns for load in self.varying.values())
 
     def settling_ns(self, candidate: Candidate) -> int:
         """Return the time from the start of a trial after which a candidate's checkpoints are regular [ns]."""
@@ -406,9 +448,9 @@ class Bench:
         """
         extra = extra or {}
         aged = self._state(extra, ahead_s)
-        lengths = {kind: self._length(kind, candidate) for kind in kinds}
         for name, changes in self.worlds.items():
-            for kind, length in lengths.items():
+            for kind in kinds:
+                length = self._length(kind, candidate, name)
                 point = {**self.common, **changes, **extra, **aged, **candidate.point, **length}
                 yield Trial(name, candidate, kind, point)
 
@@ -442,10 +484,11 @@ class Bench:
             self._loaded[key] = load(self.file, key.split("\n") if key else []).scenarios[0]
         return self._loaded[key]
 
-    def _length(self, kind: str, candidate: Candidate) -> Point:
+    def _length(self, kind: str, candidate: Candidate, world: str) -> Point:
         """Return the changes that set the duration and the failure of a trial.
 
-        A failure is late in an interval.  The first interval starts after the min-pause.
+        A failure is late in an interval.  The first interval starts after the min-pause.  If the load varies, it is where that is
+        largest for all settings alike, unless no checkpoint has completed by then.
         """
         period_ns, settled_ns = self.period_ns(candidate), self.settling_ns(candidate)
         if kind in (UNDISTURBED, LONG):
@@ -460,6 +503,8 @@ class Bench:
         pause_ns = self.with_setting(candidate).checkpoint.min_pause_ns
         periods = max(-(-settled_ns // period_ns), 1)  # at least one of them completes before the failure
         failure_ns = pause_ns % period_ns + periods * period_ns + period_ns * FAILURE_PHASE[0] // FAILURE_PHASE[1]
+        if (load := self.varying.get(world)) is not None and load.busiest_ns >= PERIODS * period_ns:
+            failure_ns = load.busiest_ns
         killed = "task-manager" if kind == FAILURE and self.failure == TASK_MANAGER else "random-task"
         return {
             "run.duration": format_duration(failure_ns + self._slots_ns + self.patience_ns),

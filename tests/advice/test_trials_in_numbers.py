@@ -61,6 +61,39 @@ def test_how_long_trials_take(job, interval_s, steady, failure_at, failing, long
     assert (long, "1 min", []) == (points[LONG]["run.duration"], points[LONG]["run.warmup"], points[LONG]["faults"])
 
 
+@pytest.mark.parametrize(
+    ("interval_s", "steady", "failure_at", "meets"),
+    [
+        (10, "5 min", "2 min", True),
+        (30, "5 min", "2 min", True),
+        (60, "5 min", "2 min", True),
+        (120, "5 min", "228 s", True),
+        (180, "7 min", "342 s", False),
+    ],
+)
+def test_all_settings_meet_the_same_part_of_a_load_that_varies(job, interval_s, steady, failure_at, meets):
+    """The load is largest from 2 min to 4 min: settings fail then, unless their second checkpoint comes later."""
+    (job.parent / "load.csv").write_text("time,rate\n0,200\n120,300\n240,100\n")
+    rate = {"job.source.source.rate": {"trace": "load.csv", "column": "rate"}}
+    bench = Bench(job, rate)
+    points = trials_of(bench, interval_s)
+
+    assert (steady, failure_at) == (points[UNDISTURBED]["run.duration"], points[FAILURE]["faults"][0]["at"])
+    assert meets == bench.meets_whole_load(make_candidate(bench.load({}), interval_s * S, protocols()[0]))
+    assert bench_of(job).meets_whole_load(make_candidate(bench.load({}), interval_s * S, protocols()[0]))
+    assert Bench(job, rate | {"run.duration": "8 min"}).varying[""].until_ns == 480 * S
+
+
+def test_a_load_is_followed_for_20_min(job):
+    """It varies after that, too."""
+    steps = "\n".join(f"{minute * 60},{100 + minute}" for minute in range(30))
+    (job.parent / "load.csv").write_text(f"time,rate\n{steps}\n")
+    bench = Bench(job, {"job.source.source.rate": {"trace": "load.csv", "column": "rate"}})
+
+    assert list(bench.varying.values()) == [(1200 * S, 1140 * S, False)]
+    assert Bench(job, bench.common, worlds={"a": {}, "b": {}}).varying["b"] == (600 * S, 540 * S, False)
+
+
 def test_a_trial_waits_for_the_recovery_as_long_as_its_limit_asks(job):
     """Three minutes at least, and the 22 s in which a lost task manager leaves no slots; a failing task leaves its own."""
     waits = [
