@@ -769,14 +769,15 @@ class CandidateSearch:
             observed=lambda name: self.bench.observed_ns(self.candidate_of(name)) / 1e9,
             period=lambda name, p50_ms: self._period_ns(name, p50_ms) / 1e9,
             has_random_start=self._has_random_start,
+            is_varying=bool(self.bench.varying),
             # a compacted file is committed by the checkpoint after the one in which its parts were written
             intervals_later=int(SINKS["file-sink-compaction"] in sinks_of(self.scenario).values()),
         )
 
     @property
     def _has_random_start(self) -> bool:
-        """Return True if trials do not fail late in an interval: the first checkpoint comes at a random time, or the load varies."""
-        return self.scenario.cluster.profile != "2.x" or bool(self.bench.varying)
+        """Return True if the first checkpoint comes at a random time, so that trials do not fail late in an interval."""
+        return self.scenario.cluster.profile != "2.x"
 
     def checkpoint_count(self, name: SettingName) -> int:
         """Return the number of simulated checkpoints that a setting is judged by, in the world with fewest."""
@@ -876,7 +877,7 @@ class CandidateSearch:
             recovery_ms = recoveries_ms(failed, steady, settings[name].per_second, unlimited=self.unlimited)
             if self._has_random_start and not self.unlimited:
                 periods_s = np.full(len(failed), self.period_ns(settings[name]) / 1e9)
-                _, recovery_ms = with_late_failures(failed, recovery_ms, periods_s)
+                _, recovery_ms = with_late_failures(failed, recovery_ms, periods_s, is_varying=bool(self.bench.varying))
             self.failing_task_ms[name] = float(recovery_ms.max()) if len(recovery_ms) else math.inf
 
     def run_for_long(self, name: SettingName, runs: int, share: float = CONFIRM_SHARE) -> bool:

@@ -500,13 +500,19 @@ class Bench:
                 "run.until": "duration",
                 "faults": [],
             }
-        pause_ns = self.with_setting(candidate).checkpoint.min_pause_ns
+        scenario = self.with_setting(candidate)
+        pause_ns, late_ns = scenario.checkpoint.min_pause_ns, period_ns * FAILURE_PHASE[0] // FAILURE_PHASE[1]
         periods = max(-(-settled_ns // period_ns), 1)  # at least one of them completes before the failure
-        failure_ns = pause_ns % period_ns + periods * period_ns + period_ns * FAILURE_PHASE[0] // FAILURE_PHASE[1]
+        failure_ns = pause_ns % period_ns + periods * period_ns + late_ns
+        first_trigger = {}
         if (load := self.varying.get(world)) is not None and load.busiest_ns >= PERIODS * period_ns:
             failure_ns = load.busiest_ns
+            if scenario.cluster.profile == "2.x":  # so that it is late in an interval there, too
+                first_ns = (failure_ns - late_ns - pause_ns) % period_ns
+                first_trigger = {"overheads.first-trigger": format_duration(first_ns)}
         killed = "task-manager" if kind == FAILURE and self.failure == TASK_MANAGER else "random-task"
         return {
+            **first_trigger,
             "run.duration": format_duration(failure_ns + self._slots_ns + self.patience_ns),
             "run.warmup": "0 s",
             "run.until": "caught-up",

@@ -62,23 +62,28 @@ def test_how_long_trials_take(job, interval_s, steady, failure_at, failing, long
 
 
 @pytest.mark.parametrize(
-    ("interval_s", "steady", "failure_at", "meets"),
+    ("interval_s", "steady", "failure_at", "first_trigger", "meets"),
     [
-        (10, "5 min", "2 min", True),
-        (30, "5 min", "2 min", True),
-        (60, "5 min", "2 min", True),
-        (120, "5 min", "228 s", True),
-        (180, "7 min", "342 s", False),
+        (10, "5 min", "2 min", "1 s", True),
+        (30, "5 min", "2 min", "3 s", True),
+        (60, "5 min", "2 min", "6 s", True),
+        (120, "5 min", "228 s", None, True),
+        (180, "7 min", "342 s", None, False),
     ],
 )
-def test_all_settings_meet_the_same_part_of_a_load_that_varies(job, interval_s, steady, failure_at, meets):
-    """The load is largest from 2 min to 4 min: settings fail then, unless their second checkpoint comes later."""
+def test_all_settings_meet_the_same_part_of_a_load_that_varies(
+    job, interval_s, steady, failure_at, first_trigger, meets
+):
+    """The load is largest from 2 min to 4 min: settings fail then, late in an interval, unless their second checkpoint comes later."""
     (job.parent / "load.csv").write_text("time,rate\n0,200\n120,300\n240,100\n")
     rate = {"job.source.source.rate": {"trace": "load.csv", "column": "rate"}}
     bench = Bench(job, rate)
     points = trials_of(bench, interval_s)
 
     assert (steady, failure_at) == (points[UNDISTURBED]["run.duration"], points[FAILURE]["faults"][0]["at"])
+    assert first_trigger == points[FAILURE].get("overheads.first-trigger")
+    older = trials_of(Bench(job, rate | {"cluster.version": "1.18.1"}), interval_s)[FAILURE]
+    assert (failure_at, None) == (older["faults"][0]["at"], older.get("overheads.first-trigger"))
     assert meets == bench.meets_whole_load(make_candidate(bench.load({}), interval_s * S, protocols()[0]))
     assert bench_of(job).meets_whole_load(make_candidate(bench.load({}), interval_s * S, protocols()[0]))
     assert Bench(job, rate | {"run.duration": "8 min"}).varying[""].until_ns == 480 * S
