@@ -116,23 +116,3 @@ def test_an_answer_of_the_configuration_says_what_it_means(tmp_path):
     ):
         assert sentence in said
         assert sentence not in plain
-
-
-def test_an_answer_of_the_configuration_says_all_that_is_in_it(tmp_path):
-    config = {
-        "mode": "exactly_once",
-        "interval": 9000,
-        "timeout": 60000,
-        "min_pause": 0,
-        "max_concurrent": 2,
-        "tolerable_failed_checkpoints": 3,
-        "state_backend": "HashMapStateBackend",
-        "checkpoint_storage": "JobManagerCheckpointStorage",
-        "state_changelog_enabled": True,
-    }
-    said = told(tmp_path, config)
-
-    assert (
-        "Mode exactly_once; at most 2 at once; 3 failed ones in a row are tolerated; state backend HashMapStateBackend; "
-        "checkpoint storage JobManagerCheckpointStorage; with a changelog."
-    ) in said

@@ -283,17 +283,6 @@ def test_one_under_way_has_lasted_until_the_answers(tmp_path):
     assert found.end_to_end_duration == 90_000
 
 
-def test_subtasks_that_have_not_acknowledged_are_named(tmp_path):
-    done = {"index": 0, "status": "completed", "end_to_end_duration": 1500, "checkpointed_size": 5}
-    pending = [{"index": index, "status": "pending_or_failed"} for index in (1, 4)]
-    text = told(tmp_path, json.dumps({"id": 88, "status": "IN_PROGRESS", "subtasks": [done, *pending]}))
-
-    assert (
-        "1 of 3 subtasks acknowledged. Not acknowledged: subtask 1, subtask 4. The last that acknowledged was subtask 0"
-        in text
-    )
-
-
 @pytest.mark.parametrize(("duration", "passed"), [(318_000, ", 5.3 min after the trigger"), (1500, ""), (None, "")])
 def test_the_time_that_a_subtask_has_not_acknowledged(tmp_path, duration, passed):
     """Flink's duration may end with the last acknowledgement; then it tells nothing of the others."""
@@ -302,29 +291,6 @@ def test_the_time_that_a_subtask_has_not_acknowledged(tmp_path, duration, passed
     text = told(tmp_path, json.dumps(answer | {"subtasks": [done, {"index": 1, "status": "pending_or_failed"}]}))
 
     assert f"Not acknowledged: subtask 1{passed}. The last that acknowledged" in text
-
-
-def test_the_other_subtasks_of_the_vertex(tmp_path):
-    def subtask(index, async_ms):
-        phases = {"sync": 12, "async": async_ms}
-        own = {"index": index, "status": "completed", "end_to_end_duration": 1500 + async_ms, "start_delay": 1400}
-        return own | {"checkpointed_size": 5_000_000, "checkpoint": phases, "alignment": {"duration": 70}}
-
-    text = told(
-        tmp_path,
-        json.dumps(
-            {"id": 88, "status": "COMPLETED", "subtasks": [subtask(0, 900), subtask(1, 59_000), subtask(2, 900)]}
-        ),
-    )
-
-    assert (
-        "The last was subtask 1 after 60 s: start delay 1.4 s, alignment 70 ms, synchronous part 12 ms, asynchronous part 59 s; 5 MB"
-        in text
-    )
-    assert (
-        "The 2 others, by their medians, after 2.4 s: start delay 1.4 s, alignment 70 ms, synchronous part 12 ms, asynchronous part 900 ms"
-        in text
-    )
 
 
 def test_messages_of_exceptions_their_causes_and_how_often(tmp_path):
@@ -356,21 +322,6 @@ def test_the_latest_failure_of_each_kind(tmp_path):
         "The last of map (0/4): j.TimeoutException: Heartbeat of TaskManager with id 10.0.3.7:1-f3 timed out. The last of another kind (2) "
         "of map (1/4): x.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold. It has no checkpoints"
     ) in told(tmp_path, json.dumps({"exceptionHistory": {"entries": entries}}))
-
-
-def test_each_vertex_of_a_checkpoint_has_its_acknowledgement(tmp_path):
-    tasks = {
-        "1c": {"end_to_end_duration": 90, "checkpointed_size": 1200, "processed_data": 0},
-        "7d": {"end_to_end_duration": 93_000, "checkpointed_size": 400_000_000, "processed_data": 64_000_000},
-        "90": {"end_to_end_duration": 95_000, "checkpointed_size": 0},
-        "ff": {"end_to_end_duration": -1},
-    }
-    document = {"id": 78, "status": "COMPLETED", "trigger_timestamp": 1_717_000_000_000, "tasks": tasks}
-
-    assert (
-        "In checkpoint 78, vertex 90 acknowledged last, 95 s after the trigger; before it 7d after 93 s (400 MB written, 64 MB read during "
-        "alignment), 1c after 90 ms (1.2 kB written). It has sums"
-    ) in told(tmp_path, json.dumps(document))
 
 
 def test_text_of_the_web_ui_is_refused_with_what_to_save(tmp_path):

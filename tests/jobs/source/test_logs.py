@@ -6,29 +6,15 @@ import pytest
 
 from sim.jobs.source.job_log import read_logs
 from sim.jobs.source.recorded_job import RecordingError
+from tests.jobs.short_logs import JOB, log_of, written
 from tests.places import REST
 
-JOB, OTHER = "0123456789abcdef" * 2, "f" * 32
+OTHER = "f" * 32
 LOG = REST / "jobmanager.log"
 
 
-def line(
-    clock,
-    message,
-    *,
-    layout="2026-11-21 {clock},000 INFO  o.a.f.runtime.checkpoint.CheckpointCoordinator [] - {message}",
-):
-    return layout.format(clock=clock, message=message)
-
-
-def log(tmp_path, *lines, name="jobmanager.log"):
-    path = tmp_path / name
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def triggered(number, at_ms, kind="CHECKPOINT", job=JOB):
-    return f"Triggering checkpoint {number} (type={kind}) @ {at_ms} for job {job}."
+def read(folder, text, job=None):
+    return read_logs([log_of(folder, written(text))], job)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +31,9 @@ def triggered(number, at_ms, kind="CHECKPOINT", job=JOB):
 )
 def test_a_failed_checkpoint(tmp_path, message, reason):
     """Its time is that of the lines; what is said of it later changes nothing."""
-    later = line(
-        "10:09:00", f"Failed to trigger or complete checkpoint 7 for job {JOB}. (1 consecutive failed attempts so far)"
-    )
-    path = log(tmp_path, line("10:00:00", triggered(7, 10**12)), line("10:00:40", message.format(job=JOB)), later)
-    point = read_logs([path]).checkpoints[7]
+    later = f"Failed to trigger or complete checkpoint 7 for job {JOB}. (1 consecutive failed attempts so far)"
+    text = f"10:00:00 triggers 7\n10:00:40 {message.format(job=JOB)}\n10:09:00 {later}"
+    point = read(tmp_path, text).checkpoints[7]
 
     assert ("FAILED", 40_000, reason) == (point.status, point.duration_ms, point.reason)
 
@@ -57,23 +41,17 @@ def test_a_failed_checkpoint(tmp_path, message, reason):
 def test_a_reason_is_cut_after_its_secrets_are_hidden(tmp_path):
     """Half an address does not show that it begins with a password."""
     why = "x" * 170 + " postgresql://me:hunter2-and-more-of-it@db/x"
-    failed = line("10:00:40", f"Discarding checkpoint 7 of job {JOB} because: {why}")
-    point = read_logs([log(tmp_path, line("10:00:00", triggered(7, 10**12)), failed)]).checkpoints[7]
+    text = f"10:00:00 triggers 7\n10:00:40 Discarding checkpoint 7 of job {JOB} because: {why}"
+    point = read(tmp_path, text).checkpoints[7]
 
     assert point.reason == "x" * 170 + " postgresql://******@db/x"
 
 
 def test_triggers_that_got_no_id_and_restores_are_counted(tmp_path):
-    path = log(
-        tmp_path,
-        line("10:00:00", triggered(1, 1)),
-        line("10:00:01", f"Restoring job {JOB} from Checkpoint 1 @ 1 for {JOB} located at x."),
-        line(
-            "10:00:01", f"Failed to trigger checkpoint for job {JOB} since some tasks of job {JOB} has been finished."
-        ),
-    )
+    refused = f"Failed to trigger checkpoint for job {JOB} since some tasks of job {JOB} has been finished."
+    found = read(tmp_path, f"10:00:00 triggers 1\n10:00:01 restores 1\n10:00:01 {refused}")
 
-    assert (len(read_logs([path]).refusals), len(read_logs([path]).restores)) == (1, 1)
+    assert (len(found.refusals), len(found.restores)) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -87,57 +65,57 @@ def test_triggers_that_got_no_id_and_restores_are_counted(tmp_path):
 )
 def test_any_layout(tmp_path, layout):
     """What stands before the message is the logger's business; one without dates wraps at midnight."""
-    lines = [
-        line("23:59:50", triggered(7, 1), layout=layout),
-        line("23:59:58", f"Checkpoint 7 of job {JOB} expired before", layout=layout),
-    ]
-    if "2026" not in layout:
-        lines[1] = line("00:00:05", f"Checkpoint 7 of job {JOB} expired before completing.", layout=layout)
-        assert read_logs([log(tmp_path, *lines)]).checkpoints[7].duration_ms == 15_000
-    lines[1] = line("23:59:58", f"Checkpoint 7 of job {JOB} expired before completing.", layout=layout)
 
-    assert read_logs([log(tmp_path, *lines)]).checkpoints[7].duration_ms == 8_000
+    def lasts_until(clock):
+        lines = written(f"23:59:50 triggers 7\n{clock} expires 7")
+        path = log_of(tmp_path, [("", layout.format(clock=at, message=message)) for at, message in lines])
+        return read_logs([path]).checkpoints[7].duration_ms
+
+    assert "2026" in layout or lasts_until("00:00:05") == 15_000
+    assert lasts_until("23:59:58") == 8_000
 
 
 def test_parts_of_a_log(tmp_path):
     """Rotated and compressed: a checkpoint may begin in one part and end in the other."""
-    old = log(tmp_path, line("10:00:00", triggered(7, 1)), name="jobmanager.log.1")
-    new = log(
-        tmp_path, line("10:00:01", f"Completed checkpoint 7 for job {JOB} (1 bytes in 350 ms)."), name="jobmanager.log"
-    )
-    packed = tmp_path / "jobmanager.log.2.gz"
-    packed.write_bytes(gzip.compress(line("09:00:00", triggered(6, 1)).encode()))
-    read = read_logs([new, old, packed])
+    old, packed = tmp_path / "jobmanager.log.1", tmp_path / "jobmanager.log.2.gz"
+    log_of(tmp_path, written("10:00:00 triggers 7")).rename(old)
+    packed.write_bytes(gzip.compress(log_of(tmp_path, written("09:00:00 triggers 6")).read_bytes()))
+    new = log_of(tmp_path, [("10:00:01", f"Completed checkpoint 7 for job {JOB} (1 bytes in 350 ms).")])
+    found = read_logs([new, old, packed]).checkpoints
 
-    assert {number: point.status for number, point in read.checkpoints.items()} == {6: "IN_PROGRESS", 7: "COMPLETED"}
-    assert read.checkpoints[7].triggered_ms == 1
+    assert {number: point.status for number, point in found.items()} == {6: "IN_PROGRESS", 7: "COMPLETED"}
+    assert found[7].triggered_ms == found[6].triggered_ms + 3_600_000
 
 
 def test_configuration_and_version(tmp_path):
-    path = log(
+    found = read(
         tmp_path,
-        line("10:00:00", triggered(1, 1)),
-        line("10:00:00", "Loading configuration property: state.backend.type, rocksdb"),
-        line("10:00:00", "Loading configuration property: rest.address, 'host'"),
-        line("10:00:00", " Starting StandaloneSessionClusterEntrypoint (Version: 1.17.2, Scala: 2.12, Rev:c0027e5)"),
+        """
+        10:00:00 triggers 1
+        10:00:00 Loading configuration property: state.backend.type, rocksdb
+        10:00:00 Loading configuration property: rest.address, 'host'
+        10:00:00 Starting StandaloneSessionClusterEntrypoint (Version: 1.17.2, Scala: 2.12, Rev:c0027e5)
+        """,
     )
-    read = read_logs([path])
 
-    assert read.options == {"state.backend.type": "rocksdb", "rest.address": "host"}
-    assert read.version == "1.17.2"
+    assert found.options == {"state.backend.type": "rocksdb", "rest.address": "host"}
+    assert found.version == "1.17.2"
 
 
 def test_several_jobs(tmp_path):
     """Are named; vertices are told without their job, so they count for none."""
-    scheduled = line("10:00:00", "Source: src (1/2) (abc_0_0) switched from CREATED to SCHEDULED.")
-    path = log(tmp_path, scheduled, line("10:00:00", triggered(1, 1)), line("10:00:00", triggered(1, 2, job=OTHER)))
+    text = f"""
+        10:00:00 Source: src (1/2) (abc_0_0) switched from CREATED to SCHEDULED.
+        10:00:00 triggers 1
+        10:00:00 Triggering checkpoint 1 (type=CHECKPOINT) @ 2 for job {OTHER}.
+        """
     with pytest.raises(RecordingError, match=f"has several jobs, choose one with --job: {JOB}, {OTHER}"):
-        read_logs([path])
+        read(tmp_path, text)
     with pytest.raises(RecordingError, match="has no job 'abc'"):
-        read_logs([path], "abc")
-    read = read_logs([path], "FFF")
+        read(tmp_path, text, "abc")
+    found = read(tmp_path, text, "FFF")
 
-    assert (read.job, read.vertices) == (OTHER, {})
+    assert (found.job, found.vertices) == (OTHER, {})
 
 
 @pytest.mark.parametrize(
@@ -166,14 +144,16 @@ def test_a_damaged_log(tmp_path):
 def test_hostile_numbers_and_names_do_no_harm(tmp_path):
     """Parallelism, ids and times of any size; a line without end."""
     huge = "9" * 400
-    lines = [
-        line("99:99:99", triggered(1, 1)),
-        line("10:00:00", triggered(2, 2)),
-        line("10:00:00", f"x (1/{huge}) (ab) switched from CREATED to SCHEDULED"),
-        "Triggering checkpoint" + " (type=" * 5000,
-        line("10:00:00", f"Completed checkpoint 1 for job {JOB} ({'1' * 30} bytes in 3 ms)."),
-    ]
-    read = read_logs([log(tmp_path, *lines)])
+    found = read(
+        tmp_path,
+        f"""
+        99:99:99 Triggering checkpoint 1 (type=CHECKPOINT) @ 1 for job {JOB}.
+        10:00:00 triggers 2
+        10:00:00 x (1/{huge}) (ab) switched from CREATED to SCHEDULED
+        Triggering checkpoint{" (type=" * 5000}
+        10:00:00 Completed checkpoint 1 for job {JOB} ({"1" * 30} bytes in 3 ms).
+        """,
+    )
 
-    assert {"IN_PROGRESS"} == {point.status for point in read.checkpoints.values()}
-    assert read.vertices == {"x": 32768}
+    assert {"IN_PROGRESS"} == {point.status for point in found.checkpoints.values()}
+    assert found.vertices == {"x": 32768}
