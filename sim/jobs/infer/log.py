@@ -79,19 +79,23 @@ def infer_trigger_rhythm(points: list[LogCheckpoint], runs_ms: Sequence[int] = (
         (a, b)
         for a, b in pairwise(points)
         if b.id == a.id + 1
-        and a.triggered_ms >= 0
-        and b.triggered_ms > a.triggered_ms
+        and a.trigger_timestamp >= 0
+        and b.trigger_timestamp > a.trigger_timestamp
         and not any(a.line_ms < running_ms <= b.line_ms for running_ms in runs_ms)
     ]
-    at_most = min((b.triggered_ms - a.triggered_ms for a, b in in_one_run), default=0)
+    at_most = min((b.trigger_timestamp - a.trigger_timestamp for a, b in in_one_run), default=0)
     pairs = [(a, b) for a, b in in_one_run if not a.is_expired]
-    gaps = tuple(b.triggered_ms - a.triggered_ms for a, b in pairs)
-    pauses = [gap - a.duration_ms for gap, (a, _) in zip(gaps, pairs, strict=True) if a.duration_ms >= 0]
+    gaps = tuple(b.trigger_timestamp - a.trigger_timestamp for a, b in pairs)
+    pauses = [
+        gap - a.end_to_end_duration for gap, (a, _) in zip(gaps, pairs, strict=True) if a.end_to_end_duration >= 0
+    ]
     immediate = sum(pause < MAX_IMMEDIATE_TRIGGER_MS for pause in pauses)
     if not gaps or immediate * 2 > len(gaps):
         return TriggerRhythm(gaps, immediate=immediate, at_most=at_most)
     on_time = [
-        gap for gap, (a, _) in zip(gaps, pairs, strict=True) if gap - max(a.duration_ms, 0) >= MAX_IMMEDIATE_TRIGGER_MS
+        gap
+        for gap, (a, _) in zip(gaps, pairs, strict=True)
+        if gap - max(a.end_to_end_duration, 0) >= MAX_IMMEDIATE_TRIGGER_MS
     ]
     if len(pauses) >= 3 and _spread(pauses) < _spread(on_time) / 2:
         return TriggerRhythm(gaps, min_pause=round(median(pauses)), immediate=immediate, at_most=at_most)
@@ -129,10 +133,10 @@ def infer_log(log: JobLog) -> ImportedScenario:
     done = [point for point in points if point.status == "COMPLETED"]
     failed = [point for point in points if point.status == "FAILED"]
     rhythm = infer_trigger_rhythm(points, log.runs_ms)
-    took_ms = median(max(point.duration_ms, 0) for point in done) if done else 0
+    took_ms = median(max(point.end_to_end_duration, 0) for point in done) if done else 0
     state = infer_state_size(done)
     line = fit_async_phases(
-        [AsyncPhase(point.size_bytes, point.duration_ms) for point in done if point.duration_ms > 0]
+        [AsyncPhase(point.state_size, point.end_to_end_duration) for point in done if point.end_to_end_duration > 0]
     )
     # With a latency of more than half of the duration, something else than bytes decides.
     by_bytes = (line and line.is_significant and line.latency_ms < took_ms / 2) or (
@@ -142,7 +146,9 @@ def infer_log(log: JobLog) -> ImportedScenario:
     draft.remark(f"Imported from the log {log.source}, job {log.job}: a log contains checkpoints, not record rates.")
     counts = f"{len(done)} completed, {len(failed)} failed, {len(log.refusals)} refused, {len(log.restores)} restores"
     durations = (
-        f"; median duration {took_ms:,.0f} ms, longest {max(point.duration_ms for point in done):,} ms" if done else ""
+        f"; median duration {took_ms:,.0f} ms, longest {max(point.end_to_end_duration for point in done):,} ms"
+        if done
+        else ""
     )
     draft.remark(f"Checkpoints: {counts}{durations}.")
     if (silence := silence_of_log(log)) is not None:
@@ -277,12 +283,12 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
         draft.put(
             "checkpoint.tolerable-failed", log.tolerable, f"{rhythm_text} failed the job, {len(log.exceeding)} times"
         )
-    expired = [point.duration_ms for point in points if point.is_expired and point.duration_ms > 0]
+    expired = [point.end_to_end_duration for point in points if point.is_expired and point.end_to_end_duration > 0]
     if expired:
         timeout = _duration_text(max(_round_nearby(median(expired)), MIN_INTERVAL_MS))
         draft.put("checkpoint.timeout", timeout, f"trigger to expiry of {len(expired)} checkpoints")
     else:
-        ask_for_timeout(draft, options, max((point.duration_ms for point in points), default=0))
+        ask_for_timeout(draft, options, max((point.end_to_end_duration for point in points), default=0))
     is_unaligned = any("checkpoint_type" in point.statistics for point in points)
     ask_for_barriers(
         draft, options, "unaligned, as dumps of the log say." if is_unaligned else "aligned, Flink's default."
@@ -315,7 +321,7 @@ def _storage(
         return
     written = f"bytes and duration of the same of {len(done)} checkpoints"
     if line is None:
-        per_ms = median(point.size_bytes / max(point.duration_ms, 1) for point in done)
+        per_ms = median(point.state_size / max(point.end_to_end_duration, 1) for point in done)
         why = f"median of {written}"
     elif line.is_significant:
         per_ms, why = line.bytes_per_ms, f"line (Theil-Sen) through {written}"

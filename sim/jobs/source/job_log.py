@@ -119,18 +119,22 @@ class LogCheckpoint:
     """A checkpoint in a log.  Unknown numbers are -1."""
 
     id: int
-    triggered_ms: int = -1  # trigger time [epoch ms]
+    trigger_timestamp: int = -1  # [epoch ms]
     line_ms: int = -1  # time of the line of the trigger, by the clock of the log
     is_savepoint: bool = False
     status: str = "IN_PROGRESS"
-    size_bytes: int = -1
-    duration_ms: int = -1  # from the trigger until the last acknowledgement (in older versions the end), or the failure
+    state_size: int = -1  # [bytes]
+    end_to_end_duration: int = (
+        -1
+    )  # [ms] from the trigger until the last acknowledgement (in older versions the end), or the failure
     finalization_ms: int = 0  # from the last acknowledgement to the end; 0 in older versions
     reason: str = ""  # failure reason
     where: str = ""  # TaskManager of the task that declined it
     task: str = ""  # that task, e.g. ``agg -> map (2/12)``; "" if unknown
     cause: str = ""  # root cause of the exception
-    in_flight_bytes: int = -1  # data that barriers overtook, which is part of its size; only a dump has it
+    persisted_data: int = (
+        -1
+    )  # in-flight data [bytes] that barriers overtook, which is part of its size; only a dump has it
     statistics: dict[str, Any] = field(default_factory=dict)  # fields of the REST API from a dump; empty without one
     # acknowledgements after it expired: (time after the trigger [ms], execution attempt, TaskManager)
     late: list[tuple[int, str, str]] = field(default_factory=list)
@@ -149,7 +153,10 @@ class LogCheckpoint:
     @property
     def state_bytes(self) -> int:
         """The size of its state, without in-flight data if a dump has their size."""
-        return max(self.size_bytes - max(self.in_flight_bytes, 0), 0)
+        return max(self.state_size - max(self.persisted_data, 0), 0)
+
+
+Checkpoint = LogCheckpoint | RecordedCheckpoint
 
 
 @dataclass(slots=True)
@@ -177,7 +184,7 @@ class LogRestore(NamedTuple):
 
     line_ms: int  # time of the line by the clock of the log; -1 if unknown
     checkpoint: int  # id; 0 if the line does not have it
-    triggered_ms: (
+    trigger_timestamp: (
         int  # trigger time of the checkpoint [epoch ms]; 0 if unknown, for example after a start from a savepoint
     )
 
@@ -222,22 +229,14 @@ class JobLog:
     @property
     def recorded(self) -> tuple[RecordedCheckpoint, ...]:
         """The checkpoints whose trigger is known, oldest first.  Raises `RecordingError` if a value is invalid."""
-        fields = [
-            {
-                "id": point.id,
-                "status": point.status,
-                "is_savepoint": point.is_savepoint,
-                "trigger_timestamp": point.triggered_ms,
-                "latest_ack_timestamp": point.triggered_ms + point.duration_ms if point.status == "COMPLETED" else -1,
-                "end_to_end_duration": point.duration_ms,
-                "state_size": point.size_bytes,
-                "failure_message": point.failure_message,
-                "persisted_data": point.in_flight_bytes,
-            }
-            | point.statistics
-            for _, point in sorted(self.checkpoints.items())
-            if point.triggered_ms >= 0
-        ]
+        fields = []
+        for _, point in sorted(self.checkpoints.items()):
+            if point.trigger_timestamp >= 0:
+                ended_ms = point.trigger_timestamp + point.end_to_end_duration if point.status == "COMPLETED" else -1
+                values = {
+                    name: getattr(point, name) for name in RecordedCheckpoint.model_fields if hasattr(point, name)
+                }
+                fields.append({**values, "latest_ack_timestamp": ended_ms} | point.statistics)
         return parsed(tuple[RecordedCheckpoint, ...], fields, self.source, "its checkpoints")
 
     @property
@@ -271,12 +270,12 @@ class JobLog:
     def replays(self) -> list[LogReplay]:
         """The restarts from a checkpoint, oldest first, without those whose failure or checkpoint has no known time."""
         replays, failures_ms, offset_ms = list[LogReplay](), self.failures_ms, self.clock_offset_ms
-        for line_ms, checkpoint, triggered_ms in sorted(self.restores):
+        for line_ms, checkpoint, trigger_timestamp in sorted(self.restores):
             point = self.checkpoints.get(checkpoint)
             if point is not None and point.line_ms >= 0:
                 begin_ms = point.line_ms
-            elif triggered_ms and offset_ms is not None:  # the log begins after the trigger
-                begin_ms = triggered_ms + offset_ms
+            elif trigger_timestamp and offset_ms is not None:  # the log begins after the trigger
+                begin_ms = trigger_timestamp + offset_ms
             else:
                 continue
             if (index := bisect_right(failures_ms, line_ms)) and failures_ms[index - 1] >= begin_ms:
@@ -291,8 +290,8 @@ class JobLog:
     @property
     def clock_offset_ms(self) -> int | None:
         """Time by the clock of the log - epoch time, from the lines of triggers, which have both; None without any."""
-        points = [point for point in self.checkpoints.values() if min(point.line_ms, point.triggered_ms) >= 0]
-        return round(median(point.line_ms - point.triggered_ms for point in points)) if points else None
+        points = [point for point in self.checkpoints.values() if min(point.line_ms, point.trigger_timestamp) >= 0]
+        return round(median(point.line_ms - point.trigger_timestamp for point in points)) if points else None
 
     @property
     def tolerable(self) -> int | None:
@@ -362,7 +361,7 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
             if point.status == "IN_PROGRESS" and later:
                 at_ms, _, state = min(later)
                 point.status, point.reason = "FAILED", f"the job switched to {state}"
-                point.duration_ms = at_ms - point.line_ms
+                point.end_to_end_duration = at_ms - point.line_ms
     return logs
 
 
@@ -515,16 +514,16 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
             if min(line_ms, point.line_ms) >= 0 and len(point.late) < MAX_NAMES:
                 point.late.append((line_ms - point.line_ms, _masked(fields["task"]), _masked(fields["where"])))
         case "triggered":
-            point.triggered_ms, point.line_ms = numbers["at"], line_ms
+            point.trigger_timestamp, point.line_ms = numbers["at"], line_ms
             point.is_savepoint = "savepoint" in (fields["type"] or "").lower()
         case "completed":
-            point.status, point.size_bytes = "COMPLETED", numbers["size"]
-            point.duration_ms = numbers["ms"] or numbers["old"]
+            point.status, point.state_size = "COMPLETED", numbers["size"]
+            point.end_to_end_duration = numbers["ms"] or numbers["old"]
             point.finalization_ms = max(numbers["final"], 0)
             log.completed_ms = max(log.completed_ms, line_ms)
             log.failed = []
-            if point.triggered_ms < 0 <= line_ms:  # the log begins after the trigger
-                point.triggered_ms = max(line_ms - point.duration_ms - point.finalization_ms, 0)
+            if point.trigger_timestamp < 0 <= line_ms:  # the log begins after the trigger
+                point.trigger_timestamp = max(line_ms - point.end_to_end_duration - point.finalization_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines may report one failure; the first has its time
             point.status, point.reason, point.where = "FAILED", kind, _masked(fields.get("where"))
             point.task = log.attempts.get(fields.get("attempt") or "", "")
@@ -532,7 +531,7 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
                 log.failed.append(point)
             if why := fields.get("why"):
                 _explain(point, why)
-            point.duration_ms = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
+            point.end_to_end_duration = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
             return point
         case _ if point.status == "FAILED" and not point.cause:
             return point  # a later line about it, which may have the exception
@@ -550,7 +549,7 @@ def _store_dump(text: str, log: JobLog) -> None:
         numbers = {name: dump.get(name) for name in _STATISTICS}
         is_unaligned = dump.get("checkpoint_type") == "UNALIGNED_CHECKPOINT"
         point.statistics = {name: n for name, n in numbers.items() if isinstance(n, int) and 0 <= n <= LARGEST}
-        point.in_flight_bytes = point.statistics.get("persisted_data", -1)
+        point.persisted_data = point.statistics.get("persisted_data", -1)
         point.statistics |= {"checkpoint_type": "UNALIGNED_CHECKPOINT"} if is_unaligned else {}
 
 
@@ -637,14 +636,15 @@ class Silence:
         yield from _exceeded(self.intolerable, self.tolerable)
         yield from where_to_look(reasons)
 
-    def is_unusual(self, triggers: Sequence[int], longest_ms: int) -> bool:
+    def is_unusual(self, triggers: Sequence[int], points: Sequence[Checkpoint]) -> bool:
         """Return whether there is something to explain.
 
         There is if checkpoints failed in it: at least two, or one if none ever completed.  There also is if it lasts longer
         than `SILENT_GAPS` times the usual time between triggers, or the longest checkpoint.
         """
         gaps = [after - before for before, after in pairwise(triggers) if after > before]
-        usual_ms = max(median(gaps) if gaps else 0, longest_ms)
+        took = (point.end_to_end_duration for point in points if point.status == "COMPLETED")
+        usual_ms = max(median(gaps) if gaps else 0, max(took, default=0))
         not_completed = len(self.refusals) + len(self.failed)
         return not_completed > (0 if self.is_whole else 1) or (0 < usual_ms * SILENT_GAPS < self.lasts_ms)
 
@@ -696,30 +696,23 @@ def silence_of_log(log: JobLog) -> Silence | None:
 
     A job that failed for good may have failed because of the silence, which then lasts until the end of the job.
     """
-    is_whole = not any(point.status == "COMPLETED" for point in log.checkpoints.values())
+    points = [point for _, point in sorted(log.checkpoints.items())]
+    is_whole = not any(point.status == "COMPLETED" for point in points)
     switched_ms, _, state = log.last_switch
     end_ms, end = (switched_ms, "the end of the job") if state == "FAILED" else (log.ended_ms, "the end of the log")
-    since_ms = log.running_ms if is_whole else log.completed_ms
+    since_ms, begun = (log.running_ms, "the job began to run at ") if is_whole else (log.completed_ms, "")
     refusals = [refusal for refusal in log.refusals if is_whole or refusal.line_ms > log.completed_ms]
-    points = [point for _, point in sorted(log.checkpoints.items())]
-    last = max((point.id for point in points if point.status == "COMPLETED"), default=-1)
-    failed = [
-        point.failure_message
-        for point in points
-        if point.status == "FAILED" and point.id > last and not point.is_savepoint
-    ]
-    begun = "the job began to run at " if is_whole else ""
     if is_whole and since_ms < 0:
         begun = "the first line about them at "
         times = [*(refusal.line_ms for refusal in refusals), *(point.line_ms for point in points)]
         since_ms = min((at for at in times if at >= 0), default=-1)
     lasts_ms = end_ms - since_ms if 0 <= since_ms <= end_ms else 0
-    triggers = [point.triggered_ms for point in points if point.triggered_ms >= 0]
-    longest_ms = max((point.duration_ms for point in points if point.status == "COMPLETED"), default=0)
     since = f"{begun}{_clock(since_ms)}" if since_ms >= 0 else ""
-    silence = Silence(since, lasts_ms, is_whole, tuple(refusals), tuple(failed), len(log.exceeding), log.tolerable, end)
+    failed = _failed_since_completion(points)
+    silence = Silence(since, lasts_ms, is_whole, tuple(refusals), failed, len(log.exceeding), log.tolerable, end)
+    triggers = [point.trigger_timestamp for point in points if point.trigger_timestamp >= 0]
     has_ended = state in ENDED and state != "FAILED"
-    return None if has_ended or not silence.is_unusual(triggers, longest_ms) else silence
+    return None if has_ended or not silence.is_unusual(triggers, points) else silence
 
 
 def log_remarks(log: JobLog) -> Iterator[str]:
@@ -836,7 +829,9 @@ _ZONE_STEP_MS = 900_000
 
 def _long_finalizations(points: Sequence[LogCheckpoint]) -> Iterator[str]:
     """Yield a sentence about checkpoints whose finalization takes longer than all that precedes it."""
-    long = [point for point in points if point.finalization_ms > max(point.duration_ms, _MIN_LONG_FINALIZATION_MS)]
+    long = [
+        point for point in points if point.finalization_ms > max(point.end_to_end_duration, _MIN_LONG_FINALIZATION_MS)
+    ]
     if long:
         times = [point.finalization_ms for point in long]
         yield (
@@ -882,7 +877,9 @@ def _task_failures(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str
     why = "; ".join(one_line(text, 160) for text in dict.fromkeys((last.reason, last.cause)) if text)
     yield f"A task failed the job: {first_names(named, 3)}. The last exception: {why or 'not in the log'}."
     ends = [
-        point.line_ms + point.duration_ms + point.finalization_ms for point in points if point.status == "COMPLETED"
+        point.line_ms + point.end_to_end_duration + point.finalization_ms
+        for point in points
+        if point.status == "COMPLETED"
     ]
     triggers = sorted(point.line_ms for point in points)
     gaps = [after - before for before, after in pairwise(triggers)]
@@ -897,7 +894,7 @@ def _task_failures(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str
         )
 
 
-def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: str = "checkpoints") -> Iterator[str]:
+def failures_apart(points: Iterable[Checkpoint], which: str = "checkpoints") -> Iterator[str]:
     """Yield sentences on how Flink counts the failures of checkpoints.
 
     One is about reasons that do not count, one about failures that are not consecutive, so that they do not add up.
@@ -932,7 +929,7 @@ def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: 
     )
 
 
-def is_counted(point: LogCheckpoint | RecordedCheckpoint) -> bool:
+def is_counted(point: Checkpoint) -> bool:
     """Return whether a checkpoint failed for a reason that CheckpointFailureManager counts."""
     return point.status == "FAILED" and not _NOT_COUNTED.search(point.failure_message)
 
@@ -954,17 +951,19 @@ def silence_of_job(
         return None
     ends = [point.trigger_timestamp + point.end_to_end_duration for point in completed]
     since_ms = max(ends, default=points[0].trigger_timestamp)
-    failed = [
-        point.failure_message.rstrip(". ")
-        for point in points
-        if point.status == "FAILED" and point.trigger_timestamp >= since_ms
-    ]
     triggers = [point.trigger_timestamp for point in points] if interval_ms <= 0 else [0, interval_ms]
-    longest_ms = max((point.end_to_end_duration for point in completed), default=0)
     begun = "" if completed else "the first one that is known, at "
     ever = "" if counts.get("completed", 1) else f", nor before (0 of {counts.get('total', 0)})"
-    silence = Silence(f"{begun}{_clock(since_ms)}{ever}", now_ms - since_ms, not completed, (), tuple(failed), end=end)
-    return silence if silence.is_unusual(triggers, longest_ms) else None
+    since, failed = f"{begun}{_clock(since_ms)}{ever}", _failed_since_completion(points)
+    silence = Silence(since, now_ms - since_ms, not completed, (), failed, end=end)
+    return silence if silence.is_unusual(triggers, points) else None
+
+
+def _failed_since_completion(points: Sequence[Checkpoint]) -> tuple[str, ...]:
+    """Return the failure messages of the checkpoints behind the last completed one, without savepoints."""
+    last = max((point.id for point in points if point.status == "COMPLETED"), default=-1)
+    failed = (point for point in points if point.status == "FAILED" and point.id > last and not point.is_savepoint)
+    return tuple(point.failure_message.rstrip(". ") for point in failed)
 
 
 def _about(lasts_ms: int) -> str:

@@ -10,7 +10,7 @@ from sim.model.schema.study import loads
 def points(*checkpoints):
     """(trigger [ms], duration [ms]) of one checkpoint after the other."""
     return [
-        LogCheckpoint(number, trigger, trigger, status="COMPLETED", size_bytes=1000, duration_ms=took)
+        LogCheckpoint(number, trigger, trigger, status="COMPLETED", state_size=1000, end_to_end_duration=took)
         for number, (trigger, took) in enumerate(checkpoints, 1)
     ]
 
@@ -62,7 +62,7 @@ def test_whatever_it_is_it_runs(log):
 def test_the_size_of_the_state_is_not_that_of_an_exception(sizes_mb, size, origin):
     log = logged(*((n * 60_000, 2000) for n in range(len(sizes_mb))))
     for point, megabytes in zip(log.checkpoints.values(), sizes_mb, strict=True):
-        point.size_bytes = megabytes * 10**6
+        point.state_size = megabytes * 10**6
 
     inference = infer_log(log)
 
@@ -74,9 +74,9 @@ def test_dumps_tell_state_and_barriers():
     """CheckpointStatsTracker at level DEBUG: in-flight data are part of the size in a log, but not of the state."""
     log = logged(*((n * 60_000, 2000) for n in range(8)))
     for number, point in enumerate(log.checkpoints.values()):
-        point.in_flight_bytes = number * 10**8
-        point.size_bytes = 50 * 10**6 + point.in_flight_bytes
-        point.statistics = {"persisted_data": point.in_flight_bytes, "checkpoint_type": "UNALIGNED_CHECKPOINT"}
+        point.persisted_data = number * 10**8
+        point.state_size = 50 * 10**6 + point.persisted_data
+        point.statistics = {"persisted_data": point.persisted_data, "checkpoint_type": "UNALIGNED_CHECKPOINT"}
 
     inference = infer_log(log)
 

@@ -59,7 +59,7 @@ def sized(took_ms, sizes):
     """A log with one size per checkpoint; `took_ms` says how long each takes."""
     log = logged(*((60_000 * number, took_ms(size)) for number, size in enumerate(sizes, 1)))
     for point, size in zip(log.checkpoints.values(), sizes, strict=True):
-        point.size_bytes = size
+        point.state_size = size
     return log
 
 
@@ -105,7 +105,7 @@ def test_bytes_that_may_take_so_long_are_no_sign_of_queues(size, bandwidth, rate
     """90 s each, one after another: 3 GB are a slow upload, 1 MB is not."""
     log = sized(lambda _: 90_000, [size + 10**5 * (number % 3) for number in range(15)])
     for number, point in enumerate(log.checkpoints.values()):
-        point.triggered_ms = point.line_ms = number * 90_005
+        point.trigger_timestamp = point.line_ms = number * 90_005
     document = infer_log(log).document
 
     assert (bandwidth, rate) == (document["storage"]["bandwidth"], document["job"]["source"]["source"]["rate"])
@@ -116,9 +116,9 @@ def test_checkpoints_that_follow_at_once_because_of_their_bytes_do_not_saturate_
     log = sized(lambda _: 0, GROWING)
     at_ms = 0
     for point in log.checkpoints.values():
-        point.triggered_ms = point.line_ms = at_ms
-        point.duration_ms = point.size_bytes // 400_000
-        at_ms += point.duration_ms + 5
+        point.trigger_timestamp = point.line_ms = at_ms
+        point.end_to_end_duration = point.state_size // 400_000
+        at_ms += point.end_to_end_duration + 5
     job = infer_log(log).document["job"]
 
     assert job["source"]["source"]["rate"] == "1k/s"

@@ -112,7 +112,7 @@ def test_logs_with_any_numbers(rows, vertices):
     """Triggers, durations and sizes of any order and size."""
     log = JobLog("x.log", "0" * 32, vertices=vertices)
     for number, (trigger, took, size, status) in enumerate(rows, 1):
-        done = {"status": status, "size_bytes": size, "duration_ms": took, "reason": "expired"}
+        done = {"status": status, "state_size": size, "end_to_end_duration": took, "reason": "expired"}
         log.checkpoints[number] = LogCheckpoint(number, trigger, trigger, **done)
     try:
         assert runs(infer_log(log)).scenarios

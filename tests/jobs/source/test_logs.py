@@ -35,7 +35,7 @@ def test_a_failed_checkpoint(tmp_path, message, reason):
     text = f"10:00:00 triggers 7\n10:00:40 {message.format(job=JOB)}\n10:09:00 {later}"
     point = read(tmp_path, text).checkpoints[7]
 
-    assert ("FAILED", 40_000, reason) == (point.status, point.duration_ms, point.reason)
+    assert ("FAILED", 40_000, reason) == (point.status, point.end_to_end_duration, point.reason)
 
 
 def test_a_reason_is_cut_after_its_secrets_are_hidden(tmp_path):
@@ -69,7 +69,7 @@ def test_any_layout(tmp_path, layout):
     def lasts_until(clock):
         lines = written(f"23:59:50 triggers 7\n{clock} expires 7")
         path = log_of(tmp_path, [("", layout.format(clock=at, message=message)) for at, message in lines])
-        return read_logs([path]).checkpoints[7].duration_ms
+        return read_logs([path]).checkpoints[7].end_to_end_duration
 
     assert "2026" in layout or lasts_until("00:00:05") == 15_000
     assert lasts_until("23:59:58") == 8_000
@@ -84,7 +84,7 @@ def test_parts_of_a_log(tmp_path):
     found = read_logs([new, old, packed]).checkpoints
 
     assert {number: point.status for number, point in found.items()} == {6: "IN_PROGRESS", 7: "COMPLETED"}
-    assert found[7].triggered_ms == found[6].triggered_ms + 3_600_000
+    assert found[7].trigger_timestamp == found[6].trigger_timestamp + 3_600_000
 
 
 def test_configuration_and_version(tmp_path):
