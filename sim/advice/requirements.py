@@ -29,6 +29,8 @@ MAX_SPEEDUP = 64.0
 BISECTION_STEPS = 4
 SUBTASKS = (2, 4, 8)
 """Factors by which the parallelism of a fully busy vertex is multiplied."""
+_OPERATORS = ("service", "fire", "pre-barrier", "sync", "async")
+"""Keys of the times that task threads and snapshots of operators need."""
 _STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "read-latency", "latency", "nic")
 _REQUESTS = "the request limit of checkpoint storage"
 
@@ -87,7 +89,7 @@ def requirements(search: CandidateSearch) -> list[NeededChange]:
     for part, section, keys in (
         (_REQUESTS, "storage", ("requests",)),
         ("checkpoint storage", "storage", _STORAGE),
-        ("operators", "job", ("service",)),
+        ("operators", "job", _OPERATORS),
     ):
         values = {
             key: value

@@ -10,7 +10,7 @@ from sim.advice.horizon import WINDOW_NS, load_worlds
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.levers import more_subtasks
-from sim.advice.requirements import ParsedQuantity, _faster, _rates, quantities
+from sim.advice.requirements import _OPERATORS, ParsedQuantity, _faster, _rates, quantities
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import FAILING_TASK, FAILURE, LONG, TASK, UNDISTURBED, Bench
 from sim.advice.warnings import added_outage, failing_task, lost_task_manager, watch
@@ -269,6 +269,14 @@ def test_what_is_needed_makes_rates_larger_and_times_shorter():
     keys = [key for key, _ in quantities(nested, ("top",), ("bandwidth", "nic", "latency"))]
     assert keys == ["top.storage.bandwidth", "top.storage.dfs.latency"]
     assert list(quantities(None, (), ("x",))) == []
+    job = {
+        "win": {"service": "1 ms", "window": {"tumbling": "1 h", "fire": "1 ms"}, "snapshot": {"pre-barrier": "1 s"}}
+    }
+    assert [key for key, _ in quantities(job, ("job",), _OPERATORS)] == [
+        "job.win.service",
+        "job.win.window.fire",
+        "job.win.snapshot.pre-barrier",
+    ]
 
 
 @pytest.mark.parametrize(

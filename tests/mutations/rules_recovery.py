@@ -246,7 +246,7 @@ RECOVERY = (
     Rule(
         "the ResourceManager gives no other slots before it misses the task manager",
         "runtime/jobmanager/task_managers.py",
-        'is_known = loss.orderly or not (is_standalone or loss.silent)',
+        "is_known = loss.orderly or not (is_standalone or loss.silent)",
         "is_known = loss.orderly or not loss.silent",
         f"{_HOST}a_provider_tells_the_resource_manager[kubernetes]",
     ),
