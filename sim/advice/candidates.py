@@ -233,8 +233,6 @@ class CandidateSearch:
         self.long_checkpoints: dict[SettingName, int] = {}  # setting -> number of checkpoints in long runs
         self.long_runs: dict[SettingName, int] = {}  # setting -> number of its long runs
         self.long_rows: dict[SettingName, pd.DataFrame] = {}  # setting -> rows of its long runs
-        # setting -> world -> bytes of a checkpoint, mean over long runs
-        self.long_mean_bytes: dict[SettingName, dict[str, float]] = {}
         self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
         self._unfinished: set[SettingName] = set()  # settings of trials that ended before the job had caught up
@@ -785,15 +783,26 @@ class CandidateSearch:
         return short_count + self.long_checkpoints.get(name, 0)
 
     def _correct(self) -> None:
-        """Compute `trials` from `_measured`.  Bytes are those of long runs, if there are any: few checkpoints show no rare large ones."""
+        """Compute `trials` from `_measured`."""
         self.trials = self._with_losses(
-            with_corrected_durations(self._measured, self.bench.backtest, self._current_name, self.longer_ms)
+            with_corrected_durations(self._of_long_runs(), self.bench.backtest, self._current_name, self.longer_ms)
         )
-        written, p50 = MEASURED.index("written_per_hour"), MEASURED.index("checkpoint_p50_ms")
-        for name, worlds in self.long_mean_bytes.items():
-            for world, mean_bytes in worlds.items():
-                values = self.trials[name][world]
-                values[:, written] = mean_bytes * 3600e9 / self._period_ns(name, float(values[:, p50].mean()))
+
+    def _of_long_runs(self) -> Trials:
+        """Return `_measured`, with p50, p90 and bytes of long runs where there are any: few checkpoints show them badly."""
+        found = {
+            name: {world: values.copy() for world, values in worlds.items()} for name, worlds in self._measured.items()
+        }
+        p50, p90, written = map(MEASURED.index, ("checkpoint_p50_ms", "checkpoint_p90_ms", "written_per_hour"))
+        for name, rows in self.long_rows.items():
+            for world, runs in rows[rows["completed"] > 0].groupby(WORLD):
+                values = found[name][str(world)]
+                values[:, p50] = runs["end_to_end_p50_ms"].mean()
+                if np.isfinite(values[:, p90]).all():  # else a checkpoint failed
+                    values[:, p90] = runs["end_to_end_p90_ms"].mean()
+                mean_bytes = np.average(runs["checkpointed_mean_bytes"], weights=runs["completed"])
+                values[:, written] = mean_bytes * 3600e9 / self._period_ns(name, float(values[0, p50]))
+        return found
 
     def _with_losses(self, trials: Trials) -> Trials:
         """Set the recovery to inf where no checkpoint completed, or where the restart strategy may give up.
@@ -894,7 +903,6 @@ class CandidateSearch:
             self.long_rows[name] = rows_of(rows, name, LONG)
             self.long_runs[name] = count
             self.longer_ms[name], self.long_checkpoints[name] = longest_checkpoint(rows, name)
-            self.long_mean_bytes[name] = mean_checkpoint_bytes(rows, name)
             self._correct()
             setting = self.setting(name)
             if setting is not None and "checkpoint_ms" in setting.breaks:
@@ -917,14 +925,6 @@ def longest_checkpoint(rows: pd.DataFrame, name: SettingName) -> tuple[float, in
     complete = len(rows) and (rows["failed"] == rows["interrupted"]).all() and rows["end_to_end_max_ms"].notna().all()
     count = int(rows.groupby(WORLD)["completed"].sum().min()) if len(rows) else 0
     return (float(rows["end_to_end_max_ms"].max()) if complete else math.inf), count
-
-
-def mean_checkpoint_bytes(rows: pd.DataFrame, name: SettingName) -> dict[str, float]:
-    """Return {world: bytes written by a checkpoint, mean over all checkpoints of a setting's long runs}."""
-    rows = rows_of(rows, name, LONG)
-    rows = rows[rows["completed"] > 0]
-    sums = (rows["checkpointed_mean_bytes"] * rows["completed"]).groupby(rows[WORLD]).sum()
-    return {str(world): float(value) for world, value in (sums / rows.groupby(WORLD)["completed"].sum()).items()}
 
 
 def count_complete(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) -> dict[Candidate, int]:

@@ -17,8 +17,9 @@ S = 10**9
 
 
 def rarely_large(own):
-    """Two checkpoints of 1 MB in a short run; in a long one each twentieth has 161 MB, so that the mean is 9 MB."""
-    return {"checkpointed_bytes": 1e6, "checkpointed_mean_bytes": 9e6 if own["trial"] == LONG else 1e6}
+    """Two checkpoints of 1 MB in a short run; in a long one each twentieth has 161 MB, so that the mean is 9 MB, and p50 is longer."""
+    long = {"checkpointed_mean_bytes": 9e6, "end_to_end_p50_ms": 300.0, "end_to_end_p90_ms": 310.0}
+    return {"checkpointed_bytes": 1e6, "checkpointed_mean_bytes": 1e6} | (long if own["trial"] == LONG else {})
 
 
 def test_rare_large_checkpoints_count(job):
@@ -28,7 +29,9 @@ def test_rare_large_checkpoints_count(job):
     short = [setting for setting in found.settings if not setting.ran_long and setting.name == ("10 s", "aligned")]
 
     assert [setting.written_per_hour * found.period_ns(setting) / 3600e9 for setting in long] == [9e6]
+    assert [(setting.checkpoint_p50_ms, setting.checkpoint_p90_ms) for setting in long] == [(300.0, 310.0)]
     assert {setting.written_per_hour for setting in short} == {360e6}
+    assert {setting.checkpoint_p50_ms for setting in short} == {100.0}
 
 
 class Queued(MadeUp):
