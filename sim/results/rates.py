@@ -21,6 +21,8 @@ MAX_REMAINING_SHARE = 0.1
 """A backlog counts as processed when at most this share of its maximum is left."""
 _MAX_IDLE_SHARE = 0.1
 """A vertex counts as never idle up to this idle share."""
+_MIN_PEAK_FACTOR = 1.2
+"""Ratio of the records due per second while the backlog grows to those before from which the load has a peak."""
 _MIN_TRIGGERS = 3
 """Minimum number of checkpoints since the last restart, because the backlog may grow during each and shrink after it."""
 
@@ -35,6 +37,9 @@ class KeepingUp(NamedTuple):
     never_idle: tuple[str, float, float] | None = None
     # (name, busy share) of the busiest subtask until then; None if the job has one parallelism for the whole run
     busiest: tuple[str, float] | None = None
+    since_s: float = (
+        np.nan
+    )  # since when the backlog grows, if that is in the second half of the time: a peak of the load
 
     @property
     def falls_short(self) -> bool:
@@ -106,8 +111,12 @@ def keeping_up(
         return None
     rates, run = min(short, key=lambda pair: pair[0].emitted_per_second / pair[0].due_per_second)
     times = run["series"]["time"]
-    is_calm = (times > warmup_s) & ~(times > rates.until_s)
-    return rates._replace(never_idle=_never_idle(run["series"][is_calm], edges))
+    is_calm = (times > max(warmup_s, np.nan_to_num(rates.since_s))) & ~(times > rates.until_s)
+    calm = run["series"][is_calm]
+    if not np.isnan(rates.since_s):
+        busy = calm.groupby("vertex")["busy"].mean()
+        rates = rates._replace(busiest=(str(busy.idxmax()), float(busy.max())))
+    return rates._replace(never_idle=_never_idle(calm, edges))
 
 
 def falls_behind(
@@ -159,11 +168,19 @@ def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, 
         or last.max() < waiting.max()
     ):
         return None  # the backlog does not grow, is processed from time to time, or shrinks since a peak of the load
-    sources = ~calm["vertex"].isin([down for _, down in edges]) & (calm["time"] > warmup_s)
-    emitted = float(calm.loc[sources, "numRecordsInPerSecond"].groupby(calm["vertex"]).mean().sum())
-    due = emitted + backlog_per_second(calm, warmup_s)
+    of_sources = calm[~calm["vertex"].isin([down for _, down in edges])]
+    emitted_in = of_sources.groupby("time")["numRecordsInPerSecond"].sum()
+    begin_s, since_s = warmup_s, float(waiting.index[waiting <= MAX_REMAINING_SHARE * waiting.iloc[-1]].max())
+    before = emitted_in[(emitted_in.index > warmup_s) & (emitted_in.index <= since_s)].mean()
+    is_peak = (
+        emitted_in[emitted_in.index > since_s].mean() + backlog_per_second(calm, since_s) > _MIN_PEAK_FACTOR * before
+    )
+    if is_peak and since_s > waiting.index[len(waiting) // 2]:
+        begin_s = since_s
+    emitted = float(emitted_in[emitted_in.index > begin_s].mean())
+    due = emitted + backlog_per_second(calm, begin_s)
     until_s = fault_s if fault_s < float(series["time"].max()) else np.nan
-    return KeepingUp(emitted, due, until_s)
+    return KeepingUp(emitted, due, until_s, since_s=begin_s if begin_s > warmup_s else np.nan)
 
 
 def _never_idle(series: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> tuple[str, float, float] | None:

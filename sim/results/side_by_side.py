@@ -220,6 +220,7 @@ class StrategyRow:
     firing: tuple[str, ...] = ()  # vertices with windows whose firing occupies the task thread
     is_off: bool = False  # periodic checkpoints are disabled; there may be savepoints
     without_interval: bool = False  # periodic checkpoints are disabled, and there are no savepoints
+    commits: bool = False  # some vertex commits
     hidden: tuple[str, ...] = ()  # vertices that commit, if none of their output became visible
     not_completed: tuple[NotCompleted, ...] = ()  # checkpoints that did not complete, one entry per fate
     sinks: tuple[str, ...] = ()  # vertices whose throughput is summarized

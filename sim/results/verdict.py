@@ -75,9 +75,10 @@ def _end_sentences(strategies: Sequence[StrategyRow], ends: Sequence[tuple[Strat
         yield f"Not compared: {_strategy_names(excluded)}, where the final checkpoint is one of few"
     if without := [strategy for strategy, end in ends if end.final is None]:
         yield f"With {_strategy_names(without)} no final checkpoint completes"
-    most, (less, least) = max(end.committed for _, end in ends), min(ends, key=lambda pair: pair[1].committed)
-    if least.committed < MIN_COMMITTED_SHARE * most:
-        yield f"{capitalised(less.called)} commits {count_text(least.committed)} records of {count_text(most)}"
+    if committing := [(strategy, end.committed) for strategy, end in ends if strategy.commits]:
+        most, (strategy, least) = (choose(committing, key=lambda pair: pair[1]) for choose in (max, min))
+        if least < MIN_COMMITTED_SHARE * most[1]:
+            yield f"{capitalised(strategy.called)} commits {count_text(least)} records of {count_text(most[1])}"
 
 
 def _is_excluded_for_final_checkpoint(strategy: StrategyRow, strategies: Sequence[StrategyRow]) -> bool:
@@ -174,6 +175,8 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
     names = "all others" if len(overloaded) == len(strategies) > 2 else few_names(others)
     also = f" Also overloaded: {names}." if others else ""
     period = "over the whole run" if rates.busiest is None else "until then"
+    if not math.isnan(rates.since_s):
+        period = f"from {ms_text(1e3 * rates.since_s)} on"
     is_idle = rates.never_idle is None and share < _MAX_IDLE_BUSY_SHARE
     begin = "Held up, not overloaded" if is_idle else "Overloaded"
     return f"{begin}: {worst.label}: sources emit {due}, and their backlog grows; {load} {period}.{also}"
@@ -239,6 +242,8 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     return f"With {name} and {text.removeprefix('With ')}" if text.startswith("With ") else f"With {name}: {text}"
 
 
+_MIN_SERIALISING_SHARE = 0.1
+"""The thread that serialises a canonical savepoint decides if its files wait for it for this share of its time."""
 _MIN_CARD_SHARE = 0.8
 """Network cards decide if the bytes of a checkpoint take them this share of its upload."""
 _LONG_TAIL = 4
@@ -378,9 +383,7 @@ def _difference(strategies: Sequence[StrategyRow]) -> _Difference:
         names_longest = bool(comparable) and _has_long_tail(_best_strategy(comparable, _median_ms))
         return _Difference(_failure_sentence(worst, running, comparable), names_longest)
     if not comparable:
-        return _Difference(
-            "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer"
-        )
+        return _Difference(_interrupted_sentence(running))
     slow, fast = max(comparable, key=_median_ms), _best_strategy(comparable, _median_ms)
     if not is_noise(_median_ms(slow), _median_ms(fast)):
         return _Difference(
@@ -394,6 +397,22 @@ def _difference(strategies: Sequence[StrategyRow]) -> _Difference:
         clauses = _tail_sentence(late, early, tail, _medians_text(comparable)), _throughput_change_text(early, late)
         return _Difference(_join_clauses(*clauses), names_longest=True)
     return _Difference(_equality_sentence(slow, comparable, several), names_longest=_has_long_tail(slow))
+
+
+_MIN_INTERRUPTED = 3
+"""Number of interrupted checkpoints of a strategy from which a longer run does not help."""
+
+
+def _interrupted_sentence(strategies: Sequence[StrategyRow]) -> str:
+    """Return the sentence for runs in which restarts, or the end of the job, interrupted all checkpoints."""
+    cut_off = [found for own in strategies for found in own.not_completed if found.fate == "interrupted"]
+    longest = max(cut_off, key=attrgetter("longest_ms"), default=None)
+    if longest is None or longest.count < _MIN_INTERRUPTED:
+        return "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer"
+    return (
+        f"After the warm-up no checkpoint was completed: {longest.count} are interrupted by restarts, the longest after "
+        f"{ms_text(longest.longest_ms)}: none is over before the next failure"
+    )
 
 
 def _comparable(strategies: Sequence[StrategyRow]) -> list[StrategyRow]:
@@ -653,6 +672,11 @@ def _cause_sentence(strategy: StrategyRow, single: Single, several: bool) -> str
             why = " (canonical: entries are serialised at checkpoint.savepoint-rate)" if is_canonical else ""
             return f"Asynchronous work of {worker} takes {took}{why}, not counting its files: neither storage nor barriers decide"
         case "upload":
+            both_ms, is_canonical = path.upload_ms + path.async_work_ms, single.savepoint_format == "CANONICAL"
+            if is_canonical and (single.cut_off or path.async_work_ms >= _MIN_SERIALISING_SHARE * both_ms):
+                took = f"{ms_text(both_ms)} of the {ms_text(single.duration_ms)} of {checkpoint}"
+                decide = "barriers do not decide" if single.cut_off else "neither storage nor barriers decide"
+                return f"Serialising and writing {_upload_text(single, took)} (canonical: at most at checkpoint.savepoint-rate): {decide}"
             cards_s = single.written_bytes / strategy.card_bytes_per_second
             decide = (
                 "the network cards (storage.nic) decide"
@@ -725,7 +749,10 @@ def _throughput_change_text(fast: StrategyRow, slow: StrategyRow) -> str:
     """Return a clause on the throughput of `fast` compared with `slow`, or "" if one of the jobs ends within the run."""
     if fast.is_over or slow.is_over:
         return ""
-    change = _served_per_second(fast) / _served_per_second(slow) - 1 if _served_per_second(slow) else 0.0
+    served, other = map(_served_per_second, (fast, slow))
+    if min(served, other) == 0 < max(served, other):
+        return f"throughput is {per_second_text(served)} instead of {per_second_text(other)}"
+    change = served / other - 1 if other else 0.0
     if abs(change) < MIN_THROUGHPUT_CHANGE:
         return f"throughput is the same ({change_text(change)})"
     return f"throughput {'rises' if change > 0 else 'drops'} ({change_text(change)})"

@@ -393,7 +393,7 @@ class Comparison:
     @cached_property
     def commits_less(self) -> bool:
         """Return True if some jobs that finish commit notably fewer records than others (COMMITTED_SHARE)."""
-        committed = [line.finish.committed for line in self.strategies if line.finish is not None]
+        committed = [line.finish.committed for line in self.strategies if line.finish is not None and line.commits]
         return bool(committed) and min(committed) < MIN_COMMITTED_SHARE * max(committed)
 
     @cached_property
@@ -752,6 +752,7 @@ class Comparison:
             firing=tuple(vertex.name for vertex in job.vertices if vertex.window and vertex.window.fire_ns),
             is_off=not interval_ns,
             without_interval=not interval_ns and not scenario.actions and scenario.instances == Instances(),
+            commits=any(vertex.commit is not None for vertex in job.vertices),
             hidden=tuple(vertex.name for vertex in job.vertices if vertex.commit is not None and not cost.commits),
             not_completed=not_completed(runs, [1e3 * end_s for end_s in ends_s], warmup_s=warmup_s),
             sinks=_without_readers(job),
@@ -877,11 +878,12 @@ def _ids_text(ids: Sequence[int]) -> str:
 
 def _held_window(result: Result) -> str:
     """Return a clause on an event-time window that never fires because a silent subtask holds back its watermark, or ""."""
-    job, emitted = result.scenario.job, result.tasks.groupby("vertex")["numRecordsOut"].sum()
+    job, counts = result.scenario.job, result.tasks.groupby("vertex")[["numRecordsIn", "numRecordsOut"]]
+    emitted, least_read = counts.sum()["numRecordsOut"], counts.min()["numRecordsIn"]
     emitting = {inlet.upstream for reader in job.vertices for inlet in reader.inputs if job.fan_out(inlet)}
     silent_source_of: dict[str, str] = {}  # vertex -> silent source that holds back its watermark, or ""
     for vertex in job.vertices:
-        is_silent = vertex.source and vertex.source.silent and not vertex.source.watermark.idle_timeout_ns
+        is_silent = vertex.source and not least_read[vertex.name] and not vertex.source.watermark.idle_timeout_ns
         above = max((silent_source_of.get(inlet.upstream, "") for inlet in vertex.inputs), default="")
         source = silent_source_of[vertex.name] = vertex.name if is_silent else above
         if (
@@ -1095,9 +1097,9 @@ def _failure_sentences(result: Result) -> Iterator[str]:
         grows = restart.strategy == "exponential-delay" and (~rows["kind"].isin(PLANNED_RESTARTS)).sum() > 1
         yield outage + "; after other failures it can take longer, as the restart delay grows" * bool(grows)
     yield from _leaderless_sentences(result)
-    restored = {*rows["restored_checkpoint"]} - {-1}
-    if len(restored) == 1 and rows["failed"].diff().min() >= (scenario.checkpoint.interval_ns or math.inf) / 1e6:
-        count = int((rows["restored_checkpoint"] >= 0).sum())
+    restored, count = {*rows["restored_checkpoint"]} - {-1}, int((rows["restored_checkpoint"] >= 0).sum())
+    is_far_apart = rows["failed"].diff().min() >= (scenario.checkpoint.interval_ns or math.inf) / 1e6
+    if len(restored) == 1 and count > 1 and is_far_apart:
         yield (
             f"{'All' if count == len(rows) else 'The first'} {count} restarts go back to "
             f"{f'checkpoint {max(restored)}' if max(restored) else 'the beginning'}: no checkpoint completes in between"

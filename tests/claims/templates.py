@@ -212,6 +212,18 @@ def interrupted(told, match):
     return bool(rows) and all(row["failure_message"] in CUT_SHORT for row in rows)
 
 
+def restarts_interrupt_each(told, match):
+    """So many of a strategy, none of which lasted longer; none completed."""
+    ended = [
+        [row["end_to_end_duration"] for row in told.periodic(runs, "FAILED") if row["failure_message"] in CUT_SHORT]
+        for runs in told.all_runs
+    ]
+    found = [(len(own), True) for own in ended if own and same_ms(match["ms"], max(own))]
+    return (int(match["count"]), True) in found and all(
+        not run.recoveries.empty for runs in told.all_runs for run in runs
+    )
+
+
 def none_completed(told, match):
     return not any(told.durations(runs) for runs in told.all_runs)
 
@@ -457,6 +469,23 @@ def works_asynchronously(told, match):
     """Asynchronous work beside the files is the longest part; of a canonical savepoint, and of no other, serialisation is named."""
     is_canonical = told.row(match)["savepointFormat"] == "CANONICAL"
     return is_canonical == (match["canonical"] is not None) and largest("async work")(told, match)
+
+
+def serialises(told, match):
+    """Of a canonical savepoint, its files and the work between them are the longest part, and the work is a tenth of it if it ended."""
+    row, parts_ms = told.row(match), Counter()
+    for part in told.parts(match):
+        parts_ms[part["part"]] += part["duration"] / 1e6
+    both_ms = parts_ms["upload"] + parts_ms["async work"]
+    is_cut_off = match["decide"] == "barriers do not decide"
+    return (
+        row["savepointFormat"] == "CANONICAL"
+        and same_ms(match["took"], both_ms)
+        and same_ms(match["whole"], row["end_to_end_duration"])
+        and is_cut_off == (row["status"] != "COMPLETED")
+        and (is_cut_off or parts_ms["async work"] >= 0.1 * both_ms)
+        and match["size"] in {None, bytes_text(row["checkpointed_size"])}
+    )
 
 
 def commits_meanwhile(told, match):
@@ -1009,6 +1038,18 @@ def throughput_changes(told, match):
     return match["word"] == word and any(abs(change - own) < 0.03 for own in found)
 
 
+def serves_instead(told, match):
+    """One of the strategies has no record for its sinks, another one so many per second after the warm-up."""
+    found = []
+    for runs in told.all_runs:
+        read = {up for up, _ in runs[0].scenario.job.edges}
+        rows = [run.series[(run.series["time"] > told.warmup_ms(run) / 1e3)] for run in runs]
+        sinks = [own[~own["vertex"].isin(read)].groupby("time")["numRecordsInPerSecond"].sum().mean() for own in rows]
+        found.append(fmean(sinks))
+    numbers = [number(match[name]) for name in ("more", "less")]
+    return min(numbers) == 0 in found and any(abs(max(numbers) - own) <= 0.02 * own for own in found if own)
+
+
 def checkpoints_cost(told, match):
     """Beside the same job without checkpoints."""
     (run, *_), (bare,) = (
@@ -1112,14 +1153,19 @@ def falls_short(told, match):
             return False
         if (match["held"] is not None) != (re.search(r"\]?' is busy [1-4]?\d %", match["load"]) is not None):
             return False
-        rows = run.series[run.series["time"] <= until_s]
+        since_s = number(match["since"]) / 1e3 if match["since"] else 0
+        rows = run.series[(run.series["time"] <= until_s) & (run.series["time"] > since_s)]
         waiting = rows.groupby("time")["backlog"].sum()
+        if waiting.empty:
+            return False
         seconds, begun = float(waiting.index[-1] - waiting.index[0]), waiting.iloc[len(waiting) // 2]
         short = (waiting.iloc[-1] - waiting.iloc[0]) / seconds
         if waiting.iloc[-1] > begun and abs(short - (number(match["due"]) - number(match["emitted"]))) <= 0.1 * number(
             match["due"]
         ):
-            return load_is(told, match)
+            name, busy = re.search(r"'([^']+)'.* busy (\d+) %", match["load"]).groups()
+            busy_since = rows.loc[rows["vertex"] == name, "busy"].mean()
+            return load_is(told, match) if not since_s else abs(int(busy) / 100 - busy_since) <= 0.03
     return False
 
 
@@ -1313,6 +1359,13 @@ TEMPLATES = (
         interrupted,
     ),
     template(
+        "none completed between failures",
+        r"After the warm-up no checkpoint was completed: (?P<count>\d+) are interrupted by restarts, the longest after (?P<ms>MS): none is "
+        r"over before the next failure",
+        none_completed,
+        restarts_interrupt_each,
+    ),
+    template(
         "none completed or failed",
         r"No checkpoint was completed or failed after the warm-up: run longer",
         nothing_ended,
@@ -1488,6 +1541,14 @@ TEMPLATES = (
         exists,
     ),
     template(
+        "serialising",
+        rf"Serialising and writing (?:(?P<size>SIZE)|files) {TOOK}(?:, after MS in which the asynchronous thread of '[^']+' writes an older "
+        r"checkpoint)? \(canonical: at most at checkpoint\.savepoint-rate\): (?P<decide>barriers do not decide|neither storage nor barriers "
+        r"decide)",
+        serialises,
+        exists,
+    ),
+    template(
         "upload",
         rf"Writing (?:(?P<size>SIZE)|files) {TOOK}"
         r"(?:, after (?P<older>MS) in which the asynchronous thread of '[^']+' writes an older checkpoint)?: (?:storage decides|(?P<cards>the "
@@ -1520,6 +1581,12 @@ TEMPLATES = (
         "throughput",
         r"throughput (?P<word>is the same|rises|drops) \((?P<change>[±+-][\d.]+) %\)",
         throughput_changes,
+        none_is_over,
+    ),
+    template(
+        "throughput of one only",
+        r"throughput is (?P<more>COUNT/s) instead of (?P<less>COUNT/s)",
+        serves_instead,
         none_is_over,
     ),
     template(
@@ -1578,7 +1645,7 @@ TEMPLATES = (
         "overloaded",
         r"(?:Overloaded|(?P<held>Held up), not overloaded): (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) "
         r"that are due(?: before the first failure or stop \((?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is "
-        r"(?:never idle: )?busy \d+ %(?: and back-pressured \d+ %)?) (?:over the whole run|until then)"
+        r"(?:never idle: )?busy \d+ %(?: and back-pressured \d+ %)?) (?:over the whole run|until then|from (?P<since>MS) on)"
         r"(?:\. Also overloaded: [^.]+)?",
         falls_short,
     ),

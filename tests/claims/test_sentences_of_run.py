@@ -51,6 +51,7 @@ run: {{duration: {duration}}}
 BESIDE = {"inputs": "a: hash, h: hash", "checkpoint": ", finish: off", "duration": "12 s"}
 FULL = {"rate": "unlimited", "service": "5 ms", "b": ", snapshot: {sync: 300 ms}", "duration": "20 s"}
 SLOW_FILES = "storage: {bandwidth: 30 MB/s, retry: {timeout: 600 ms, attempts: 1}}\n"
+SERIALISED = "storage: {bandwidth: 8 MB/s}\nactions: [{savepoint: canonical, at: 6 s}]"
 CIRCLE = (WORLDS / "standstill-behind-event-time-windows.yaml").read_text()
 SCENARIOS = {
     "a stop that fails": """version: 1
@@ -171,6 +172,28 @@ run: {duration: 30 s}
         checkpoint=", incremental: true",
         duration="12 s",
         rest="storage: {bandwidth: 10 MB/s}\nactions: [{savepoint: canonical, at: 5 s}]",
+    ),
+    "a savepoint that is serialised": job(
+        b=", state: {size: 20 MB, backend: rocksdb, update: 0 %}",
+        checkpoint=", incremental: true, savepoint-rate: 5 MB/s",
+        duration="20 s",
+        rest=SERIALISED,
+    ),
+    "a savepoint that expires while it is serialised": job(
+        b=", state: {size: 20 MB, backend: rocksdb, update: 0 %}",
+        checkpoint=", incremental: true, savepoint-rate: 5 MB/s, timeout: 3500 ms",
+        duration="20 s",
+        rest=SERIALISED,
+    ),
+    "failures before a checkpoint is over": job(
+        b=", state: {size: 100 MB}",
+        interval="2 s",
+        duration="30 s",
+        rest="storage: {bandwidth: 30 MB/s}\nrestart: {strategy: fixed-delay, attempts: 99, delay: 200 ms}\nfaults: [{kill: b, every: 3 s}]",
+    ),
+    "a window that is longer than the run": job(
+        more="w: {input: {a: hash}, service: 1 ms, window: {tumbling: [2 s, 1 min], time: processing}}, ",
+        inputs="w: hash",
     ),
     "checkpoints that wait for a savepoint": job(
         b=", state: {size: 40 MB, backend: rocksdb, update: 0 %}",
@@ -400,6 +423,12 @@ run: {duration: 30 s}
     "state that levels off": job(b=", state: {size: 0 B, growth: 20 kB, ttl: 4 s, value: 20 kB}", duration="30 s"),
     "a question about timeouts": "# Will it expire?\n"
     + job(b=", state: {size: 10 MB}", rest="storage: {bandwidth: 40 MB/s}"),
+    "overloaded since a peak of the load": job(
+        rate="[{at: 0 s, rate: 50/s}, {at: 12 s, rate: 300/s}]",
+        service="5 ms",
+        duration="30 s",
+        rest="faults: [{kill: b, at: 20 s}]",
+    ),
     "overloaded until it stops": job(
         rate="300/s", service="5 ms", duration="40 s", rest="actions: [{stop: no-drain, at: 20 s}]"
     ),
@@ -452,6 +481,11 @@ WORDS = {
     "copies on disks": ", others up to",
     "a sink that compacts its files": "as writers flush them",
     "a changelog that begins with state": "uploads everything, 400 MB in",
+    "a savepoint that is serialised": "Serialising and writing",
+    "failures before a checkpoint is over": "none is over before the next failure",
+    "a savepoint that expires while it is serialised": "barriers do not decide",
+    "a window that is longer than the run": "throughput is 0/s instead of ",
+    "overloaded since a peak of the load": "'b' is busy 100 % from 14 s on",
     "overloaded until it stops": "before the first failure or stop (20 s)",
     "state that grows": "and still grows",
     "state that grows little by little": "and still grows",

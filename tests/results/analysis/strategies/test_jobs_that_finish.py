@@ -32,7 +32,15 @@ def line(name, tables, *, at_s=math.nan, committed=100.0, last_s=math.nan):
     found = None if math.isnan(at_s) else finish([tables], [at_s], committed)
     status = "RUNNING" if found is None else "FINISHED"
     return StrategyRow(
-        name, (), "", status, summarize([tables], EDGES), until_s=at_s, finish=found, last_trigger_s=last_s
+        name,
+        (),
+        "",
+        status,
+        summarize([tables], EDGES),
+        until_s=at_s,
+        finish=found,
+        last_trigger_s=last_s,
+        commits=True,
     )
 
 
