@@ -26,16 +26,16 @@ run: {duration: 3 s}
 
 @pytest.fixture(scope="module")
 def advise(tmp_path_factory, short_trials):
-    """`advise(*options)` -> the finished command for a tiny job.  All calls share a folder and its rows."""
+    """`advise(options)` -> the finished command for a tiny job.  All calls share a folder and its rows."""
     folder = tmp_path_factory.mktemp("advised")
     (folder / "tiny.yaml").write_text(JOB)
-    words = ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--replications", "4", "--out", f"{folder}/out"]
-    return lambda *options, why=True: CliRunner().invoke(app, [*words, *["--why"] * why, *options])
+    command = f"advise {folder}/tiny.yaml --jobs 1 --replications 4 --out {folder}/out"
+    return lambda options, why=True: CliRunner().invoke(app, f"{command} {'--why ' * why}{options}")
 
 
 def test_a_setting_and_what_to_paste(advise):
     """Everything within limits: the job stays as it is."""
-    done = advise("--p99", "10 s", "--recovery", "1 min")
+    done = advise("--p99 '10 s' --recovery '1 min'")
 
     assert done.exit_code == 0, done.stderr
     stay = r"Stay: today's setting, aligned, every 1 s, keeps the limits \(recovery at most 60 s, checkpoints at most 10 s\)"
@@ -49,8 +49,8 @@ def test_a_setting_and_what_to_paste(advise):
 
 def test_the_answer_fits_a_terminal(advise):
     """24 lines of 80 columns: a line for each limit, with its mark, the predicted value with its range, and the limit."""
-    limits = ("--p99", "10 s", "--recovery", "1 min", "--loss", "5 %")
-    whole, screen = (advise(*limits, why=why).stdout.splitlines() for why in (True, False))
+    limits = "--p99 '10 s' --recovery '1 min' --loss '5 %'"
+    whole, screen = (advise(limits, why=why).stdout.splitlines() for why in (True, False))
     wrapped = [part for line in screen for part in (wrap(line, 80) or [""])]
 
     assert len(wrapped) <= 24
@@ -64,11 +64,11 @@ def test_the_answer_fits_a_terminal(advise):
 
 def test_a_second_call_runs_nothing(advise):
     """All rows are there, and say the same; for machines as well."""
-    first = advise("--p99", "10 s", "--recovery", "1 min")
+    first = advise("--p99 '10 s' --recovery '1 min'")
     before = sorted(Path(first.stdout.rpartition("\n\n")[2].partition(":")[0], "cells").iterdir())
-    data = json.loads(advise("--p99", "10 s", "--recovery", "1 min", "--json").stdout)
+    data = json.loads(advise("--p99 '10 s' --recovery '1 min' --json").stdout)
 
-    assert first.stdout == advise("--p99", "10 s", "--recovery", "1 min").stdout
+    assert first.stdout == advise("--p99 '10 s' --recovery '1 min'").stdout
     assert before == sorted(before[0].parent.iterdir())
     assert (data["advised"]["interval"], data["advised"]["protocol"]) == ("1 s", "aligned")
     assert {"setting", "protocol"} == set(data["confidence"])
@@ -81,9 +81,9 @@ def test_a_second_call_runs_nothing(advise):
 
 def test_the_sweep_runs_again(advise):
     """Every trial is found; beside the long run of the choice stands one without checkpoints, as in every sweep."""
-    out = advise("--p99", "10 s", "--recovery", "1 min").stdout.rpartition("\n\n")[2].partition(":")[0]
+    out = advise("--p99 '10 s' --recovery '1 min'").stdout.rpartition("\n\n")[2].partition(":")[0]
     before = set(Path(out, "cells").iterdir())
-    done = CliRunner().invoke(app, ["sweep", f"{out}/sweep.yaml", "--out", out, "--jobs", "1"])
+    done = CliRunner().invoke(app, f"sweep {out}/sweep.yaml --out {out} --jobs 1")
 
     assert done.exit_code == 0, done.stderr
     counts = re.search(r"(\d+) of (\d+) cells have a row", done.stdout)
@@ -108,23 +108,13 @@ backtest:
 def test_a_history_that_breaks_the_limit_is_not_advised(advise, tmp_path):
     """Simulated, checkpoints take milliseconds; seven recorded ones took more than a second."""
     (tmp_path / "window.yaml").write_text(JOB + SEVEN_OF_14)
-    words = [
-        "advise",
-        f"{tmp_path}/window.yaml",
-        "--jobs",
-        "1",
-        "--replications",
-        "4",
-        "--out",
-        f"{tmp_path}/o",
-        "--why",
-    ]
-    done = CliRunner().invoke(app, [*words, "--p99", "1 s"])
+    command = f"advise {tmp_path}/window.yaml --jobs 1 --replications 4 --out {tmp_path}/o --why"
+    done = CliRunner().invoke(app, f"{command} --p99 '1 s'")
 
     assert "Stay" not in done.stdout
     assert "7 of 14 recorded checkpoints took longer than 1 s, the longest 2.2 s" in done.stdout
     assert "warning: window: the simulation deviates from the history of 14 checkpoints" in done.stderr
-    calm = CliRunner().invoke(app, [*words, "--p99", "1 min"])
+    calm = CliRunner().invoke(app, f"{command} --p99 '1 min'")
 
     assert "Stay" in calm.stdout
     assert "How sure: 6 %" in calm.stdout
@@ -132,7 +122,7 @@ def test_a_history_that_breaks_the_limit_is_not_advised(advise, tmp_path):
 
 def test_no_setting_will_do(advise):
     """Which one is nearest, what it breaks, and what would have to be otherwise."""
-    done = advise("--p99", "1 us", "--mtbf", "1 h", "--replications", "1")
+    done = advise("--p99 '1 us' --mtbf '1 h' --replications 1")
 
     assert done.exit_code == 1
     assert "No setting that was tried keeps the limits (checkpoints at most 0 ms)" in done.stdout
@@ -151,7 +141,7 @@ def test_no_setting_will_do(advise):
 
 
 def test_an_answer_is_no_longer_unknown(advise):
-    done = advise("--set", "storage.bandwidth=1 MB/s", "--mtbf", "1 d")
+    done = advise("--set 'storage.bandwidth=1 MB/s' --mtbf '1 d'")
 
     assert done.exit_code == 0, done.stderr
     assert "UNKNOWN" not in done.stdout
@@ -160,23 +150,23 @@ def test_an_answer_is_no_longer_unknown(advise):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--p99", "60"], 2, "--p99: a duration needs a unit"),
-        (["--p99", "0 s"], 2, "--p99: expected more than 0 s, not '0 s'"),
-        (["--loss", "3"], 2, "--loss: "),
-        (["--loss", "130 %"], 2, "--loss: "),
-        (["--mtbf", "-1 h"], 2, "--mtbf: "),
-        (["--jobs", "2", "--master", "local[2]"], 2, "--jobs and --master exclude each other"),
-        ([], 3, "give the one that is set today, e.g. --set checkpoint.barriers=aligned"),
-        (["--set", "checkpoint.barriers=aligned", "--load", "nothing.csv"], 3, "no such file"),
+        ("--p99 60", 2, "--p99: a duration needs a unit"),
+        ("--p99 '0 s'", 2, "--p99: expected more than 0 s, not '0 s'"),
+        ("--loss 3", 2, "--loss: "),
+        ("--loss '130 %'", 2, "--loss: "),
+        ("--mtbf '-1 h'", 2, "--mtbf: "),
+        ("--jobs 2 --master 'local[2]'", 2, "--jobs and --master exclude each other"),
+        ("", 3, "give the one that is set today, e.g. --set checkpoint.barriers=aligned"),
+        ("--set checkpoint.barriers=aligned --load nothing.csv", 3, "no such file"),
         (
-            ["--set", "checkpoint.barriers=aligned", "--set", "instances={count: 2}"],
+            "--set checkpoint.barriers=aligned --set 'instances={count: 2}'",
             3,
             "is about a chain of jobs: advice is about one",
         ),
     ],
 )
 def test_what_cannot_be_asked(ckptsim, tiny, options, code, message):
-    done = ckptsim("advise", tiny, *options)
+    done = ckptsim(f"advise {tiny} {options}")
 
     assert code == done.exit_code
     assert message in done.stderr
@@ -187,7 +177,7 @@ def test_what_is_no_job(ckptsim, tmp_path):
     (tmp_path / "notes.txt").write_text("Nothing of a job.\n")
 
     for source, code in (("notes.txt", 3), ("none.json.gz", 3), (".", 3)):
-        done = ckptsim("advise", source)
+        done = ckptsim(f"advise {source}")
         assert code == done.exit_code
         assert len(done.stderr.strip().splitlines()) == 1, done.stderr
 
@@ -196,8 +186,8 @@ def test_the_history_tells_how_often_the_job_fails(advise, tmp_path):
     """Three times in an hour; an option says otherwise."""
     failures = "{completed: 9, failed: 1, predicted-completed: 10, predicted-failed: 0, job-failures: 3, ran: 1 h}"
     (tmp_path / "tiny.yaml").write_text(f"{JOB}backtest: {{runs: 1, simulated: 3 s, failures: {failures}}}\n")
-    run = [f"{tmp_path}/tiny.yaml", "--jobs", "1", "--budget", "2 s", "--out", f"{tmp_path}/out", "--why"]
-    seen, given = (CliRunner().invoke(app, ["advise", *run, *more]).stdout for more in ((), ("--mtbf", "5 h")))
+    command = f"advise {tmp_path}/tiny.yaml --jobs 1 --budget '2 s' --out {tmp_path}/out --why"
+    seen, given = (CliRunner().invoke(app, f"{command} {more}").stdout for more in ("", "--mtbf '5 h'"))
 
     assert "The job failed 3 times in the 60 min of its history: a failure every 20 min." in " ".join(seen.split())
     assert "UNKNOWN: how often does the job fail?" not in seen

@@ -18,11 +18,11 @@ def flink():
 
 
 COMMANDS = {
-    "report": ("report", "URL", "-o", "out/report.html"),
-    "import": ("import", "URL", "-o", "out/job.yaml", "--sample", "0 s", "--save", "out/saved"),
-    "explain": ("explain", "URL", "--json"),
-    "watch": ("watch", "URL", "--out", "out/watch", "--for", "1 s", "--sample", "0 s"),
-    "traces": ("traces", "read", "URL/api/v1/query_range?query=rate(x[1m])&token=T0KEN", "-o", "out/tables"),
+    "report": "report URL -o out/report.html",
+    "import": "import URL -o out/job.yaml --sample '0 s' --save out/saved",
+    "explain": "explain URL --json",
+    "watch": "watch URL --out out/watch --for '1 s' --sample '0 s'",
+    "traces": "traces read 'URL/api/v1/query_range?query=rate(x[1m])&token=T0KEN' -o out/tables",
 }
 
 
@@ -40,7 +40,7 @@ def test_a_password_in_the_address_is_neither_printed_nor_kept(ckptsim, tmp_path
     """Whether a JobManager answers there or nothing does."""
     (tmp_path / "out").mkdir()
     place = flink.url.partition("://")[2] if is_there else "127.0.0.1:9"
-    done = ckptsim(*(word.replace("URL", f"http://user:{SECRET}@{place}") for word in COMMANDS[command]))
+    done = ckptsim(COMMANDS[command].replace("URL", f"http://user:{SECRET}@{place}"))
 
     assert SECRET not in done.output + done.stderr
     assert "T0KEN" not in done.output + done.stderr

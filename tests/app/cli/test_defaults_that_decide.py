@@ -25,11 +25,9 @@ def lines(done):
 def test_a_restart_names_what_it_does_to_union_list_state(ckptsim):
     """apache/paimon#1732, 100 writers: 6 kB, and 600 kB and 60 MB where restored elements are not cleared."""
     scenario = REPORTS / "br03" / "scenario.yaml"
-    _, cleared = lines(ckptsim("run", scenario, "--out", "cleared"))
-    table, kept = lines(ckptsim("run", scenario, "--set", "job.writer.union-state={clears: false}", "--out", "kept"))
-    _, silent = lines(
-        ckptsim("run", scenario, "--set", "faults=[]", "--set", "job.writer.parallelism=2", "--out", "silent")
-    )
+    _, cleared = lines(ckptsim(f"run {scenario} --out cleared"))
+    table, kept = lines(ckptsim(f"run {scenario} --set 'job.writer.union-state={{clears: false}}' --out kept"))
+    _, silent = lines(ckptsim(f"run {scenario} --set 'faults=[]' --set job.writer.parallelism=2 --out silent"))
 
     state = "each of the 100 subtasks of 'writer' restores the union list state of all, 6 kB, and"
     assert (
@@ -46,10 +44,8 @@ def test_a_restart_names_what_it_does_to_union_list_state(ckptsim):
 
 
 def test_union_list_state_without_a_size_is_named(ckptsim):
-    changes = ("job.writer.snapshot={}", "job.writer.parallelism=2", "run.duration=100 s")
-    done = ckptsim(
-        "run", REPORTS / "br03" / "scenario.yaml", *(word for own in changes for word in ("--set", own)), "--out", "out"
-    )
+    changes = "--set job.writer.snapshot={} --set job.writer.parallelism=2 --set 'run.duration=100 s'"
+    done = ckptsim(f"run {REPORTS}/br03/scenario.yaml {changes} --out out")
 
     assert any(line.startswith("scenario: the union list state of 'writer' has no size") for line in lines(done)[1])
 
@@ -62,8 +58,8 @@ def test_the_number_of_slots_is_named_where_it_decides(ckptsim, tmp_path, barrie
     """A channel within a task manager has no receiving buffers: with four slots there is half as much data in flight."""
     (file := tmp_path / "pressed.yaml").write_text(PRESSED.replace("BARRIERS", barriers))
     assumed = "Assumed: each task manager has one slot (cluster.slots). With 4 slots each checkpoint"
-    left_out, _ = lines(ckptsim("run", file, "--out", "a"))
-    given, _ = lines(ckptsim("run", file, "--set", "cluster.slots=1", "--out", "b"))
+    left_out, _ = lines(ckptsim(f"run {file} --out a"))
+    given, _ = lines(ckptsim(f"run {file} --set cluster.slots=1 --out b"))
 
     assert assumed in left_out
     assert f"({barriers}) {effect} " in left_out.partition(assumed)[2]
@@ -73,7 +69,7 @@ def test_the_number_of_slots_is_named_where_it_decides(ckptsim, tmp_path, barrie
 def test_slots_that_move_nothing_are_not_named(ckptsim, tmp_path):
     (file := tmp_path / "idle.yaml").write_text(PRESSED.replace("BARRIERS", "aligned").replace("unlimited", "100/s"))
 
-    assert "cluster.slots" not in lines(ckptsim("run", file, "--out", "a"))[0]
+    assert "cluster.slots" not in lines(ckptsim(f"run {file} --out a"))[0]
 
 
 @pytest.mark.parametrize("verb", ["run", "sweep"])
@@ -84,7 +80,7 @@ def test_the_axes_of_a_file_are_named_first(ckptsim, tmp_path, verb):
         .replace("12 s", "6 s")
     )
     (file := tmp_path / "axes.yaml").write_text(text)
-    _, found = lines(ckptsim(verb, file, "--set", "run.seed=[1, 2, 3]", "--out", "out"))
+    _, found = lines(ckptsim(f"{verb} {file} --set 'run.seed=[1, 2, 3]' --out out"))
 
     assert found[0] == "axes: job.sink.service (2) x checkpoint.barriers (2) x run.seed (3)"
 
@@ -92,7 +88,7 @@ def test_the_axes_of_a_file_are_named_first(ckptsim, tmp_path, verb):
 def test_a_file_without_lists_has_no_axes(ckptsim, tmp_path):
     (file := tmp_path / "one.yaml").write_text(PRESSED.replace("BARRIERS", "aligned"))
 
-    assert not any(line.startswith("axes") for line in lines(ckptsim("run", file, "--out", "out"))[1])
+    assert not any(line.startswith("axes") for line in lines(ckptsim(f"run {file} --out out"))[1])
 
 
 @pytest.mark.parametrize(("size", "is_named"), [("24 MB", True), ("16 MB", False)])

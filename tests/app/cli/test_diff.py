@@ -44,7 +44,7 @@ def test_json_says_the_same(ckptsim, tmp_path):
 def test_the_same_twice_runs_nothing(ckptsim, tmp_path):
     """No input differs: one line."""
     a, _ = files(tmp_path)
-    done = ckptsim("diff", a, a)
+    done = ckptsim(f"diff {a} {a}")
 
     assert (done.exit_code, done.stdout) == (
         0,
@@ -55,8 +55,8 @@ def test_the_same_twice_runs_nothing(ckptsim, tmp_path):
 def test_a_folder_of_run_is_a_side(ckptsim, tmp_path):
     """Its scenario runs again, with the changes it was run with."""
     a, _ = files(tmp_path)
-    ckptsim("run", a, "--set", "job.sink.service=2 ms", "--out", "kept", "--jobs", "1")
-    done = ckptsim("diff", a, "kept", "--replications", "1", "--jobs", "1", "--json")
+    ckptsim(f"run {a} --set 'job.sink.service=2 ms' --out kept --jobs 1")
+    done = ckptsim(f"diff {a} kept --replications 1 --jobs 1 --json")
 
     assert [(own["key"], own["before"], own["after"]) for own in json.loads(done.stdout)["inputs"]] == [
         ("job.sink.service", "1 ms", "2 ms")
@@ -70,13 +70,13 @@ def test_mistakes_have_one_message(ckptsim, tmp_path):
     (tmp_path / "swept").mkdir()
     (tmp_path / "swept" / ANSWER).write_text("{}")
     cases = {
-        (a, "swept"): "swept: holds an answer, not a job: compare scenarios",
-        ("tiny.yaml", a): "choose with --strategy one of aligned, unaligned",
-        (a, "none.yaml"): "none.yaml",
-        (a, b, "--set-b", "job.nobody.service=1 ms"): "there is no vertex 'nobody'",
+        f"{a} swept": "swept: holds an answer, not a job: compare scenarios",
+        f"tiny.yaml {a}": "choose with --strategy one of aligned, unaligned",
+        f"{a} none.yaml": "none.yaml",
+        f"{a} {b} --set-b 'job.nobody.service=1 ms'": "there is no vertex 'nobody'",
     }
     for arguments, message in cases.items():
-        done = ckptsim("diff", *arguments)
+        done = ckptsim(f"diff {arguments}")
         assert done.exit_code == 3
         assert message in done.stderr
         assert done.stdout == ""

@@ -41,7 +41,7 @@ def test_one_checkpoint_and_json(ckptsim):
 
 @pytest.mark.parametrize("file", ["keeping-up.zip", "archive.json.gz", "jobmanager.log"])
 def test_everything_else_that_is_left_of_a_job(ckptsim, file):
-    done = ckptsim("explain", REST / file)
+    done = ckptsim(f"explain {REST}/{file}")
     assert (done.exit_code, re.sub("job: . known defects? may apply .*\n", "", done.stderr)) == (0, "")
     assert "checkpoints are known" in " ".join(done.stdout.split())
 
@@ -68,7 +68,7 @@ def test_one_that_has_not_ended_is_asked_for(ckptsim, fake_flink):
         fake.answers[moved] = fake.answers[path] | (
             {"status": "IN_PROGRESS", "id": number} if "/subtasks/" not in path else {}
         )
-    done = ckptsim("explain", fake.url)
+    done = ckptsim(f"explain {fake.url}")
 
     assert done.exit_code == 0
     assert f"Checkpoint {number} (aligned) has been under way for" in done.stdout
@@ -79,7 +79,7 @@ def test_statistics_of_some_subtasks_are_missing(ckptsim, fake_flink):
     fake = fake_flink()
     for path in [path for path in fake.answers if "/subtasks/" in path]:
         del fake.answers[path]
-    done = ckptsim("explain", fake.url)
+    done = ckptsim(f"explain {fake.url}")
 
     assert done.exit_code == 0
     assert "Statistics of its subtasks are missing" in " ".join(done.stdout.split())
@@ -98,20 +98,20 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, fake_flink, tmp_path, tiny):
     cut = fake_flink()
     cut.faults[f"/jobs/{cut.job}"] = ["cut"] * 99
     for arguments, code, message in (
-        (("http://127.0.0.1:1",), 3, "cannot be reached"),
-        ((fake.url, "--job", "abc"), 3, "has no job 'abc'"),
-        ((fake.url, "--header", "me"), 2, "--header: write 'NAME: VALUE'"),
-        ((fake.url, "--deadline", "soon"), 2, "--deadline"),
-        ((empty.url,), 2, f"{empty.url}: the job has had no checkpoint yet"),
-        ((cut.url, "--deadline", "2 s"), 3, cut.job),
-        ((pressed, "--checkpoint", 99), 2, "pressed.zip: no checkpoint 99: there are"),
-        ((pressed, "--strategy", "aligned"), 2, "--strategy: is for simulated runs"),
-        ((pressed, "--set", "a=b"), 2, "--set: is for simulated runs"),
-        ((pressed, "--verify"), 2, "--verify: is for simulated runs"),
-        ((pressed, "--deadline", "1 s"), 2, "--deadline: is for live jobs"),
-        ((tiny, "--job", "a"), 2, "--job: is for real jobs"),
-        ((tmp_path / "cut.json.gz",), 3, "truncated"),
-        ((tmp_path / "cut.json",), 3, "is not JSON"),
-        ((tmp_path / "nothing.zip",), 3, "nothing.zip: no such file"),
+        ("http://127.0.0.1:1", 3, "cannot be reached"),
+        (f"{fake.url} --job abc", 3, "has no job 'abc'"),
+        (f"{fake.url} --header me", 2, "--header: write 'NAME: VALUE'"),
+        (f"{fake.url} --deadline soon", 2, "--deadline"),
+        (f"{empty.url}", 2, f"{empty.url}: the job has had no checkpoint yet"),
+        (f"{cut.url} --deadline '2 s'", 3, cut.job),
+        (f"{pressed} --checkpoint 99", 2, "pressed.zip: no checkpoint 99: there are"),
+        (f"{pressed} --strategy aligned", 2, "--strategy: is for simulated runs"),
+        (f"{pressed} --set a=b", 2, "--set: is for simulated runs"),
+        (f"{pressed} --verify", 2, "--verify: is for simulated runs"),
+        (f"{pressed} --deadline '1 s'", 2, "--deadline: is for live jobs"),
+        (f"{tiny} --job a", 2, "--job: is for real jobs"),
+        (f"{tmp_path}/cut.json.gz", 3, "truncated"),
+        (f"{tmp_path}/cut.json", 3, "is not JSON"),
+        (f"{tmp_path}/nothing.zip", 3, "nothing.zip: no such file"),
     ):
-        assert message in one_line(ckptsim("explain", *arguments), code)
+        assert message in one_line(ckptsim(f"explain {arguments}"), code)

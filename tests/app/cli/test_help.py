@@ -81,7 +81,7 @@ def test_a_shell_completes_verbs_and_examples(shell):
 
 def test_schemas_of_scenarios_and_sweeps(ckptsim):
     """Two documents, two schemas; one at a time."""
-    titles = [json.loads(ckptsim("schema", *options).output)["title"] for options in ((), ("--sweep",))]
+    titles = [json.loads(ckptsim(command).output)["title"] for command in ("schema", "schema --sweep")]
 
     assert titles == ["ckptsim scenario", "ckptsim sweep"]
     assert ckptsim("schema --sweep --results").exit_code == 2

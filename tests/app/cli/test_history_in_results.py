@@ -39,7 +39,7 @@ def imported(tiny):
 
 
 def test_of_a_run(ckptsim, imported, tmp_path):
-    done = ckptsim("run", imported, "--json", "--out", tmp_path / "out", "--jobs", 1)
+    done = ckptsim(f"run {imported} --json --out {tmp_path}/out --jobs 1")
 
     assert json.loads(done.stdout)["history"] == EXPECTED
     assert json.loads((tmp_path / "out" / "comparison.json").read_text())["history"] == EXPECTED
@@ -54,7 +54,7 @@ def test_of_the_answer_of_a_sweep(ckptsim, imported, tmp_path):
     """Its page names it among what is known of the job."""
     file = tmp_path / "sweep.yaml"
     file.write_text("scenario: tiny.yaml\nanswer: {show: [end_to_end_p50_ms], least: end_to_end_p50_ms}\n")
-    done = ckptsim("sweep", file, "--out", tmp_path / "out", "--jobs", 1)
+    done = ckptsim(f"sweep {file} --out {tmp_path}/out --jobs 1")
     answer = json.loads((tmp_path / "out" / "answer.json").read_text())
 
     assert done.exit_code == 0
@@ -69,7 +69,7 @@ def test_a_folder_of_results_needs_no_history_elsewhere(ckptsim, imported, tmp_p
     """It is reported after the scenario and its history have gone."""
     text = imported.read_text()
     write_scenario_and_history(text, imported)
-    ckptsim("run", imported, "--out", tmp_path / "out", "--jobs", 1)
+    ckptsim(f"run {imported} --out {tmp_path}/out --jobs 1")
     (tmp_path / "tiny.history.json").unlink()
     imported.unlink()
     done = ckptsim(f"report {tmp_path}/out -o {tmp_path}/page.html")

@@ -130,4 +130,4 @@ def test_folders_of_recordings_that_keep_their_reader_waiting(ckptsim, tmp_path)
     assert done.exit_code == 3
     assert done.stderr.count("is not a regular file") == 2
     for place in ("a.json", "b.json"):
-        assert "is a pipe or a device" in ckptsim("validate", tmp_path / place).stderr
+        assert "is a pipe or a device" in ckptsim(f"validate {tmp_path}/{place}").stderr

@@ -64,18 +64,8 @@ def test_a_server_that_means_harm(ckptsim, fake_flink, tmp_path, harmless, mode)
     kept, out = tmp_path / "a" / "b" / "kept", tmp_path / "a" / "b" / "x.yaml"
     begun = time.monotonic()
     done = ckptsim(
-        "import",
-        fake.url,
-        "--sample",
-        "0 s",
-        "--deadline",
-        f"{seconds} s",
-        "--save",
-        kept,
-        "-o",
-        out,
-        "--header",
-        f"Authorization: Bearer {SECRET}",
+        f"import {fake.url} --sample '0 s' --deadline '{seconds} s' --save {kept} -o {out}"
+        f" --header 'Authorization: Bearer {SECRET}'"
     )
 
     harmless(done, kept, out)
@@ -90,7 +80,7 @@ def test_no_secret_is_saved_unless_asked_for(ckptsim, fake_flink, tmp_path, harm
     turn(fake, "an error of wrong types")
     del fake.answer
     kept, out = tmp_path / "a" / "b" / "kept", tmp_path / "a" / "b" / "x.yaml"
-    done = ckptsim("import", fake.url, "--sample", "0 s", "--save", kept, "-o", out)
+    done = ckptsim(f"import {fake.url} --sample '0 s' --save {kept} -o {out}")
     harmless(done, kept, out)
     assert done.exit_code == 0
     assert "all answers, without the fields that ckptsim does not read;" in done.stderr
@@ -112,7 +102,7 @@ def test_a_job_that_vanishes(ckptsim, fake_flink, tmp_path, harmless):
 
         fake.answer = vanished
         place = kept / str(number)
-        done = ckptsim("import", fake.url, "--sample", "0 s", "--save", place, "-o", out)
+        done = ckptsim(f"import {fake.url} --sample '0 s' --save {place} -o {out}")
         harmless(done, kept, out)
         assert (0 if number > 2 else 3) == done.exit_code
         out.unlink(missing_ok=True)
@@ -130,7 +120,7 @@ def test_a_server_that_falls_silent(ckptsim, fake_flink, tmp_path, harmless):
         right(handler, path, names, fault)
 
     fake.answer = silent
-    done = ckptsim("import", fake.url, "--sample", "0 s", "--deadline", "0.5 s", "--save", kept, "-o", out)
+    done = ckptsim(f"import {fake.url} --sample '0 s' --deadline '0.5 s' --save {kept} -o {out}")
     harmless(done, kept, out)
     assert done.exit_code == 0
     questions = [
@@ -150,7 +140,7 @@ def test_clocks_that_go_back(ckptsim, fake_flink, tmp_path, harmless):
     kept, out = tmp_path / "a" / "b" / "kept", tmp_path / "a" / "b" / "x.yaml"
     fake = fake_flink()
     fake.times_ms = [10**12 - 10**6 * number for number, _ in enumerate(fake.times_ms)]
-    done = ckptsim("import", fake.url, "--sample", "0.2 s", "--save", kept, "-o", out)
+    done = ckptsim(f"import {fake.url} --sample '0.2 s' --save {kept} -o {out}")
     harmless(done, kept, out)
     times = sorted(int(path.name) for path in (kept / "samples").iterdir())
 

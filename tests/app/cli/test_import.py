@@ -87,7 +87,7 @@ def test_what_is_no_recording(ckptsim, tmp_path):
     (tmp_path / "x.json").write_text("{}")
 
     for path in (tmp_path / "x.json", tmp_path / "none.json"):
-        done = ckptsim("import", path)
+        done = ckptsim(f"import {path}")
         assert done.exit_code == 3
         assert len(done.stderr.splitlines()) == 1
         assert path.name in done.stderr
@@ -95,8 +95,8 @@ def test_what_is_no_recording(ckptsim, tmp_path):
 
 def test_as_json(ckptsim):
     """The same scenario, and the questions of stderr."""
-    job = ("import", USERS / "J2-count-unaligned.zip", "--no-backtest")
-    plain, done = ckptsim(*job), ckptsim(*job, "--json")
+    job = f"import {USERS}/J2-count-unaligned.zip --no-backtest"
+    plain, done = ckptsim(job), ckptsim(f"{job} --json")
     found = json.loads(done.stdout)
 
     assert plain.stdout == found["scenario"]
@@ -107,12 +107,12 @@ def test_as_json(ckptsim):
 
 def test_editors_are_sent_to_a_schema_that_is_there(ckptsim, tmp_path):
     """Beside the file; a pipe has no place."""
-    recording = ("import", USERS / "J2-count-aligned.zip", "--no-backtest")
+    recording = f"import {USERS}/J2-count-aligned.zip --no-backtest"
     (tmp_path / "with").mkdir()
     (tmp_path / "with" / "ckptsim.schema.json").write_text("{}")
-    piped = ckptsim(*recording).stdout
-    ckptsim(*recording, "-o", tmp_path / "alone.yaml")
-    ckptsim(*recording, "-o", tmp_path / "with" / "job.yaml")
+    piped = ckptsim(recording).stdout
+    ckptsim(f"{recording} -o {tmp_path}/alone.yaml")
+    ckptsim(f"{recording} -o {tmp_path}/with/job.yaml")
 
     assert f"{SCHEMA_LINE}\n{without_history(tmp_path / 'alone.yaml')}" == without_history(
         tmp_path / "with" / "job.yaml"

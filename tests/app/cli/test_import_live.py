@@ -45,7 +45,7 @@ def test_answers_without_the_essential_one_are_kept(ckptsim, fake_flink, tmp_pat
     fake = fake_flink()
     place = path.replace(":id", fake.job)
     fake.faults[place] = [500] * 99
-    done = ckptsim("import", fake.url, "--sample", "0 s", "--save", tmp_path / "kept", "-o", tmp_path / "x.yaml")
+    done = ckptsim(f"import {fake.url} --sample '0 s' --save {tmp_path}/kept -o {tmp_path}/x.yaml")
 
     assert (done.exit_code, done.stdout) == (3, "")
     kept, why = done.stderr.splitlines()
@@ -61,25 +61,25 @@ def test_a_bad_address_and_bad_options(ckptsim, fake_flink, tmp_path):
     """One line each, and no file is written."""
     url = fake_flink().url
     assert "write http://HOST:8081" in one_line(ckptsim("import ftp://host"))
-    assert "--sample" in one_line(ckptsim("import", url, "--sample", "soon"), 2)
-    assert "--header" in one_line(ckptsim("import", url, "--header", "me"), 2)
-    assert "--deadline" in one_line(ckptsim("import", url, "--deadline", "soon"), 2)
-    assert "--deadline: expected more than 0 s" in one_line(ckptsim("import", url, "--deadline", "0 s"), 2)
+    assert "--sample" in one_line(ckptsim(f"import {url} --sample soon"), 2)
+    assert "--header" in one_line(ckptsim(f"import {url} --header me"), 2)
+    assert "--deadline" in one_line(ckptsim(f"import {url} --deadline soon"), 2)
+    assert "--deadline: expected more than 0 s" in one_line(ckptsim(f"import {url} --deadline '0 s'"), 2)
     assert "--deadline" in one_line(ckptsim(f"import {REST}/pressed.zip --deadline '1 s'"), 2)
-    assert "expected one address" in one_line(ckptsim("import", url, url), 2)
+    assert "expected one address" in one_line(ckptsim(f"import {url} {url}"), 2)
     assert "--save" in one_line(ckptsim(f"import {REST}/pressed.zip --save {tmp_path}/new"), 2)
-    assert "--out" in one_line(ckptsim("import", url, "-o", tmp_path), 2)
+    assert "--out" in one_line(ckptsim(f"import {url} -o {tmp_path}"), 2)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
-    assert "is not empty" in one_line(ckptsim("import", url, "--save", tmp_path / "full"), 2)
-    assert "has no job 'abc'; running: " in one_line(ckptsim("import", url, "--job", "abc", "-o", tmp_path / "x.yaml"))
+    assert "is not empty" in one_line(ckptsim(f"import {url} --save {tmp_path}/full"), 2)
+    assert "has no job 'abc'; running: " in one_line(ckptsim(f"import {url} --job abc -o {tmp_path}/x.yaml"))
     assert not (tmp_path / "x.yaml").exists()
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("file", ["pressed.zip", "keeping-up.zip", "archive.json.gz", "jobmanager.log"])
 def test_everything_else_that_is_left_of_a_job(ckptsim, tmp_path, file):
-    done = ckptsim("import", REST / file, "-o", tmp_path / "job.yaml")
+    done = ckptsim(f"import {REST}/{file} -o {tmp_path}/job.yaml")
     assert (done.exit_code, done.stdout) == (0, "")
     assert len(load(tmp_path / "job.yaml").scenarios) == 1
 
@@ -99,7 +99,7 @@ def test_what_was_inferred_is_held_to_what_was_measured(ckptsim, tmp_path):
 
 def test_headers_are_sent(ckptsim, fake_flink):
     fake = fake_flink()
-    ckptsim("import", fake.url, "--sample", "0 s", "--header", "Authorization: Bearer abc", "--header", "X-Team:blue")
+    ckptsim(f"import {fake.url} --sample '0 s' --header 'Authorization: Bearer abc' --header X-Team:blue")
 
     assert {("Bearer abc", "blue")} == {(headers["Authorization"], headers["X-Team"]) for headers in fake.headers}
 

@@ -49,7 +49,7 @@ def test_a_name_that_is_no_example(ckptsim):
 @pytest.mark.parametrize("name", ["kafka-rocksdb-s3", "kafka-iceberg", "cdc"])
 def test_a_production_job_marks_what_to_replace(ckptsim, name):
     """Its lines are named, and it is valid as it is."""
-    ckptsim("init", name)
+    ckptsim(f"init {name}")
     done = ckptsim(f"check {name}.yaml")
     lines = [i for i, line in enumerate(contents(name)[f"{name}.yaml"].splitlines(), 1) if "# UNKNOWN: " in line]
 

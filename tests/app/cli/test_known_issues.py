@@ -43,23 +43,23 @@ def test_it_lists_the_catalogue(ckptsim):
 @pytest.mark.parametrize(
     ("options", "there", "missing"),
     [
-        (["--component", "hudi"], "hudi#19215", "FLINK-37870"),
-        (["--version", "1.20.1"], "FLINK-37870", "hudi#19215"),
-        (["--version", "1.20"], "FLINK-37870", "FLINK-40518"),
-        (["--version", "1.20.2"], "FLINK-38614", "FLINK-37870"),
-        (["--component", "iceberg", "--version", "1.9.0"], "iceberg#15846", "iceberg#14090"),
+        ("--component hudi", "hudi#19215", "FLINK-37870"),
+        ("--version 1.20.1", "FLINK-37870", "hudi#19215"),
+        ("--version 1.20", "FLINK-37870", "FLINK-40518"),
+        ("--version 1.20.2", "FLINK-38614", "FLINK-37870"),
+        ("--component iceberg --version 1.9.0", "iceberg#15846", "iceberg#14090"),
     ],
 )
 def test_filters(ckptsim, options, there, missing):
-    found = {row["id"] for row in json.loads(ckptsim("known-issues", *options, "--json").stdout)}
+    found = {row["id"] for row in json.loads(ckptsim(f"known-issues {options} --json").stdout)}
 
     assert there in found
     assert missing not in found
 
 
 def test_a_job_says_which_apply_and_why(ckptsim, job):
-    done = ckptsim("known-issues", job())
-    (row,) = [row for row in json.loads(ckptsim("known-issues", job(), "--json").stdout) if row["id"] == "hudi#19215"]
+    done = ckptsim(f"known-issues {job()}")
+    (row,) = [row for row in json.loads(ckptsim(f"known-issues {job()} --json").stdout) if row["id"] == "hudi#19215"]
 
     assert "hudi#19215: A buffer entry" in done.stdout
     assert (row["applies"], row["holding"]) == (True, ["hudi 1.1.0 has it", "a connector is hudi", "a commit fails"])
@@ -71,8 +71,7 @@ def test_a_job_says_which_apply_and_why(ckptsim, job):
 def test_another_version_can_be_asked_for(ckptsim, job):
     """What an upgrade would bring."""
     texts = [
-        ckptsim("known-issues", job("0.13.0"), "--component", "hudi", *more).stdout
-        for more in ([], ["--version", "0.14.1"])
+        ckptsim(f"known-issues {job('0.13.0')} --component hudi {more}").stdout for more in ("", "--version 0.14.1")
     ]
 
     assert ["HUDI-7132" in text for text in texts] == [True, False]
@@ -82,13 +81,13 @@ def test_another_version_can_be_asked_for(ckptsim, job):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--version", "new"], "'new' is not a version: write 1.20.1"),
-        (["--component", "spark"], "expected delta, flink"),
-        (["nowhere.yaml"], "no such file"),
+        ("--version new", "'new' is not a version: write 1.20.1"),
+        ("--component spark", "expected delta, flink"),
+        ("nowhere.yaml", "no such file"),
     ],
 )
 def test_mistakes_are_named(ckptsim, arguments, message):
-    done = ckptsim("known-issues", *arguments)
+    done = ckptsim(f"known-issues {arguments}")
 
     assert done.exit_code in (2, 3)
     assert message in done.stderr
@@ -114,7 +113,7 @@ def test_the_report_of_hudi_does_not_say_that_nothing_is_lost(ckptsim, tmp_path)
 
 
 def test_a_run_warns_of_what_applies(ckptsim, job, tmp_path):
-    done = ckptsim("run", job(), "--jobs", "1", "--out", tmp_path / "kept")
+    done = ckptsim(f"run {job()} --jobs 1 --out {tmp_path}/kept")
     ckptsim(f"report {tmp_path}/kept -o {tmp_path}/page.html")
     page = (tmp_path / "page.html").read_text()
 
@@ -127,18 +126,8 @@ def test_a_run_warns_of_what_applies(ckptsim, job, tmp_path):
 def test_nothing_is_said_where_nothing_is_known(ckptsim, job, tmp_path):
     """Neither of a job nor of its results."""
     done = ckptsim(
-        "run",
-        job().parent / "job.yaml",
-        "--set",
-        "job.sink.connector=at-least-once",
-        "--set",
-        "faults=[{kill: sink, at: 2 s}]",
-        "--set",
-        "cluster.version=2.9.0",
-        "--jobs",
-        "1",
-        "--out",
-        tmp_path / "kept",
+        f"run {job()} --set job.sink.connector=at-least-once --set 'faults=[{{kill: sink, at: 2 s}}]'"
+        f" --set cluster.version=2.9.0 --jobs 1 --out {tmp_path}/kept"
     )
 
     assert done.exit_code == 0
@@ -147,8 +136,8 @@ def test_nothing_is_said_where_nothing_is_known(ckptsim, job, tmp_path):
 
 def test_a_sweep_and_an_explanation_say_it(ckptsim, job, tmp_path):
     file = job()
-    swept = ckptsim("sweep", file, "--json", "--jobs", "1", "--out", tmp_path / "kept")
-    explained = ckptsim("explain", file, "--json")
+    swept = ckptsim(f"sweep {file} --json --jobs 1 --out {tmp_path}/kept")
+    explained = ckptsim(f"explain {file} --json")
 
     assert "known defect hudi#19215" in swept.stderr
     assert "hudi#19215" in {row["id"] for row in json.loads(swept.stdout)["known_issues"]}
@@ -160,15 +149,7 @@ def test_a_difference_names_those_of_one_side(ckptsim, job, tmp_path):
     """Another version changes nothing else."""
     file = job("0.13.0")
     done = ckptsim(
-        "diff",
-        file,
-        file,
-        "--set-b",
-        "job.sink.connector={name: hudi, version: 1.1.0}",
-        "--jobs",
-        "1",
-        "--replications",
-        "1",
+        f"diff {file} {file} --set-b 'job.sink.connector={{name: hudi, version: 1.1.0}}' --jobs 1 --replications 1"
     )
 
     assert "that may apply to" in done.stdout
@@ -185,8 +166,8 @@ def test_a_difference_names_those_of_one_side(ckptsim, job, tmp_path):
 )
 def test_real_answers_of_a_job(ckptsim, source, applies, may):
     """Flink's version is in /config, legacy sources have no busy time, the backend and the log of changes are in the configuration."""
-    found = {row["id"]: row["applies"] for row in json.loads(ckptsim("known-issues", DATA / source, "--json").stdout)}
-    imported = ckptsim("import", DATA / source, "--no-backtest", "--json")
+    found = {row["id"]: row["applies"] for row in json.loads(ckptsim(f"known-issues {DATA}/{source} --json").stdout)}
+    imported = ckptsim(f"import {DATA}/{source} --no-backtest --json")
 
     assert applies == [name for name in found if found[name]]
     assert {*may} <= {name for name in found if not found[name]}
@@ -214,7 +195,7 @@ def test_a_component_that_the_job_does_not_name_may_be_a_connector_of_it(ckptsim
         JOB.replace("VERSION", "1.1.0").replace("record: 100 B}}", "record: 100 B}, connector: kafka}")
     )
     found, none = (
-        ckptsim("known-issues", tmp_path / name, "--component", "flink-cdc").stdout
+        ckptsim(f"known-issues {tmp_path}/{name} --component flink-cdc").stdout
         for name in ("unnamed.yaml", "named.yaml")
     )
 
@@ -230,12 +211,12 @@ def test_a_deployment_has_keys_that_defects_are_about(ckptsim, job, tmp_path):
     deployment.write_text("kubernetes.operator.cluster.health-check.checkpoint-progress.enabled: 'true'\n")
 
     found = {
-        options: {row["id"] for row in json.loads(ckptsim("known-issues", job(), *options, "--json").stdout)}
-        for options in ((), ("--flink", str(deployment)))
+        options: {row["id"] for row in json.loads(ckptsim(f"known-issues {job()} {options} --json").stdout)}
+        for options in ("", f"--flink {deployment}")
     }
 
-    assert "FLINK-34131" not in found[()]
-    assert "FLINK-34131" in found["--flink", str(deployment)]
+    assert "FLINK-34131" not in found[""]
+    assert "FLINK-34131" in found[f"--flink {deployment}"]
 
 
 def test_a_deployment_is_for_scenarios(ckptsim, tmp_path):

@@ -29,8 +29,8 @@ def row(done):
 
 def test_a_first_upload_is_a_row_of_its_own(ckptsim, job):
     """Whether a warm-up is found or not; where state is written in full each time there is none."""
-    command = ("run", job, "--jobs", "1", "--out", "out", "--set")
-    complete, settled = (ckptsim(*command, f"run.warmup={value}", "--json") for value in ("0 s", "auto"))
+    command = f"run {job} --jobs 1 --out out --set"
+    complete, settled = (ckptsim(f"{command} 'run.warmup={value}' --json") for value in ("0 s", "auto"))
 
     assert json.loads(settled.stdout)["warm_up"]["aligned"]["until_settled"] == "the size of checkpoints"
     for done in (complete, settled):
@@ -41,11 +41,11 @@ def test_a_first_upload_is_a_row_of_its_own(ckptsim, job):
             "Checkpoint 1 uploads everything, 40 MB in 654 ms: it has a row of its own"
             in json.loads(done.stdout)["verdict"]
         )
-    text = ckptsim(*command, "run.warmup=auto").stdout
+    text = ckptsim(f"{command} run.warmup=auto").stdout
     assert "Left out as warm-up: aligned 1 s, until the size of checkpoints settled." in text
     (line,) = [line for line in text.splitlines() if line.startswith("aligned: first upload")]
     assert line.split()[3:10] == ["1", "654", "ms", "654", "ms", "40", "MB"]
-    full = ckptsim(*command, "checkpoint.incremental=false")
+    full = ckptsim(f"{command} checkpoint.incremental=false")
     assert "first upload" not in full.stdout
     assert "uploads everything" not in full.stdout
 
@@ -73,7 +73,7 @@ answer: {{settings: [checkpoint.interval], show: [end_to_end_p99_ms], least: end
 
 
 def test_a_warm_up_is_a_time_or_auto(ckptsim, job):
-    done = ckptsim("run", job, "--out", "out", "--set", "run.warmup=soon")
+    done = ckptsim(f"run {job} --out out --set run.warmup=soon")
 
     assert done.exit_code == 3
     assert "run.warmup" in done.stderr
@@ -96,8 +96,8 @@ run: {duration: 70 s}
 def test_an_assumption_that_decides_is_said_unless_told_not_to(ckptsim, tmp_path):
     """On the terminal, in JSON, and in the report of the folder."""
     (tmp_path / "job.yaml").write_text(UPLOAD)
-    command = ("run", "job.yaml", "--jobs", "1", "--out", "out")
-    plain, silent, as_json = (ckptsim(*command, *options) for options in ((), ("--no-assumptions",), ("--json",)))
+    command = "run job.yaml --jobs 1 --out out"
+    plain, silent, as_json = (ckptsim(f"{command} {option}") for option in ("", "--no-assumptions", "--json"))
 
     assert "takes 15 s instead of 5.9 s." in " ".join(plain.stdout.split())
     assert "Assumed" not in silent.stdout

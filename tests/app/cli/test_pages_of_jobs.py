@@ -14,7 +14,7 @@ J4 = USERS / "J4-pressed-aligned-r1.zip"
 
 def test_a_page_says_what_explain_says(ckptsim, tmp_path):
     """The slow ones, where their time went, and what they have in common; the waterfall of each that is told."""
-    done = ckptsim("report", J4, "-o", tmp_path / "page.html")
+    done = ckptsim(f"report {J4} -o {tmp_path}/page.html")
     page = (tmp_path / "page.html").read_text()
 
     assert (0, f"{tmp_path / 'page.html'}\n") == (done.exit_code, done.stderr)
@@ -32,9 +32,9 @@ def test_a_page_says_what_explain_says(ckptsim, tmp_path):
 
 
 def test_a_live_job_and_one_checkpoint(ckptsim, fake_flink, tmp_path):
-    number = json.loads(ckptsim("explain", PRESSED, "--json").stdout)["known"][-2]
+    number = json.loads(ckptsim(f"explain {PRESSED} --json").stdout)["known"][-2]
     url = fake_flink().url
-    live = ckptsim("report", url, "-o", tmp_path / "live.html", "--checkpoint", number)
+    live = ckptsim(f"report {url} -o {tmp_path}/live.html --checkpoint {number}")
 
     assert live.exit_code == 0, live.stderr
     assert f"Checkpoint {number} of " in (tmp_path / "live.html").read_text()
@@ -44,27 +44,27 @@ def test_a_log_has_no_subtasks(ckptsim, tmp_path):
     """A page of what there is."""
     log = REST / "jobmanager.log"
 
-    assert ckptsim("report", log, "-o", tmp_path / "page.html").exit_code == 0
+    assert ckptsim(f"report {log} -o {tmp_path}/page.html").exit_code == 0
     assert "Statistics of its subtasks are missing" in (tmp_path / "page.html").read_text()
 
 
 def test_python_writes_the_same(ckptsim, tmp_path):
     job = sim.import_job(PRESSED, backtest=False)
     job.report(tmp_path / "python.html")
-    ckptsim("report", PRESSED, "-o", tmp_path / "command.html")
+    ckptsim(f"report {PRESSED} -o {tmp_path}/command.html")
 
     main = [(tmp_path / f"{name}.html").read_text().split("<footer>")[0] for name in ("python", "command")]
     assert main[0] == main[1], "the footer has the command"
 
 
 def test_mistakes_are_a_line_and_a_code(ckptsim, tmp_path, tiny):
-    out = ("-o", tmp_path / "out")
-    for arguments, message in (
-        (("report", PRESSED, *out, "--checkpoint", 999), "no checkpoint 999"),
-        (("report", PRESSED, *out, "--deadline", "1 s"), "--deadline: is for live jobs"),
-        (("report", tiny, *out, "--checkpoint", 1), "--checkpoint: is for real jobs"),
+    out = f"-o {tmp_path}/out"
+    for command, message in (
+        (f"report {PRESSED} {out} --checkpoint 999", "no checkpoint 999"),
+        (f"report {PRESSED} {out} --deadline '1 s'", "--deadline: is for live jobs"),
+        (f"report {tiny} {out} --checkpoint 1", "--checkpoint: is for real jobs"),
     ):
-        done = ckptsim(*arguments)
+        done = ckptsim(command)
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.stderr
         assert message in done.stderr
     assert not (tmp_path / "out").exists()
@@ -74,7 +74,7 @@ def test_timelines_are_of_simulated_runs(ckptsim, tmp_path):
     """A real job is refused before anything is read, and the password of its address is not printed."""
     log = REST / "jobmanager.log"
     for source in (PRESSED, log, "http://user:s3cret@jobmanager:8081"):
-        done = ckptsim("timeline", source, "-o", tmp_path / "t.json")
+        done = ckptsim(f"timeline {source} -o {tmp_path}/t.json")
         assert (done.exit_code, done.stderr.count("\n")) == (3, 1), done.stderr
         assert "timelines show simulated runs only" in done.stderr
         assert "s3cret" not in done.stderr

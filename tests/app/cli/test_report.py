@@ -108,7 +108,7 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
         (tmp_path / "nothing", "is not a folder"),
         (tmp_path / "odd", "is not what 'ckptsim sweep' or 'advise' wrote"),
     ):
-        done = ckptsim("report", place, "-o", tmp_path / "page.html")
+        done = ckptsim(f"report {place} -o {tmp_path}/page.html")
 
         assert (done.exit_code, done.stderr.count("\n")) == (3, 1), done.stderr
         assert message in done.stderr
@@ -143,14 +143,13 @@ def pages(tmp_path_factory):
         TINY.replace("run: {duration: 3 s}", "faults: [{kill: sink, at: 1.5 s}]\nrun: {duration: 6 s}")
     )
     (folder / "sweep.yaml").write_text(SWEEP)
-    call(["import", str(REST / "pressed.zip"), "-o", str(folder / "imported.yaml")])
-    call(["run", str(folder / "tiny.yaml"), "--out", str(folder / "run")])
-    call(["run", str(folder / "imported.yaml"), "--out", str(folder / "imported")])
-    call(["sweep", str(folder / "sweep.yaml"), "--out", str(folder / "sweep")])
-    limits = ["--p99", "10 s", "--replications", "1"]
-    call(["advise", str(folder / "imported.yaml"), *limits, "--out", str(folder / "advice")])
+    call(f"import {REST}/pressed.zip -o {folder}/imported.yaml")
+    call(f"run {folder}/tiny.yaml --out {folder}/run")
+    call(f"run {folder}/imported.yaml --out {folder}/imported")
+    call(f"sweep {folder}/sweep.yaml --out {folder}/sweep")
+    call(f"advise {folder}/imported.yaml --p99 '10 s' --replications 1 --out {folder}/advice")
     for name in ("run", "imported", "sweep", "advice"):
-        call(["report", str(folder / name), "-o", str(folder / f"{name}.html")])
+        call(f"report {folder}/{name} -o {folder}/{name}.html")
     return folder
 
 

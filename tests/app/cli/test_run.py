@@ -268,9 +268,9 @@ def test_a_closed_pipe_is_no_error(tiny, tmp_path):
     assert "BrokenPipe" not in done.stderr
 
 
-@pytest.mark.parametrize("options", [["--engine", "warp"], ["--jobs", "0"], ["--seed", "-1"], ["--nothing"]])
+@pytest.mark.parametrize("options", ["--engine warp", "--jobs 0", "--seed -1", "--nothing"])
 def test_wrong_options_are_usage(ckptsim, tiny, options):
-    assert ckptsim("run", tiny, *options).exit_code == 2
+    assert ckptsim(f"run {tiny} {options}").exit_code == 2
 
 
 def test_a_job_that_restarts_for_ever_is_told(ckptsim, tmp_path):
@@ -303,7 +303,7 @@ restart: {strategy: fixed-delay, delay: 1 s}
 run: {duration: 30 s}
 """
     )
-    done = ckptsim("run", path, "--jobs", 1)
+    done = ckptsim(f"run {path} --jobs 1")
 
     assert done.exit_code == 0
     sentence = re.search(

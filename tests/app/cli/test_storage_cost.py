@@ -29,8 +29,8 @@ def job(tmp_path):
     return "s3.yaml"
 
 
-def use(ckptsim, job, *others):
-    done = ckptsim("run", job, "--jobs", "1", "--no-assumptions", "--json", *others)
+def use(ckptsim, job, others=""):
+    done = ckptsim(f"run {job} --jobs 1 --no-assumptions --json {others}")
     assert done.exit_code == 0, done.stderr
     return json.loads(done.stdout)["storage_use"]["aligned"]
 
@@ -60,11 +60,11 @@ def test_a_month_costs_what_the_list_says(ckptsim, job):
 def test_a_price_list_of_the_user_holds(ckptsim, job, tmp_path):
     """What it leaves out is that of S3 Standard; its source and currency are said."""
     (tmp_path / "prices.yaml").write_text("source: our contract\ncurrency: EUR\nput-per-1000: 1\nmoved-per-gb: 0.5\n")
-    found = use(ckptsim, job, "--prices", "prices.yaml")
+    found = use(ckptsim, job, "--prices prices.yaml")
     by_hand = 730 * (PUT * 1 + LIST * 0.005 + GET * 0.0004) / 1000 + 730 * found["moved_bytes_per_hour"] / 1e9 * 0.5
 
     assert pytest.approx(by_hand + found["stored_bytes"] / 1e9 * 0.023) == found["storage_cost_per_month"]
-    text = ckptsim("run", job, "--jobs", "1", "--no-assumptions", "--prices", "prices.yaml").stdout
+    text = ckptsim(f"run {job} --jobs 1 --no-assumptions --prices prices.yaml").stdout
     assert "prices: our contract" in text
     assert " EUR" in text
 
@@ -80,7 +80,7 @@ def test_a_price_list_of_the_user_holds(ckptsim, job, tmp_path):
 )
 def test_a_wrong_list_is_one_message(ckptsim, job, tmp_path, text, message):
     (tmp_path / "prices.yaml").write_text(text)
-    done = ckptsim("run", job, "--prices", "prices.yaml")
+    done = ckptsim(f"run {job} --prices prices.yaml")
 
     assert done.exit_code == 3
     assert message in done.stderr
@@ -98,9 +98,7 @@ def test_other_storage_has_no_cost(ckptsim, job, tmp_path):
 
 def test_diff_says_what_an_interval_costs(ckptsim, job):
     """Twice as many checkpoints cost twice as much."""
-    done = ckptsim(
-        "diff", job, job, "--set-b", "checkpoint.interval=5 s", "--replications", "1", "--jobs", "1", "--json"
-    )
+    done = ckptsim(f"diff {job} {job} --set-b 'checkpoint.interval=5 s' --replications 1 --jobs 1 --json")
     cost = next(own for own in json.loads(done.stdout)["quantities"] if own["quantity"] == "storage_cost_per_month")
 
     assert pytest.approx(2 * cost["before"], rel=0.01) == cost["after"]
@@ -109,19 +107,7 @@ def test_diff_says_what_an_interval_costs(ckptsim, job):
 @pytest.mark.usefixtures("short_trials")
 def test_advice_says_what_a_month_costs(ckptsim, job):
     """Beside the p99 and the recovery of each setting."""
-    done = ckptsim(
-        "advise",
-        job,
-        "--p99",
-        "10 s",
-        "--replications",
-        "1",
-        "--jobs",
-        "1",
-        "--budget",
-        "10 s",
-        "--json",
-    )
+    done = ckptsim(f"advise {job} --p99 '10 s' --replications 1 --jobs 1 --budget '10 s' --json")
     found = json.loads(done.stdout)
 
     assert done.exit_code == 0, done.stderr

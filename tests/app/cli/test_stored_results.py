@@ -38,9 +38,9 @@ def test_stored_results_are_listed(ckptsim, tiny, other, tmp_path, monkeypatch):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "comparison.json").write_text("mine")
     assert "no results" in ckptsim("runs").stderr
-    for when, arguments in ((10**9, ["run", tiny]), (10**9 + 60, ["run", other, "--out", "mine"])):
+    for when, run in ((10**9, tiny), (10**9 + 60, f"{other} --out mine")):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", str(when))
-        assert ckptsim(*arguments, "--jobs", 1).exit_code == 0
+        assert ckptsim(f"run {run} --jobs 1").exit_code == 0
 
     head, first, second = ckptsim("runs").stdout.splitlines()
     assert head.split() == ["folder", "date", "command", "question"]

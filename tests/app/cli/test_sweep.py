@@ -34,16 +34,16 @@ def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
 
 def test_a_second_call_goes_on(ckptsim, tiny, tmp_path, monkeypatch):
     """Nothing is left to do, unless the scenario changed or ckptsim itself: then it says why all runs again, and loses nothing."""
-    arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
-    assert without_axes(ckptsim(*arguments)) == ""
-    assert without_axes(ckptsim(*arguments)) == "3 of 3 cells have results already\n"
+    command = f"sweep {tiny} --jobs 1 --out {tmp_path}/out"
+    assert without_axes(ckptsim(command)) == ""
+    assert without_axes(ckptsim(command)) == "3 of 3 cells have results already\n"
 
     tiny.write_text(tiny.read_text().replace("200/s", "300/s"))
     others = f"3 rows in {tmp_path / 'out'} belong to other settings or another version of ckptsim: they are kept, and all 3 cells run\n"
-    assert others == without_axes(ckptsim(*arguments))
+    assert others == without_axes(ckptsim(command))
 
     monkeypatch.setattr(manifest, "code_version", lambda: "another")
-    assert others.replace("3 rows", "6 rows") == without_axes(ckptsim(*arguments))
+    assert others.replace("3 rows", "6 rows") == without_axes(ckptsim(command))
     assert len(Store(tmp_path / "out").rows()) == 9
 
 
@@ -105,18 +105,18 @@ def test_the_first_failure_may_be_the_last(ckptsim, tiny, monkeypatch):
     ("options", "code", "message"),
     [
         (
-            ["--master", "mesos://head:5050"],
+            "--master mesos://head:5050",
             2,
             "--master: expected local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT, not 'mesos://head:5050'",
         ),
         (
-            ["--master", "yarn", "--conf", "executor.memory=2g"],
+            "--master yarn --conf executor.memory=2g",
             2,
             "--conf: expected spark.KEY=VALUE, not 'executor.memory=2g'",
         ),
-        (["--conf", "spark.executor.memory=2g"], 2, "--conf is for Spark: say --master as well"),
+        ("--conf spark.executor.memory=2g", 2, "--conf is for Spark: say --master as well"),
         (
-            ["--master", "yarn"],
+            "--master yarn",
             5,
             "--master yarn: set HADOOP_CONF_DIR or YARN_CONF_DIR to the folder of the cluster's configuration",
         ),
@@ -127,20 +127,20 @@ def test_a_cluster_that_cannot_be(ckptsim, tiny, monkeypatch, options, code, mes
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
 
-    done = ckptsim("sweep", tiny, *options)
+    done = ckptsim(f"sweep {tiny} {options}")
 
     assert (code, f"{message}\n", "") == (done.exit_code, without_axes(done), done.stdout)
 
 
 def test_a_changed_value_is_not_used(ckptsim, tiny, tmp_path):
     """The file is set aside, one line says so, and the cells in it run again: the results are the same as before."""
-    arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
-    ckptsim(*arguments)
+    command = f"sweep {tiny} --jobs 1 --out {tmp_path}/out"
+    ckptsim(command)
     before = (tmp_path / "out" / "results.csv").read_bytes()
     for kept in (tmp_path / "out" / "cells").iterdir():
         pd.read_parquet(kept).assign(throughput_per_second=1e6).to_parquet(kept, index=False)
 
-    done = ckptsim(*arguments)
+    done = ckptsim(command)
 
     assert done.exit_code == 0
     assert (
@@ -155,7 +155,7 @@ def test_a_changed_value_is_not_used(ckptsim, tiny, tmp_path):
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EACCES, errno.ENOENT])
 def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, error):
     """A full disk, a folder that was taken away: one line; what was kept before stays, and the next call runs the rest."""
-    arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
+    command = f"sweep {tiny} --jobs 1 --out {tmp_path}/out"
     real, written = replace_file, []
 
     def full(path, write):
@@ -166,17 +166,17 @@ def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, 
 
     monkeypatch.setattr(store, "MAX_WAIT_S", 0)
     monkeypatch.setattr(store, "replace_file", full)
-    done = ckptsim(*arguments)
+    done = ckptsim(command)
     monkeypatch.setattr(store, "replace_file", real)
 
     reason = f"cannot write results to {tmp_path / 'out'}: {os.strerror(error)}; earlier results are kept, run the same command to resume\n"
     assert (4, reason) == (done.exit_code, without_axes(done))
-    assert without_axes(ckptsim(*arguments)) == "1 of 3 cells have results already\n"
+    assert without_axes(ckptsim(command)) == "1 of 3 cells have results already\n"
 
 
-@pytest.mark.parametrize("verb", [("sweep",), ("advise",), ("traces", "read")])
+@pytest.mark.parametrize("verb", ["sweep", "advise", "traces read"])
 def test_every_verb_on_spark_takes_its_settings(ckptsim, tiny, verb):
-    done = ckptsim(*verb, tiny, "--master", "local[1]", "--conf", "nonsense")
+    done = ckptsim(f"{verb} {tiny} --master 'local[1]' --conf nonsense")
 
     assert (done.exit_code, without_axes(done)) == (2, "--conf: expected spark.KEY=VALUE, not 'nonsense'\n")
 

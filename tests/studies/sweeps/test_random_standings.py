@@ -59,10 +59,18 @@ def test_the_ranking_is_that_of_the_rows(seeds):
                 standing,
             )
             assert standing.absent == 0, (seed, standing)
+            of_limits = {limit: known.table(limit.column)[standing.setting[0]] for limit in question.limits}
+            broken = tuple(
+                limit.column
+                for limit, cells in of_limits.items()
+                if any(unfinished or lost for _, unfinished, lost in cells)
+                or not np.nanmean([value for value, _, _ in cells]) <= limit.at_most
+            )
+            assert broken == standing.broken, (seed, standing)
             exceeded = sorted(
                 (limit.column, window, value)
-                for limit in question.limits
-                for window, (value, _, _) in zip(windows, known.table(limit.column)[standing.setting[0]], strict=True)
+                for limit, cells in of_limits.items()
+                for window, (value, _, _) in zip(windows, cells, strict=True)
                 if value > limit.at_most
             )
             stated = sorted((found.column, found.window, found.value) for found in standing.exceeded)

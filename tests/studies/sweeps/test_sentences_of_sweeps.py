@@ -61,7 +61,7 @@ def drawn(seed):
         (least, np.nan, chance.choice([0.0, 0.05])),
     ):
         rows.loc[chance.random(len(rows)) < share, column] = value
-    limits = [Limit(column, at_most=BOUNDS[column]) for column in BOUNDS if chance.random() < 0.4]
+    limits = [Limit(column, at_most=1.2 * BOUNDS[column]) for column in BOUNDS if chance.random() < 0.4]
     against = ((KEY, str(chance.choice(settings))),) if chance.random() < 0.5 else ()
     return Question((KEY,), (least,), least, tuple(limits), against), rows
 

@@ -10,6 +10,7 @@ from sim.results.sweep_answers import (
     TIE_TOLERANCE,
     Limit,
     _cap_bounds,
+    _surely_above_zero,
     choose,
     counts,
     pooled_samples,
@@ -63,6 +64,15 @@ def test_the_fewest_changes_decide_among_equals():
     assert of(("7 s", "c")) == (("10 s", "a"), "least")
     assert of(()) == (("10 s", "a"), "least")
     assert of(("30 s", "b")) == (("30 s", "b"), "reference")
+
+
+def test_a_mean_above_zero_is_sure_by_students_t():
+    """Two differences: t is 12.7 at 95 % of both sides; 1 and 2 have a mean of 1.5 and an error of 0.5."""
+    apart = np.array([[1.0, 1.0, 3.0, 0.0, nan], [2.0, 1.1, 3.0, 0.0, 5.0]])
+
+    assert _surely_above_zero(apart, 0.95).tolist() == [False, True, True, False, False]
+    assert _surely_above_zero(apart, 0.85).tolist() == [False, True, True, False, False]  # t is 4.17
+    assert _surely_above_zero(apart, 0.75).tolist() == [True, True, True, False, False]  # t is 2.41
 
 
 def test_a_window_in_which_a_setting_did_not_run():
