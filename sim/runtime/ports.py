@@ -20,10 +20,6 @@ class JobManagerPort(Protocol):
     def rule(self) -> Finishing:
         """The rules by which the tasks and the job end."""
 
-    @property
-    def latest_completed(self) -> int:
-        """Id of the latest completed checkpoint, or 0."""
-
     def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
         """Deliver a message of a task after a delay, unless its JobManager is lost by then."""
 

@@ -7,12 +7,12 @@ from typing import NamedTuple, TypeVar
 
 import simpy
 
-from sim.model.storage import Disk, FileMerging, Retry, Storage
+from sim.model.storage import FileMerging, Retry, Storage
 from sim.storage.ledger import DeletionLine, FileId, FileLedger, Name, StorageFailed, StoredFile
 from sim.storage.media.flat import FlatStorage
-from sim.storage.media.slow_nodes import SlowLink, slowness
+from sim.storage.media.slow_nodes import node_link
 from sim.storage.medium import MEDIA, Medium, OutputFile
-from sim.storage.network import ConstantRateLink, Link, LocalDisk, NetworkInterfaces, SharedNetwork
+from sim.storage.network import LocalDisk, NetworkInterfaces, SharedNetwork
 from sim.storage.requests import Attempts, Work, shield_from_interrupt
 
 # ---- A file that is being written. The ledger tracks its state.
@@ -292,7 +292,7 @@ class CheckpointStorage(FileSystem):
         self.options = options
         self.seed = seed
         self.merged = None if options.merging is None else MergedFiles(self, options.merging)
-        self._disks = Disks(env, options.disk, self.files, seed)
+        self._disks: dict[int, FileSystem] = {}  # by TaskManager; their files are in the ledger of this storage
 
     def write_metadata(self, checkpoint: int = 0, size_bytes: int = 0) -> Work[FileId]:
         """Process: write the _metadata file of a checkpoint, and return its id.  Raises StorageFailed.
@@ -322,56 +322,26 @@ class CheckpointStorage(FileSystem):
 
     def disk(self, host: int) -> FileSystem:
         """Return the local disk of a TaskManager.  Writing to it raises DiskFull when it has no space left."""
-        return self._disks.of(host)
+        if host not in self._disks:
+            attempts = Attempts(self.env, Retry())  # outages of checkpoint storage do not affect local disks
+            link = node_link(self.options.disk.bytes_per_second, self.options.disk.slow, self.seed, host)
+            medium = LocalDisk(attempts, self.options.disk, link)
+            self._disks[host] = FileSystem(attempts, medium, self.files, disk=True)
+        return self._disks[host]
 
     def lose_disk(self, host: int) -> None:
-        """Delete the files on the disk of a lost TaskManager.  Its replacement has an empty disk."""
-        self._disks.lose(host)
+        """Delete the files on the disk of a lost TaskManager, in no time.  Its replacement has an empty disk."""
+        self._disks.pop(host, None)
+        for stored in self.files:
+            if stored.disk and stored.host == host and stored.deleted_ns is None:
+                stored.deleted_ns = int(self.env.now)
 
     def fail_until(self, until_ns: int) -> None:
         """Begin an outage: requests in progress fail, and storage is unreachable until `until_ns`.  Clients retry."""
         self.attempts.fail_until(until_ns)
 
-    @property
-    def bytes_written(self) -> int:
-        """Return the bytes in all files that were closed so far."""
-        return self.files.bytes_written
-
     def _metadata_latency(self, _: int) -> Work[None]:
         yield self.attempts.wait(self.options.metadata_ns)
-
-
-class Disks:
-    """The local disks of all TaskManagers.  Their files are in the ledger of the checkpoint storage."""
-
-    def __init__(self, env: simpy.Environment, options: Disk, files: FileLedger, seed: int) -> None:
-        self.env = env
-        self.options = options
-        self.files = files
-        self.seed = seed
-        self._systems: dict[int, FileSystem] = {}
-
-    def of(self, host: int) -> FileSystem:
-        if host not in self._systems:
-            attempts = Attempts(self.env, Retry())  # outages of checkpoint storage do not affect local disks
-            self._systems[host] = FileSystem(
-                attempts, LocalDisk(attempts, self.options, self._link(host)), self.files, disk=True
-            )
-        return self._systems[host]
-
-    def _link(self, host: int) -> Link | None:
-        """Return the link that all reads and writes of a disk share, or None if its bandwidth is unlimited."""
-        rate, slow = self.options.bytes_per_second, self.options.slow
-        if rate is None:
-            return None
-        return ConstantRateLink(rate) if slow is None else SlowLink(rate, slowness(slow, self.seed, host))
-
-    def lose(self, host: int) -> None:
-        """Delete all files on the disk of a host, in no time."""
-        self._systems.pop(host, None)
-        for stored in self.files:
-            if stored.disk and stored.host == host and stored.deleted_ns is None:
-                stored.deleted_ns = int(self.env.now)
 
 
 def _medium(attempts: Attempts, options: Storage, seed: int, floor_ns: int) -> Medium:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.coordinator_messages import CoordinatorEvent
-from sim.protocol.options import FailureReason
 from sim.protocol.task_finishing import FINISHING, Finishing
 from sim.runtime.context import Contents, Context
 from sim.runtime.host_loop import Speed
@@ -43,7 +42,15 @@ class JobManager:
         self.files = SnapshotFiles(context, contents)
         self.job_end = JobEnd(context, FINISHING[scenario.checkpoint.finish], outcome, self._tell_coordinator)
         self.coordinator = CoordinatorHost(
-            context, machine, tasks, contents, self.files, self.job_end, reachability, self._fail_job, checks
+            context,
+            machine,
+            tasks,
+            contents,
+            self.files,
+            self.job_end,
+            reachability,
+            self._fail_job,
+            checks,
         )
         self.warm_up = WarmUp(context.env, scenario.restart, speed)
         self.task_managers = TaskManagers(context)
@@ -60,6 +67,11 @@ class JobManager:
             checks,
         )
         self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
+        # what tasks call goes to the component that handles it
+        self.message, self.decline = self.coordinator.message, self.coordinator.receive_decline
+        self.abandon, self.task_runs = self.files.abandon, self.recovery.task_runs
+        self.finished_in, self.data_ended = self.job_end.finished_in, self.job_end.data_ended
+        self.task_finished = self.job_end.task_finished
         self.faults = Faults(context, tasks, self.recovery, reachability, speed, before)
 
     # ------------------------------------------------------------------------------------------ called by tasks
@@ -69,47 +81,14 @@ class JobManager:
         """The rules by which the job ends."""
         return self.job_end.rule
 
-    @property
-    def latest_completed(self) -> int:
-        """Id of the latest completed checkpoint, or 0."""
-        return self.coordinator.machine.latest_completed
-
-    def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
-        """Call `arrive` after a delay, unless the current JobManager is lost by then."""
-        self.coordinator.message(delay_ns, arrive)
-
     def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
         """Send the acknowledgement of a task, with the files of its snapshot."""
         self.files.offer(checkpoint, task, handles)
         self.coordinator.receive_acknowledgement(task, checkpoint)
 
-    def decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
-        """Send the decline of a task."""
-        self.coordinator.receive_decline(task, checkpoint, reason)
-
-    def abandon(self, handles: Iterable[Handle]) -> None:
-        """Delete the files of a cancelled snapshot."""
-        self.files.abandon(handles)
-
     def fail_task(self, task: int, reason: str) -> None:
         """Fail a task with an exception."""
         self.recovery.fail_tasks([task], reason)
-
-    def task_runs(self, task: int) -> None:
-        """Handle that a restored task is RUNNING."""
-        self.recovery.task_runs(task)
-
-    def finished_in(self, task: int, checkpoint: int) -> None:
-        """Record that a task takes its snapshot after its operators have finished."""
-        self.job_end.finished_in(task, checkpoint)
-
-    def data_ended(self, task: int) -> None:
-        """Record the end of the data of a task."""
-        self.job_end.data_ended(task)
-
-    def task_finished(self, task: int) -> None:
-        """Record that a task has finished."""
-        self.job_end.task_finished(task)
 
     # ------------------------------------------------------------------------------------------ called by its components
 

@@ -7,7 +7,7 @@ from sim.model.randomness import draw, stream
 from sim.model.storage import Dfs
 from sim.model.units import SECOND
 from sim.storage.ledger import Name
-from sim.storage.media.slow_nodes import SlowLink, sample_distribution, slowness, uniform
+from sim.storage.media.slow_nodes import node_link, sample_distribution, uniform
 from sim.storage.medium import MediumPlugin
 from sim.storage.network import ConstantRateLink, Link, NetworkInterfaces, SharedNetwork
 from sim.storage.requests import Attempts, Work
@@ -187,18 +187,8 @@ class _Node:
     """The links of one node: network input, network output and disk, each None if it is unlimited."""
 
     def __init__(self, options: Dfs, seed: int, node: int) -> None:
-        self.arriving, self.leaving = (
-            None if options.nic_bytes_per_second is None else ConstantRateLink(options.nic_bytes_per_second)
-            for _ in "io"
-        )
-        self.disk: Link | None = None
-        if options.bytes_per_second is not None:
-            history = None if options.slow is None else slowness(options.slow, seed, node)
-            self.disk = (
-                ConstantRateLink(options.bytes_per_second)
-                if history is None
-                else SlowLink(options.bytes_per_second, history)
-            )
+        self.arriving, self.leaving = (node_link(options.nic_bytes_per_second, None, seed, node) for _ in "io")
+        self.disk = node_link(options.bytes_per_second, options.slow, seed, node)
 
 
 DFS = MediumPlugin("dfs", DistributedFileSystem)

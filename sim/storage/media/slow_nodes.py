@@ -9,7 +9,7 @@ from typing import Protocol
 from sim.model.job import Distribution
 from sim.model.randomness import draw, quantile_table, stream
 from sim.model.storage import SlowPlaces, SlowTrace
-from sim.storage.network import SCALE
+from sim.storage.network import SCALE, ConstantRateLink, Link
 
 # ---- Random quantities. They are functions of the seed and a name, and so independent of the order of calls.
 
@@ -63,6 +63,15 @@ class SlowLink:
     def bandwidth(self, now: int) -> tuple[int, int | None]:
         factor, until = self._history.at(now)
         return self._healthy * factor.denominator // factor.numerator, until
+
+
+def node_link(bytes_per_second: int | None, slow: SlowPlaces | None, seed: int, node: int) -> Link | None:
+    """Return the link that all reads and writes of a node's disk share, or None if its bandwidth is unlimited."""
+    if bytes_per_second is None:
+        return None
+    return (
+        ConstantRateLink(bytes_per_second) if slow is None else SlowLink(bytes_per_second, slowness(slow, seed, node))
+    )
 
 
 class Episodes:
