@@ -86,8 +86,8 @@ FINISHING = (
     Rule(
         "the final checkpoint is triggered at once when all data has ended",
         "runtime/jobmanager/coordinator_host.py",
-        "if self.rule.final_trigger and len(self.ended)",
-        "if not self.rule.final_trigger and len(self.ended)",
+        "if has_trigger and len(self.ended)",
+        "if not has_trigger and len(self.ended)",
         f"{LAWS}test_law_32_the_final_checkpoint_is_triggered_at_once",
     ),
     Rule(
