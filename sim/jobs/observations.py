@@ -27,9 +27,8 @@ from sim.jobs.source.recorded_job import (
     subtasks_table,
 )
 from sim.jobs.source.rest_answers import RestSnapshot, parsed
-from sim.jobs.source.rest_job import RestInput, RestJob, RestVertex, Series
+from sim.jobs.source.rest_job import RestJob, RestVertex, Series
 from sim.model.quantities import QUANTITIES, quantities
-from sim.model.schema.job import upstream_of
 from sim.model.series.unknown import is_known
 
 # ---- Tables of observations.  The quantities are defined in `sim.model.quantities`.
@@ -216,8 +215,8 @@ def checkpoint_observations(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -
 # ---- Measured jobs, from REST answers or a log: their observations, and the scenario inferred from them.
 #
 # The scenario is inferred from the same measurements that it is compared with, so agreement only shows that the model
-# reproduces the job that it was inferred from.  Only the graph of the program is known.  A log has neither subtasks nor
-# metrics.
+# reproduces the job that it was inferred from.  Only the graph of the program is known.  A log has neither that, nor
+# subtasks and metrics.
 
 
 class Measured(RecordedJob):
@@ -225,13 +224,17 @@ class Measured(RecordedJob):
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     duration_s: Annotated[float, Field(gt=0, le=1e7)]  # length of the observation
-    graph: Annotated[InstanceOf[tuple[RestVertex, ...]], Field(min_length=1)]  # with names as ids, in topological order
+    graph: InstanceOf[tuple[RestVertex, ...]] = ()  # with names as ids, in topological order; empty if unknown
     series: InstanceOf[Mapping[str, Series]] = Field(default_factory=dict)
-    inference: InstanceOf[ImportedScenario]
+    source: InstanceOf[RestJob] | InstanceOf[JobLog]
 
     @property
     def vertices(self) -> Sequence[RestVertex]:
         return self.graph
+
+    def infer(self) -> ImportedScenario:
+        """Infer the scenario from the measurements."""
+        return infer_job(self.source) if isinstance(self.source, RestJob) else infer_log(self.source)
 
     def metric(self, vertex: str, name: str) -> pd.DataFrame:
         if vertex not in self.series:
@@ -243,7 +246,6 @@ class Measured(RecordedJob):
 
 def to_log_recording(log: JobLog, name: str = "") -> Measured:
     """Return the recorded job of a log.  Durations in logs include the time to write the metadata."""
-    inference = infer_log(log)
     points = log.recorded
     ends = [point.trigger_timestamp + max(point.end_to_end_duration, 0) for point in points] or [0]
     begun_ms, ended_ms = min((point.trigger_timestamp for point in points), default=0), max(ends)
@@ -259,18 +261,7 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
         "duration_s": max((ended_ms - begun_ms) / 1000, 1),
         "failures": log.failures,
         "ran_ms": max(log.ended_ms - log.running_ms, 0) if log.running_ms >= 0 else 0,
-        "graph": tuple(
-            RestVertex(
-                vertex,
-                vertex,
-                (),
-                details["parallelism"],
-                max_parallelism=-1,
-                inputs=tuple(RestInput(upstream_of(*item), "") for item in details.get("input", {}).items()),
-            )
-            for vertex, details in inference.document["job"].items()
-        ),
-        "inference": inference,
+        "source": log,
         "checkpoints": {"counts": counts, "list": points},
     }
     return parsed(Measured, fields, log.source, "the checkpoints of the log")
@@ -295,7 +286,7 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
         "graph": tuple(replace(vertex, id=vertex.name) for vertex in job.vertices),
         "checkpoints": {"counts": job.statistics.counts, "list": job.checkpoints},
         "series": job.series,
-        "inference": infer_job(job),
+        "source": job,
     }
     return parsed(Measured, fields, snapshot.source, "the job")
 

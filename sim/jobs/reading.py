@@ -225,8 +225,8 @@ def to_document(recording: RecordedJob) -> ImportedScenario:
 def _as_inferred(job: Measured) -> ImportedScenario:
     """Return the inferred scenario, with a run of the length of the history, and without comments at its values."""
     run = {"duration": format_duration(round(_known_s(job)) * 10**9)}
-    document = job.inference.document | {"run": run}
-    return replace(job.inference, document=document, comments={"": job.inference.comments[""]})
+    inference = job.infer()
+    return replace(inference, document=inference.document | {"run": run}, comments={"": inference.comments[""]})
 
 
 def _known_s(job: Measured) -> float:

@@ -70,7 +70,7 @@ def test_the_scenario_of_a_recording_is_its_configuration_and_of_a_job_what_was_
     assert to_document(recording).document["job"]["sink"]["service"] == "3 ms"
     assert isinstance(job, Measured)
     # as long as its history lists
-    assert job.inference.document | {"run": {"duration": "18 s"}} == to_document(job).document
+    assert job.infer().document | {"run": {"duration": "18 s"}} == to_document(job).document
     assert job.name == "pressed"
 
 

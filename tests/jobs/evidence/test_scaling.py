@@ -21,7 +21,7 @@ VERTICES = ("events", "parse", "profile+out-writer")
 @cache
 def predicted(name, parallelism, slots, *overrides):
     """One run of 40 s at this parallelism; `overrides`: what else is changed."""
-    inference = read_any(SCALING / f"{name}.zip").inference
+    inference = read_any(SCALING / f"{name}.zip").infer()
     subtasks = [f'job."{vertex}".parallelism={parallelism}' for vertex in VERTICES]
     text = inference.text
     study = loads(text, overrides=[*subtasks, f"cluster.slots={slots}", "run.duration=40 s", *overrides])

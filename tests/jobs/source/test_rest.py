@@ -164,13 +164,6 @@ def test_the_job_that_is_meant(fake_flink, ask):
     assert "there is no job" in refusal(ask, fake)
 
 
-def test_many_jobs_are_not_all_named(fake_flink, ask):
-    fake = fake_flink()
-    overview(fake, *((f"{i:032x}", "job", "RUNNING") for i in range(100)))
-
-    assert "and 92 more" in refusal(ask, fake)
-
-
 def test_a_job_that_ends_meanwhile_ends_the_window(fake_flink, ask):
     """What was sampled before counts."""
     fake = fake_flink()

@@ -224,15 +224,6 @@ def test_the_reason_names_the_key():
     assert found() == found(with_keys(**{"metrics.latency.interval": "1 s"}))
 
 
-def test_a_key_that_is_off_leaves_out_what_needs_it():
-    jobs = ["faults=[{kill: map, at: 10 s}]"]
-    by_key = {issue.id for issue in known_issues() if f"'{COMPRESSION}'" in str(issue.when)}
-
-    assert by_key
-    assert not by_key & {*found(*jobs, with_keys(**{COMPRESSION: "false"}))}
-    assert by_key & {*found(*jobs, with_keys(**{COMPRESSION: "true"}))}
-
-
 def test_a_written_key_changes_no_result():
     """What a run is does not depend on keys that are not modelled."""
     plain, written = (
