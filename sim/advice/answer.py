@@ -12,9 +12,10 @@ from sim.advice.candidates import excess
 from sim.advice.configuration import diff_flink_keys, patch
 from sim.advice.constraints import cautions, new_defects, refusals, unknown_sinks, unsafe_defects
 from sim.advice.judgement import rows_of
-from sim.advice.settings import writes_changes
+from sim.advice.levers import SPARE, task_managers
 from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
+    LIMITED,
     attempts_cautions,
     breaks_text,
     close_value,
@@ -31,7 +32,7 @@ from sim.advice.texts import (
 from sim.advice.trials import FAILURE, UNDISTURBED
 from sim.advice.warnings import JUDGED, other_failure, watch
 from sim.jobs.evidence.known_issues import issues_of
-from sim.model.quantities import cost_text, smallest_sample
+from sim.model.quantities import cost_text
 from sim.model.text import one_line
 from sim.model.units import format_duration
 from sim.results.formats import TextTable, bytes_text, change_text, count_text, ms_text
@@ -72,6 +73,7 @@ RANK_ALWAYS_SHOWN = 9
 """Rank of texts that are always shown."""
 KEEPS, NEAR, OVER = "✓ keeps", "~ near", "✗ over"
 """Labels of limits: the range of the predicted value is within the limit, reaches beyond it, or the value itself is beyond it."""
+NO_CHECKPOINTS = "no checkpoints: after a failure the job starts from the beginning"
 OUTPUT_IS_LOST = "its output is lost: transactions are open for longer than their timeout"
 QUESTIONS = 2
 CAUTIONS = 2
@@ -149,7 +151,8 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
         label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
         quantity = JUDGED[search.bench.failure] if column == "recovery_ms" else quantity_of(column, setting)
         was = "" if before is None else f"{close_value(column, before.value(column), bound)} -> "
-        rest = f"{close_value(column, value, bound)}{_range(column, value, off)}, limit {value_text(column, bound)}"
+        why = f" ({setting.rare})" if setting.rare and column == "checkpoint_ms" else _range(column, value, off)
+        rest = f"{close_value(column, value, bound)}{why}, limit {value_text(column, bound)}"
         texts = [f"{quantity.removeprefix('the ')} {beginning}{rest}" for beginning in (was, "")]
         yield Text(label, next((text for text in texts if len(text) <= WIDTH - LABEL), texts[-1]))
 
@@ -200,35 +203,30 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
     than = f" (today {bytes_text(before.written_per_hour)})" if before is not None and before.completed else ""
     yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}{than}", 8)
     of_few = [_bytes_of_few(search, chosen, ""), _bytes_of_few(search, before, "today's ")]
-    yield from (Text("costs", text, 1) for text in of_few if text)
+    yield from (Text("costs", text, 7) for text in of_few if text)
     if commits:
         yield Text("costs", commits, 7)
     if math.isfinite(chosen.storage_cost):
         than = f" (today {cost_text(before.storage_cost)})" if before else ""
         uncounted = ", without the table's metadata" if table_sinks(search.scenario.job) else ""
         yield Text("costs", f"object store {prices.text(chosen.storage_cost)} a month{than}{uncounted}", 7)
-    for change in search.candidate_of(chosen.name).changes:
+    changes = search.candidate_of(chosen.name).changes
+    spare = sum(change.lever is SPARE for change in changes)
+    now, then = (task_managers(scenario) for scenario in (search.scenario, advised_scenario(search, chosen)))
+    if now != then + spare:
+        idle = ", one of them idle" * spare
+        yield Text("costs", f"{count_text(then + spare)} TaskManagers (today {count_text(now)}){idle}", 7)
+    for change in changes:
         if change.assumption is not None:
             yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 5)
 
 
 def _bytes_of_few(search: CandidateSearch, setting: Setting | None, whose: str) -> str:
-    """Return from how few checkpoints the bytes of a setting are known, or "" if they are many or all alike.
-
-    Checkpoints of changes alone, incremental or of a changelog, are larger now and then: files are merged, or state is
-    materialized.
-    """
-    if setting is None or not setting.completed:  # then it has no measured bytes
-        return ""
+    """Return from how few checkpoints the bytes of a setting are known, or "" if they are many or all alike."""
+    if setting is None or not setting.completed or not search.has_few_bytes(setting.name):
+        return ""  # without completed checkpoints it has no measured bytes
     count = search.checkpoint_count(setting.name)
-    scenario = search.bench.with_setting(search.candidate_of(setting.name))
-    if count >= smallest_sample(0.9) or not any(
-        writes_changes(scenario, vertex.name) for vertex in scenario.job.vertices
-    ):
-        return ""
-    return (
-        f"{whose}bytes are those of {count_text(count)} checkpoint{'s' * (count != 1)}: rare large ones may be missing"
-    )
+    return f"{whose}bytes are those of {count_text(count)} checkpoint{'s' * (count != 1)}, whose sizes differ: unsure"
 
 
 def _commits(search: CandidateSearch, chosen: Setting) -> str:
@@ -283,11 +281,12 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
         *(_limit_lines(search, near) if near is not None and near.completed else []),
         *_state_lines(search),
         *([Text("today", OUTPUT_IS_LOST)] if search.loses_today else []),
+        *([Text("today", NO_CHECKPOINTS)] if search.current_candidate is None else []),
         *(
             Text(label, line)
             for label, texts in (
                 ("time", [time]),
-                ("fits", enough),
+                ("fits", [*exclusive_limits(search, near), *enough]),
                 ("caution", [caution.short for caution in refused]),
             )
             for text in texts
@@ -307,6 +306,29 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
     ]
     screen = _labelled([(text.label, text.text) for text in lines])
     return AdviceAnswer("\n".join(screen[:line_count]), parts, data, {})
+
+
+def exclusive_limits(search: CandidateSearch, near: Setting | None) -> list[str]:
+    """Return a sentence if one limit needs a longer interval than another allows, else [].
+
+    `near`: the setting nearest to the limits.  What a checkpoint costs is lost once an interval, so it is in inverse proportion to
+    it; recovery and the age of output are at least in proportion.
+    """
+    bounds, period_ms = search.limits.bounds, 0.0 if near is None else search.period_ns(near) / 1e6
+    if near is None or not near.loss > 0 or not bounds.get("loss"):
+        return []
+    longer_ms = period_ms * near.loss / bounds["loss"]
+    shorter_ms = {
+        column: period_ms * bounds[column] / near.value(column)
+        for column in ("visible_ms", "recovery_ms")
+        if column in bounds and near.value(column) > 0
+    }
+    most_ms, column = min(((ms, column) for column, ms in shorter_ms.items()), default=(math.inf, ""))
+    if most_ms >= longer_ms:
+        return []
+    longer = f"{LIMITED['loss']} of {value_text('loss', bounds['loss'])} needs {ms_text(longer_ms)} or more"
+    shorter = f"{LIMITED[column]} within {value_text(column, bounds[column])} {ms_text(most_ms)} or less"
+    return [f"No interval keeps both: {longer}, {shorter}."]
 
 
 def _closest(search: CandidateSearch) -> str:
@@ -329,7 +351,10 @@ def _expiring(search: CandidateSearch, today: Setting) -> list[str]:
     ends = restart.strategy == "fixed-delay" and attempts is not None
     after = format_duration(options.timeout_ns)
     full = situation_of(search, today.name).full
-    why = f" ('{full}' is full)" if full else ""
+    works = [
+        vertex.name for vertex in search.scenario.job.vertices if vertex.snapshot.pre_barrier_ns >= options.timeout_ns
+    ]
+    why = f" (work of '{works[0]}' before the barrier)" if works else f" ('{full}' is full)" if full else ""
     return [
         f"{expired} of {expired + completed} checkpoints expire after {after}{why}"
         if completed
@@ -338,12 +363,15 @@ def _expiring(search: CandidateSearch, today: Setting) -> list[str]:
     ]
 
 
-def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: str) -> AdviceAnswer:
+def answer(
+    search: CandidateSearch, chosen: Setting, line_count: int, assumed: str, todays_limit_break: str = ""
+) -> AdviceAnswer:
     """Return the report on the chosen setting.
 
     The data for JSON and the patches have all changes; the overview has those that fit.
 
-    `line_count`: maximum lines of the overview.  `assumed`: sentence on values that were assumed, or "".
+    `line_count`: maximum lines of the overview.  `assumed`: sentence on values that were assumed, or "".  `todays_limit_break`: until
+    when today's setting keeps the limits while state grows, or "".
     """
     candidate, scenario, conf = search.candidate_of(chosen.name), advised_scenario(search, chosen), search.bench.conf
     # `today` is today's setting even if it is the chosen one; `search.replaced` is None then
@@ -377,6 +405,8 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
         *_recovery_lines(search, chosen, other),
         *_state_lines(search),
         *([Text("today", OUTPUT_IS_LOST)] if search.loses_today else []),
+        *([Text("today", NO_CHECKPOINTS)] if search.current_candidate is None else []),
+        *([Text("today", todays_limit_break, 8)] if todays_limit_break else []),
         # the parts are those of checkpoints that complete
         *([Text("today", time, 4)] if time and not lacking else []),
         *(Text("today", text, 8) for text in lacking),

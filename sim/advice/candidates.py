@@ -50,8 +50,10 @@ from sim.advice.judgement import (
     recoveries_ms,
     resample_choice,
     rows_of,
+    storage_cost,
     with_late_failures,
 )
+from sim.advice.rare_checkpoints import rare_checkpoints
 from sim.advice.settings import (
     PAUSE,
     TIMEOUT,
@@ -87,6 +89,7 @@ from sim.advice.trials import (
 )
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, margins, with_corrected_durations
 from sim.jobs.evidence.what_ifs import Kind, chance, kinds_of, within
+from sim.model.quantities import smallest_sample
 from sim.model.scenario import Scenario
 from sim.model.schema.axes import path_of
 from sim.model.schema.text import ScenarioError
@@ -229,6 +232,7 @@ class CandidateSearch:
         self.relaxed: tuple[str, ...] | None = None
         self.trials: Trials = {}
         self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs
+        self.rare: dict[SettingName, str] = {}  # setting -> why rare checkpoints are longer than those of its trials
         self.longer_ms: dict[SettingName, float] = {}  # setting -> longest checkpoint of its long runs
         self.long_checkpoints: dict[SettingName, int] = {}  # setting -> number of checkpoints in long runs
         self.long_runs: dict[SettingName, int] = {}  # setting -> number of its long runs
@@ -263,6 +267,7 @@ class CandidateSearch:
                 setting,
                 checkpoints=self.checkpoint_count(setting.name),
                 ran_long=setting.name in self.longer_ms,
+                rare=self.rare.get(setting.name, ""),
                 is_extrapolated=setting.name in self._unfinished and math.isfinite(setting.recovery_ms),
             )
             for setting in settings
@@ -744,6 +749,8 @@ class CandidateSearch:
             raise BudgetUsedError
         longer_ms = {candidate.name: longest_checkpoint(rows, candidate.name)[0]} if long else {}
         results = with_corrected_durations(self._measure_rows(rows), self.bench.backtest, self._current_name, longer_ms)
+        if not long:
+            self._add_rare_checkpoints(results, rows, extra)
         settings = self.judge(self._with_losses(results))
         return next((setting for setting in settings if setting.name == candidate.name), None)
 
@@ -787,9 +794,11 @@ class CandidateSearch:
         self.trials = self._with_losses(
             with_corrected_durations(self._of_long_runs(), self.bench.backtest, self._current_name, self.longer_ms)
         )
+        short = {name: worlds for name, worlds in self.trials.items() if name not in self.longer_ms}
+        self.rare = self._add_rare_checkpoints(short, self.rows)
 
     def _of_long_runs(self) -> Trials:
-        """Return `_measured`, with p50, p90 and bytes of long runs where there are any: few checkpoints show them badly."""
+        """Return `_measured`, with p50, p90, bytes and costs of long runs where there are any: few checkpoints show them badly."""
         found = {
             name: {world: values.copy() for world, values in worlds.items()} for name, worlds in self._measured.items()
         }
@@ -802,7 +811,22 @@ class CandidateSearch:
                     values[:, p90] = runs["end_to_end_p90_ms"].mean()
                 mean_bytes = np.average(runs["checkpointed_mean_bytes"], weights=runs["completed"])
                 values[:, written] = mean_bytes * 3600e9 / self._period_ns(name, float(values[0, p50]))
+                values[:, MEASURED.index("storage_cost")] = np.mean(storage_cost(runs, self.bench.prices))
         return found
+
+    def _add_rare_checkpoints(
+        self, trials: Trials, rows: pd.DataFrame, extra: Point | None = None
+    ) -> dict[SettingName, str]:
+        """Set the duration of checkpoints in `trials` to that of rare ones, where these are longer, and return {setting: why}."""
+        why = {}
+        for name, worlds in trials.items():
+            scenario = self.bench.load({**self.bench.common, **(extra or {}), **self.candidate_of(name).point})
+            rare = rare_checkpoints(scenario, rows_of(rows, name, UNDISTURBED))
+            for values in worlds.values():
+                column = values[:, MEASURED.index("checkpoint_ms")]
+                if rare is not None and column.mean() < rare.ms:
+                    column[:], why[name] = rare.ms, rare.why
+        return why
 
     def _with_losses(self, trials: Trials) -> Trials:
         """Set the recovery to inf where no checkpoint completed, or where the restart strategy may give up.
@@ -863,6 +887,24 @@ class CandidateSearch:
             if self.limits.checkpoint_ms is None or chosen is None or self.long_runs.get(chosen.name, 0) >= runs:
                 return
             if not self.run_for_long(chosen.name, runs):
+                return
+
+    def has_few_bytes(self, name: SettingName) -> bool:
+        """Return True if few checkpoints show the bytes of a setting that writes changes, whose checkpoints differ in size.
+
+        Checkpoints of changes alone, incremental or of a changelog, are larger now and then: files are merged, or state is
+        materialized.
+        """
+        scenario = self.bench.with_setting(self.candidate_of(name))
+        return self.checkpoint_count(name) < smallest_sample(0.9) and any(
+            writes_changes(scenario, vertex.name) for vertex in scenario.job.vertices
+        )
+
+    def measure_bytes(self) -> None:
+        """Do a long run of the chosen and of the current setting if few checkpoints show their bytes."""
+        for candidate in self._compared_candidates():
+            name = candidate.name
+            if self.has_few_bytes(name) and name not in self.longer_ms and not self.run_for_long(name, 1):
                 return
 
     def fail_tasks(self) -> None:

@@ -87,7 +87,7 @@ def differences(trials: Trials, today: SettingName, advised: SettingName) -> lis
 
 BACKEND = "state.backend.type"
 PARALLELISM = "parallelism.default"
-"""This key is not removed if the advised setting does not set it, because vertices without a parallelism of their own need it."""
+"""This key changes only if all vertices have one parallelism, because it is that of vertices without one of their own."""
 MAX_COMMENT_CHARS = 100
 """Maximum line length of comments in a patch."""
 
@@ -115,6 +115,8 @@ def diff_flink_keys(
     written there.
     """
     current_keys, advised_keys = non_default_keys(today), non_default_keys(advised)
+    if len({vertex.parallelism for vertex in advised.job.vertices}) > 1:
+        advised_keys.pop(PARALLELISM, None)
     for change in changes:
         advised_keys |= {key_in_release(key, advised): value for key, value in change.lever.flink_keys.items()}
     keys = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sim.advice.levers import HEARTBEATS, MORE_THREADS, RESTARTS, SOON_NS, TOLERABLE_FAILURES, WITHOUT_END
+from sim.advice.levers import HEARTBEATS, MORE_THREADS, RESTARTS, SOON_NS, SPARE, TOLERABLE_FAILURES, WITHOUT_END
 from sim.advice.settings import TIMERS, Change, Lever, later_options, sinks_of
 from sim.advice.situation import PARTS
 from sim.advice.trials import TASK_MANAGER, Failure
@@ -272,7 +272,8 @@ def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) 
         *overtaking,
         *yielding,
         *_of_transactions(scenario),
-        *_of_levers(changes),
+        *_of_levers(scenario, changes),
+        *_of_backlogs(scenario),
         *_of_tables(scenario),
     ]
     return sorted(all_cautions, key=lambda caution: not caution.is_question)
@@ -415,9 +416,26 @@ def _of_transactions(scenario: Scenario) -> Iterator[Caution]:
             yield Caution(f"{kind.timeout.partition(',')[0]}: above checkpoint and downtime", text, kind.source)
 
 
-def _of_levers(changes: Sequence[Change]) -> Iterator[Caution]:
+def _of_backlogs(scenario: Scenario) -> Iterator[Caution]:
+    key = "execution.checkpointing.interval-during-backlog"
+    if scenario.checkpoint.interval_during_backlog_ns is not None or later_options(
+        scenario, {"checkpoint.interval-during-backlog": "1 h"}
+    ):
+        return
+    for vertex in scenario.job.vertices:
+        if vertex.source is not None and vertex.source.backlog is not None:
+            text = (
+                f"'{vertex.name}' reports a backlog, and while it is read checkpoints may be rarer than {key.rpartition('.')[0]}.interval "
+                f"says: {key} is their interval then. Trials, which are shorter than such a backlog, do not try it."
+            )
+            yield Caution(f"while '{vertex.name}' has a backlog: interval-during-backlog", text, "FLIP-309")
+
+
+def _of_levers(scenario: Scenario, changes: Sequence[Change]) -> Iterator[Caution]:
     for change in changes:
         lever = change.lever
+        if lever is SPARE and scenario.restart.provider != "standalone":
+            continue
         if lever.ask:
             yield Caution(lever.short_ask or lever.ask, f"{change.name}: {lever.ask}", lever.source, is_question=True)
         if lever.caution:

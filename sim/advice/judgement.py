@@ -145,6 +145,7 @@ class Setting(Measured):
     breaks: tuple[str, ...]  # fields of Measured whose limit is exceeded
     tight: tuple[Tight, ...] = ()  # limits kept with too little room
     checkpoints: int = 0  # number of checkpoints from which checkpoint_ms is computed, in the world with fewest
+    rare: str = ""  # why rare checkpoints take as long as checkpoint_ms, though none of the trial's does
     ran_long: bool = False  # checkpoint_ms is the longest of long runs; else p99, or the longest of fewer than 100
     is_extrapolated: bool = False  # recovery_ms is estimated, because trials ended before the job had caught up
 
@@ -242,7 +243,7 @@ def measure(
             "checkpoint_p90_ms": steady["end_to_end_p90_ms"].where(
                 (expired == 0) & (steady["completed"] > 0), math.inf
             ),
-            "storage_cost": _storage_cost(steady, prices),
+            "storage_cost": storage_cost(steady, prices),
         }
     )[list(MEASURED)]
     trials: Trials = {}
@@ -263,7 +264,7 @@ def rows_of(rows: pd.DataFrame, name: SettingName, kind: str) -> pd.DataFrame:
     return of_kind[(of_kind[INTERVAL] == name[0]) & (of_kind[PROTOCOL] == name[1])]
 
 
-def _storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
+def storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
     """Return the cost per month of each run's requests to an object store, or NaN if rows have no request counts."""
     if not set(USE) <= set(steady):
         return [math.nan] * len(steady)

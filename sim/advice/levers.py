@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.settings import (
@@ -39,6 +40,7 @@ from sim.advice.situation import (
     UPLOAD,
 )
 from sim.advice.trials import slots_ms
+from sim.jobs.evidence.envelope import firings_ns
 from sim.model.faults import RESTARTS as KINDS
 from sim.model.faults import Restart
 from sim.model.job import SHIPPING, Distribution, Job
@@ -49,6 +51,7 @@ from sim.model.units import MS, SECOND, format_duration
 from sim.studies.sweeps.design import Point
 
 if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
     from sim.model.state import State
 
 
@@ -316,7 +319,10 @@ TRANSFER_THREADS = Lever(
 
 _CONFIG = "nightlies.apache.org/flink/flink-docs-stable/docs/deployment/config"
 SOON_NS = 2 * SECOND
-"""Proposed interval of heartbeats, and maximum delay of restarts."""
+"""Longest proposed interval of heartbeats, and longest delay of restarts."""
+_ROUND_NS = tuple(ms * MS for ms in (100, 200, 500, 1000, 2000))
+HEARTBEATS_PER_LIMIT, DELAYS_PER_LIMIT = 5, 12
+"""How often the proposed interval of heartbeats, and the proposed delay of restarts, fit into the limit on recovery."""
 WITHOUT_END = 2**31 - 1
 """Number of restart attempts that is practically unlimited: Flink's largest integer."""
 MAX_FAILURES_PER_INTERVAL = 100
@@ -330,12 +336,18 @@ _PATIENT = {
 }
 
 
+def _soon_ns(situation: Situation, count: int) -> int:
+    """Return the longest round time, up to `SOON_NS`, that fits `count` times into the limit on recovery [ns]."""
+    limit_ms = situation.recovery_limit_ms
+    return max((ns for ns in _ROUND_NS if limit_ms is None or count * ns <= limit_ms * MS), default=_ROUND_NS[0])
+
+
 def _heartbeats(situation: Situation) -> Iterator[Change]:
     """Propose more frequent heartbeats, and failed heartbeats as a sign of a lost TaskManager (FLINK-23209)."""
     restart, point, names = situation.scenario.restart, Point(), []
-    if restart.heartbeat_interval_ns > SOON_NS:
-        point["restart.heartbeat-interval"] = format_duration(SOON_NS)
-        names.append(f"heartbeats every {format_duration(SOON_NS)}")
+    if restart.heartbeat_interval_ns > (soon_ns := _soon_ns(situation, HEARTBEATS_PER_LIMIT)):
+        point["restart.heartbeat-interval"] = format_duration(soon_ns)
+        names.append(f"heartbeats every {format_duration(soon_ns)}")
     if restart.heartbeat_failures is None:
         counting: Point = {"restart.heartbeat-failures": Restart().heartbeat_failures}
         if later_options(situation.scenario, counting):
@@ -357,11 +369,12 @@ def _restarts(situation: Situation) -> Iterator[Change]:
         name, value = _PATIENT[key] if kind.limit else (f"restart strategy {usual}", usual)
         yield Change(RESTARTS, name, {f"restart.{key}": value})
         return
-    long = [name for name in kind.delays if getattr(restart, f"{name}_ns") > SOON_NS]
-    shorter: dict[str, Any] = {f"{name}_ns": SOON_NS for name in long}
+    soon_ns = _soon_ns(situation, DELAYS_PER_LIMIT)
+    long = [name for name in kind.delays if getattr(restart, f"{name}_ns") > soon_ns]
+    shorter: dict[str, Any] = {f"{name}_ns": soon_ns for name in long}
     # with shorter delays, the strategy may use up its attempts before there are slots
     if long and slots_ms(replace(scenario, restart=replace(restart, **shorter))) is not None:
-        soon = format_duration(SOON_NS)
+        soon = format_duration(soon_ns)
         name = f"restart delays up to {soon}" if len(kind.delays) > 1 else f"restart delay {soon}"
         yield Change(RESTARTS, name, {f"restart.{name}": soon for name in long})
 
@@ -390,6 +403,8 @@ RESTARTS = Lever(
 MANY_FILES = 100
 """Minimum files per checkpoint for which merging is proposed."""
 MORE_PREFIXES = 8
+ROOM_OF_FIRINGS = 1.5
+"""Factor by which windows fire for less than the limit on checkpoints, with the proposed parallelism."""
 
 
 def _spare(situation: Situation) -> Iterator[Change]:
@@ -408,10 +423,14 @@ def _async_capacity(situation: Situation) -> Iterator[Change]:
 
 
 def _parallelism(situation: Situation) -> Iterator[Change]:
-    """Propose twice the parallelism of the fully busy vertex."""
-    name = situation.full
-    if name and (point := more_subtasks(situation, name, 2)):
-        yield Change(PARALLELISM, f"2 x parallelism of {name}", point)
+    """Propose twice the parallelism of the fully busy vertex, or enough for windows that fire to keep the limit on checkpoints."""
+    name, factor = situation.full, 2
+    if situation.rare is not None and situation.rare.vertex and situation.checkpoint_limit_ms:
+        name = situation.rare.vertex
+        fire_ms = firings_ns(situation.scenario)[name] / 1e6
+        factor = max(ceil(fire_ms * ROOM_OF_FIRINGS / situation.checkpoint_limit_ms), 2)
+    if name and (point := more_subtasks(situation, name, factor)):
+        yield Change(PARALLELISM, f"{factor} x parallelism of {name}", point)
 
 
 def more_subtasks(situation: Situation, name: str, factor: int) -> Point:
@@ -433,6 +452,11 @@ def more_subtasks(situation: Situation, name: str, factor: int) -> Point:
             if isinstance(weights, list):
                 point[key_of(("job", other, "input", inlet, "weights"))] = {"counted": list(weights)}
     return point
+
+
+def task_managers(scenario: Scenario) -> int:
+    """Return the number of TaskManagers that have a slot of the job."""
+    return -(-max(vertex.parallelism for vertex in scenario.job.vertices) // (scenario.cluster.slots or 1))
 
 
 def _forwarded(job: Job, name: str) -> list[str]:
@@ -517,9 +541,10 @@ PREFIXES = Lever(
     (UPLOAD, CHANNEL_STATE),
     _prefixes,
     costs="a layout of checkpoints that tools have to know",
-    caution="s3.entropy.key stands in the path of checkpoints, too",
+    short_caution="the path of checkpoints has to contain _entropy_",
+    caution="the path of checkpoints (state.checkpoints.dir) has to contain the entropy key, which Flink replaces in paths of data files",
     source=f"{_DOCS}/deployment/filesystems/s3",
-    is_configuration=False,
+    flink_keys={"s3.entropy.key": "_entropy_", "s3.entropy.length": "4"},
 )
 
 
@@ -533,6 +558,7 @@ LEVERS: tuple[Lever, ...] = (
     MIN_PAUSE,
     TIMEOUT,
     TOLERANCE,
+    PREFIXES,
     INCREMENTAL,
     ROCKSDB,
     CHANGELOG,
@@ -545,7 +571,6 @@ LEVERS: tuple[Lever, ...] = (
     SPARE,
     ASYNC_CAPACITY,
     PARALLELISM,
-    PREFIXES,
     CORES,
 )
 MIN_SAVED_SHARE = 0.05

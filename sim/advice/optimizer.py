@@ -25,6 +25,7 @@
 #     repeat                 a second run of the choice and of today's setting       REPEAT     65 %
 #     confirm                long runs, if the tail of checkpoints has a limit       CONFIRM    85 %
 #   search.relax_limiting_keys, if no setting keeps the limits                       CONFIRM    85 %, then all
+#   measure_bytes            a long run, if few checkpoints show bytes of changes    CONFIRM    85 %
 #   fail_tasks               a failing task instead of a lost TaskManager            all       100 %
 #
 # If the choice is not confirmed after these rounds, they are repeated with what was kept for later stages: up to REST_SHARE
@@ -264,20 +265,15 @@ class LimitBreak:
     broken: Setting | None = None  # the judged setting at `broken_s`
 
 
-def predict_limit_break(search: CandidateSearch) -> LimitBreak | None:
-    """Return how long the chosen setting, or else the nearest one, keeps the limits.
-
-    None if no state grows, there are no limits, or nothing has run.
-    """
+def predict_limit_break(search: CandidateSearch, setting: Setting | None) -> LimitBreak | None:
+    """Return how long a setting keeps the limits.  None if no state grows, there are no limits, or there is no setting."""
     ahead_s, limits = search.bench.horizon.ahead_ns / 1e9, search.limits.bounds
-    if not search.bench.horizon.states or not limits or not search.settings:
+    if not search.bench.horizon.states or not limits or setting is None:
         return None
-    chosen = search.chosen
-    now = chosen or search.nearest
-    candidate = search.candidate_of(now.name)
-    so_far = LimitBreak(now.name, ahead_s, None) if chosen else LimitBreak(now.name, None, ahead_s, now)
+    candidate, is_kept = search.candidate_of(setting.name), bool(setting.completed) and not setting.breaks
+    so_far = LimitBreak(setting.name, ahead_s, None) if is_kept else LimitBreak(setting.name, None, ahead_s, setting)
     try:
-        for share in LATER if chosen else EARLIER:
+        for share in LATER if is_kept else EARLIER:
             so_far = _tried(search, candidate, share * ahead_s, so_far)
             if so_far.kept_s is not None and so_far.broken_s is not None:
                 break
@@ -317,6 +313,14 @@ def horizon_sentence(horizon: Horizon) -> str:
     return f"State changes as the job runs, so {judged}: {sizes}."
 
 
+def limit_break_text(limit_break: LimitBreak | None) -> str:
+    """Return until when a setting keeps the limits, or "" if it does not, or is not known to break them."""
+    if limit_break is None or limit_break.kept_s is None or limit_break.broken_s is None:
+        return ""
+    kept, broken = ms_text(1e3 * limit_break.kept_s), ms_text(1e3 * limit_break.broken_s)
+    return f"keeps the limits until some time between {kept} and {broken} from now"
+
+
 def limit_break_sentence(search: CandidateSearch, limit_break: LimitBreak | None) -> str:
     """Return a sentence on when a limit breaks and at which size of state, or "" if there is nothing to say."""
     if limit_break is None:
@@ -330,8 +334,7 @@ def limit_break_sentence(search: CandidateSearch, limit_break: LimitBreak | None
         f"{state.vertex} between {bytes_text(state.after(limit_break.kept_s))} and {bytes_text(state.after(limit_break.broken_s))}"
         for state in search.bench.horizon.states
     )
-    when = f"between {ms_text(1e3 * limit_break.kept_s)} and {ms_text(1e3 * limit_break.broken_s)} from now"
-    return f"{name} keeps the limits until some time {when}: {passes_text(limit_break.broken, search.limits)} with {sizes}."
+    return f"{name} {limit_break_text(limit_break)}: {passes_text(limit_break.broken, search.limits)} with {sizes}."
 
 
 def horizon_to_json(horizon: Horizon, limit_break: LimitBreak | None) -> dict[str, Any]:
@@ -375,6 +378,7 @@ def run_until_decided(search: CandidateSearch) -> None:
             relax_limiting_keys(search)
             search.repeat()
             search.confirm()
+        search.measure_bytes()
         search.fail_tasks()
     except TimeUpError:
         search.skip("runs that were under way, and all that would have followed")

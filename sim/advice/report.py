@@ -19,6 +19,7 @@ from sim.advice.optimizer import (
     horizon_sentence,
     horizon_to_json,
     limit_break_sentence,
+    limit_break_text,
     predict_limit_break,
     run_until_decided,
 )
@@ -85,7 +86,9 @@ def report(
     run_until_decided(search)
     choice, chosen = with_capped_confidence(search.choice(), bench.backtest, limits), search.chosen
     configuration = "" if chosen is None else _configuration(search, chosen)
-    unknowns, needed, limit_break = marked_unknowns(bench), _requirements(search), predict_limit_break(search)
+    unknowns, needed, replaced = marked_unknowns(bench), _requirements(search), search.replaced
+    now_break = predict_limit_break(search, replaced if replaced is not None and replaced.breaks else None)
+    limit_break = predict_limit_break(search, chosen or (search.nearest if search.settings else None))
     sentences = [requirement.sentence for requirement in needed]
     verdict, *others = texts.verdict(search, choice, sum(not unknown.is_setting for unknown in unknowns))
     is_assumed = chosen is not None and not (mtbf_ms or known_mtbf_ms)
@@ -93,7 +96,7 @@ def report(
     overview = (
         no_answer(search, line_count, sentences, assumed)
         if chosen is None
-        else answer(search, chosen, line_count, assumed)
+        else answer(search, chosen, line_count, assumed, limit_break_text(now_break))
     )
     parts: list[str | TextTable | None] = [
         verdict,
@@ -101,6 +104,7 @@ def report(
         *others,
         horizon_sentence(bench.horizon),
         limit_break_sentence(search, limit_break),
+        limit_break_sentence(search, now_break),
         *remarks(bench.backtest, limits),
         texts.comparison_with_today(search),
         *overview.parts,
@@ -181,8 +185,6 @@ def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:
 
 def _remarks_on_trials(search: CandidateSearch) -> Iterator[str]:
     """Yield sentences on how the trials differ from the job, and on what was not run."""
-    if search.current_candidate is None:
-        yield "The job takes no checkpoints today: after a failure it starts from the beginning."
     if search.unlimited:
         yield "A source is unlimited, so the job never catches up: recovery is the downtime and the time to process the replayed records again."
     if len(search.bench.worlds) > 1:

@@ -222,11 +222,12 @@ def _subtasks(search: CandidateSearch) -> tuple[list[NeededChange], list[NeededC
     """Try a higher parallelism of the fully busy vertex, if there is one.  Return (changes that are enough, changes that are not)."""
     situation = situation_of(search, search.nearest.name)
     tried: list[NeededChange] = []
-    for factor in SUBTASKS if situation.full else ():
-        point = more_subtasks(situation, situation.full, factor)
+    full = situation.full or (situation.rare.vertex if situation.rare is not None else "")
+    for factor in SUBTASKS if full else ():
+        point = more_subtasks(situation, full, factor)
         if not point:
             break
-        description = f"{factor} times the subtasks of '{situation.full}'"
+        description = f"{factor} times the subtasks of '{full}'"
         try:
             if name := _setting_that_keeps(search, point):
                 return [NeededChange(f"{description} {name}", (factor,))], []

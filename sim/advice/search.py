@@ -101,7 +101,11 @@ def reason_for_levers(search: CandidateSearch) -> str:
     """
     bound_ms = search.limits.checkpoint_ms
     nearest = search.nearest
-    if bound_ms is None or "checkpoint_ms" not in nearest.breaks or not _writes_in_full(search.scenario):
+    if bound_ms is None or "checkpoint_ms" not in nearest.breaks:
+        return ""
+    if nearest.rare:
+        return f"{nearest.rare}, under any barriers and interval"
+    if not _writes_in_full(search.scenario):
         return ""
     spent_ms = situation_of(search, nearest.name).milliseconds
     own_ms = sum(spent_ms.get(part, 0.0) for part in (UPLOAD, SYNC, ASYNC_WORK))

@@ -22,6 +22,7 @@ from sim.model.units import SECOND, format_duration, parse_duration
 from sim.protocol.coordinator import effective_interval_ns
 
 if TYPE_CHECKING:
+    from sim.advice.rare_checkpoints import RareCheckpoints
     from sim.model.checkpoint import CheckpointOptions
     from sim.model.scenario import Scenario
     from sim.studies.sweeps.design import Point
@@ -183,8 +184,12 @@ class Situation:
     is_recovered: bool = True  # False: trials ended before the job had caught up, and its recovery is unknown
     is_unlimited: bool = False  # a source always has more records, so that the job never catches up
     visible: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] until output is visible
+    loss: float = 0.0  # of throughput, as a share
     breaks: tuple[str, ...] = ()  # exceeded limits
     checkpoint_limit_ms: float | None = None  # the limit on checkpoints, if there is one
+    recovery_limit_ms: float | None = None  # the same of recovery
+    rare: RareCheckpoints | None = None  # checkpoints that trials may not show
+    replacement: str = ""  # time that a new TaskManager takes to start; "": not given
     full: str = ""  # vertex with a subtask that is fully busy; "": there is none
     hot: str = ""  # that subtask if it is far busier than the others of its vertex, as by a hot key
     busiest: str = ""  # sentence on a vertex that is too busy to catch up fast; "": there is none

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.judgement import FULL, rows_of
+from sim.advice.rare_checkpoints import rare_checkpoints
 from sim.advice.settings import SettingName, Situation
 from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED
+from sim.model.faults import Restart
 from sim.model.schema.axes import apply
 from sim.model.schema.text import Reading, compose, read_text
+from sim.model.units import format_duration
 from sim.results.formats import bytes_text, ms_text
 from sim.results.verdict import MAX_QUICK_MS
 from sim.studies.sweeps.design import override
@@ -85,13 +88,19 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
     if setting is None:
         raise KeyError(name)
     steady, failed = (rows_of(search.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
+    rare = rare_checkpoints(search.bench.with_setting(candidate), steady)
+    steady = search.long_rows.get(name, steady)  # they show more of the slow checkpoints
     parts = _checkpoint_parts(steady, has_residuals=search.scenario.residuals.checkpoints > 0)
-    outage_ms = _outage_ms(search, name, failed)
+    outage_ms, restart = _outage_ms(search, name, failed), search.bench.with_setting(candidate).restart
     down_ms, seen_ms = (
         _finite(failed[column].mean()) if len(failed) else 0.0 for column in ("downtime_ms", "caught_up_ms")
     )
     is_recovered, period_ms = math.isfinite(setting.recovery_ms), search.period_ns(setting) / 1e6
-    recovery = recovery_parts(setting.recovery_ms if is_recovered else max(seen_ms, down_ms), down_ms, outage_ms)
+    recovery_ms, rescales = (
+        setting.recovery_ms if is_recovered else max(seen_ms, down_ms),
+        restart.scheduler == "adaptive",
+    )
+    recovery = recovery_parts(recovery_ms, down_ms, outage_ms, rescales=rescales)
     expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
     worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
     busy = 0.0 if worst is None else _finite(worst.get("busiest_subtask_share", 0.0))
@@ -106,8 +115,12 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         is_recovered=is_recovered,
         is_unlimited=search.unlimited,
         visible={"interval": period_ms, "checkpoint and commit": max(setting.visible_ms - period_ms, 0.0)},
+        loss=setting.loss,
         breaks=setting.breaks,
         checkpoint_limit_ms=search.limits.checkpoint_ms,
+        recovery_limit_ms=search.limits.recovery_ms,
+        rare=rare,
+        replacement=format_duration(restart.replacement.mean) if restart.replacement != Restart().replacement else "",
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _finite(worst["checkpointed_bytes"]),
         full="" if worst is None or not busy >= FULL else str(worst["bottleneck"]),
@@ -133,6 +146,8 @@ def dominant(situation: Situation) -> str:
         first = "" if situation.is_recovered else "the first "
         what = REPLAYED if part == REPLAY and situation.is_unlimited else PARTS[part]
         why = f" ({situation.busiest})" if situation.busiest and (part == REPLAY or not situation.is_recovered) else ""
+        if part == OUTAGE and situation.replacement:
+            why = f" ({situation.replacement} to start)"
         return f"{ms_text(own_ms)} of {first}{ms_text(recovery_ms)} of recovery: {what}{why}"
     if situation.breaks == ("visible_ms",) and math.isfinite(visible_ms := sum(situation.visible.values())):
         texts = [f"{part} {ms_text(own_ms)}" for part, own_ms in situation.visible.items()]
@@ -140,15 +155,28 @@ def dominant(situation: Situation) -> str:
     total_ms = sum(situation.milliseconds.values())
     if not total_ms:
         return ""
-    limit_ms = situation.checkpoint_limit_ms
+    limit_ms, rare = situation.checkpoint_limit_ms, situation.rare
+    if "loss" in situation.breaks and "checkpoint_ms" not in situation.breaks:
+        part = max((PRE_BARRIER, SYNC), key=lambda part: situation.milliseconds.get(part, 0.0))
+        own_ms, period_ms = situation.milliseconds.get(part, 0.0), situation.visible.get("interval", math.inf)
+        if 2 * own_ms > situation.loss * period_ms:
+            lost = f"{100 * situation.loss:.2g} % of throughput lost"
+            return f"{lost}: {PARTS[part]}, {ms_text(own_ms)} every {ms_text(period_ms)}"
     if limit_ms is not None and "checkpoint_ms" in situation.breaks and total_ms < limit_ms:
-        return f"the slowest tenth takes {ms_text(total_ms)}: rarer checkpoints break the limit"
+        tenth = f"the slowest tenth takes {ms_text(total_ms)}"
+        return f"{rare.why}; {tenth}" if rare is not None else f"{tenth}: rarer checkpoints break the limit"
     part = max(situation.milliseconds, key=lambda part: situation.milliseconds[part])
     own_ms = situation.milliseconds[part]
     if total_ms < MAX_QUICK_MS and not situation.breaks:
         return f"{ms_text(total_ms)}: nothing holds checkpoints up"
     what = OVERTAKEN if part == QUEUE and situation.protocol.barriers == "unaligned" else PARTS[part]
     sentence = f"{ms_text(own_ms)} of {ms_text(total_ms)}: {what}"
+    if (
+        rare is not None
+        and part in ((QUEUE, ALIGNMENT) if rare.vertex else (UPLOAD,))
+        and 2 * own_ms > rare.ms > own_ms / 2
+    ):
+        return f"{ms_text(own_ms)} of {ms_text(total_ms)}: {rare.why}" if rare.vertex else f"{sentence}, {rare.why}"
     if part == UPLOAD and situation.uploaded_bytes > 0 and own_ms > 0:
         written = bytes_text(situation.uploaded_bytes)
         if situation.checkpoint_ms < _ALIKE * total_ms:  # the bytes of the slowest checkpoints are not known
@@ -209,12 +237,20 @@ def _of_limit(
     return {EXPIRY: 0.5} | {part: share / 2 for part, share in shares.items()} if expired else shares
 
 
-def recovery_parts(recovery_ms: float, down_ms: float, outage_ms: float) -> dict[str, float]:
-    """Return {part: time [ms]} of a recovery, one after the other.  `outage_ms`: time without slots."""
+def recovery_parts(recovery_ms: float, down_ms: float, outage_ms: float, *, rescales: bool = False) -> dict[str, float]:
+    """Return {part: time [ms]} of a recovery, one after the other.
+
+    `outage_ms`: time without slots.  `rescales`: the job runs on the slots that are left, and has not caught up before the others
+    are back if the recovery takes longer.
+    """
     if math.isinf(outage_ms):
         return {OUTAGE: 1.0}  # the job may fail permanently
-    slots_ms = min(outage_ms, down_ms)
-    return {OUTAGE: slots_ms, RESTORE: down_ms - slots_ms, REPLAY: max(recovery_ms - down_ms, 0.0)}
+    slots_ms = outage_ms if rescales and outage_ms < recovery_ms else min(outage_ms, down_ms)
+    return {
+        OUTAGE: slots_ms,
+        RESTORE: max(down_ms - slots_ms, 0.0),
+        REPLAY: max(recovery_ms - max(down_ms, slots_ms), 0.0),
+    }
 
 
 def recovery_causes(parts: Mapping[str, float], period_ms: float) -> dict[str, float]:

@@ -408,7 +408,7 @@ def _certainty(search: CandidateSearch, choice: Choice) -> str:
 
 def quantity_of(column: str, setting: Setting) -> str:
     """Return the name of a limited quantity, e.g. ``recovery``, ``p99 of checkpoints`` or ``the longest of 37 checkpoints``."""
-    if column != "checkpoint_ms":
+    if column != "checkpoint_ms" or setting.rare:
         return LIMITED[column]
     return "p99 of checkpoints" if _is_p99(setting) else f"the longest of {setting.checkpoints} checkpoints"
 
@@ -423,8 +423,8 @@ def checkpoint_text(setting: Setting) -> str:
 
     It is the longest one if there are too few checkpoints for a p99, or if the setting has done long runs.
     """
-    if not math.isfinite(setting.checkpoint_ms):
-        return ms_text(setting.checkpoint_ms)
+    if setting.rare or not math.isfinite(setting.checkpoint_ms):
+        return f"{ms_text(setting.checkpoint_ms)}{', ' * bool(setting.rare)}{setting.rare}"
     if _is_p99(setting):
         return f"p99 {ms_text(setting.checkpoint_ms)} of {setting.checkpoints}"
     return f"{ms_text(setting.checkpoint_ms)}, longest of {setting.checkpoints}"

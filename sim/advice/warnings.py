@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sim.advice.settings import make_candidate
 from sim.advice.trials import TASK, TASK_MANAGER
 from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.faults import Restart
@@ -42,14 +43,22 @@ class OtherFailure(NamedTuple):
 def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | None:
     """Return the recovery from the failure by which the limit is not judged, or None if it is not known (`lost_task_manager`)."""
     if search.bench.failure == TASK:
-        if search.bench.with_setting(search.candidate_of(chosen.name)).checkpoint.state.local_recovery:
+        setting, scenario = (
+            _without_local_copy(search, chosen),
+            search.bench.with_setting(search.candidate_of(chosen.name)),
+        )
+        if setting is None:
             short = "a lost task manager has no local copy: not judged (--failure task-manager)"
             sentence = (
                 "Recovery is judged of a failing task, which reads a local copy of its state. A lost task manager takes its copy with "
                 "it: how long that recovery takes is not judged; --failure task-manager does."
             )
             return OtherFailure(short, sentence, {"recovery_ms": None})
-        return lost_task_manager(search.scenario, chosen, search.limits)
+        lost = lost_task_manager(scenario, setting, search.limits)
+        if lost is None or setting.name == chosen.name:
+            return lost
+        without = f"It takes its local copy with it: {ms_text(setting.recovery_ms)} are without one."
+        return lost._replace(sentence=f"{lost.sentence} {without}")
     slots_ms, recovery_ms = search.slots_ms(chosen.name), search.failing_task_ms.get(chosen.name)
     today, restart = search.current_candidate, search.bench.with_setting(search.candidate_of(chosen.name)).restart
     is_spare = restart.replacement == Restart().replacement  # nothing is said about what replaces a lost one
@@ -58,6 +67,19 @@ def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | No
     gives_up = search.slots_ms(today.name) is None
     before_ms = search.failing_task_ms.get(today.name)
     return failing_task(slots_ms, recovery_ms, before_ms, today_gives_up=gives_up, is_spare=is_spare)
+
+
+def _without_local_copy(search: CandidateSearch, chosen: Setting) -> Setting | None:
+    """Return the chosen setting without local recovery, as it recovers from a lost TaskManager; None: it has not run."""
+    candidate = search.candidate_of(chosen.name)
+    if not search.bench.with_setting(candidate).checkpoint.state.local_recovery:
+        return chosen
+    others = tuple(change for change in candidate.changes if "checkpoint.local-recovery" not in change.point)
+    return search.setting(
+        make_candidate(search.scenario, candidate.interval_ns, candidate.barriers, others).name
+        if others != candidate.changes
+        else None
+    )
 
 
 def failing_task(

@@ -11,7 +11,7 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.faults import Fault, Rescale, Restart
 from sim.model.fields import DURATION, Duration, Natural, Positive, quantity
-from sim.model.job import Job
+from sim.model.job import Job, Vertex
 from sim.model.randomness import Residuals
 from sim.model.storage import ClaimMode, Directories, Storage
 from sim.model.units import UnitError, format_duration, parse_duration
@@ -181,6 +181,15 @@ class Scenario:
     def is_operated(self) -> bool:
         """Whether keys of the Kubernetes operator are set."""
         return any(key.startswith(("kubernetes.operator.", "job.autoscaler.")) for key, _ in self.written_keys)
+
+    def yields(self, vertex: Vertex) -> bool:
+        """Return whether mails are processed between the timers of a firing (interruptible timers, AbstractStreamOperator#open).
+
+        Flink supports this for event-time timers only.
+        """
+        options, window = self.checkpoint, vertex.window
+        may = options.interruptible_timers and options.barriers.record.overtakes
+        return may and window is not None and window.time == "event" and window.api == "sql" and not window.early
 
     @property
     def first_fault_s(self) -> float:

@@ -30,7 +30,7 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
     number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
     edges = [_edge(job, number, reader, gate) for reader in job.vertices for gate in range(len(reader.inputs))]
     return PlaneSpec(
-        vertices=tuple(_vertex(vertex, yields=_yields(vertex, scenario)) for vertex in job.vertices),
+        vertices=tuple(_vertex(vertex, yields=scenario.yields(vertex)) for vertex in job.vertices),
         edges=tuple(edges),
         hosts=hosts(scenario),
         seed=scenario.run.seed,
@@ -103,16 +103,6 @@ def _lag(vertex: Vertex, *, yields: bool) -> Lag | None:
         outputs = vertex.fan_out.numerator, vertex.fan_out.denominator
         return Lag(firing_ns=vertex.window.fire_ns, outputs=outputs, yields=yields)
     return Lag() if vertex.commit is not None and vertex.commit.emits == "on-commit" else None
-
-
-def _yields(vertex: Vertex, scenario: Scenario) -> bool:
-    """Return whether mails are processed between the timers of a firing (interruptible timers, AbstractStreamOperator#open).
-
-    Flink supports this for event-time timers only.
-    """
-    options, window = scenario.checkpoint, vertex.window
-    may = options.interruptible_timers and options.barriers.record.overtakes
-    return may and window is not None and window.time == "event" and window.api == "sql" and not window.early
 
 
 def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> EdgeSpec:

@@ -120,7 +120,7 @@ def test_a_setting_of_today_that_completes_nothing_is_described(tmp_path, option
         ("state: {size: 1 MB, update: 1 %}, ", ""),
         (
             "state: {size: 1 MB, update: 1 %, backend: rocksdb}, ",
-            "today's bytes are those of 6 checkpoints: rare large ones may be missing",
+            "today's bytes are those of 6 checkpoints, whose sizes differ: unsure",
         ),
     ],
 )
@@ -128,11 +128,36 @@ def test_few_checkpoints_are_named_where_their_bytes_differ(job, state, text):
     """Full snapshots, and none at all, are as large in two checkpoints as in a hundred."""
     own = JOB.replace("service: 1 ms,", f"service: 1 ms, {state}").replace("30 s}", "30 s, incremental: true}")
     job.write_text(own)
-    found = searched(job, MadeUp({"aligned": 9000.0, "unaligned": 60.0}), checkpoint_ms=1000)
+    run = MadeUp({"aligned": 9000.0, "unaligned": 60.0})
+    run.affords = lambda scenarios, _: (
+        not any({"aligned", LONG} <= set(dict(scenario.axes).values()) for scenario in scenarios)
+    )
+    found = searched(job, run, checkpoint_ms=1000)
 
     assert found.current.name != found.chosen.name
     assert _bytes_of_few(found, found.current, "today's ") == text
     assert _bytes_of_few(found, found.chosen, "") == ""  # it has run for long
+
+
+class Merging(MadeUp):
+    """One checkpoint in four writes 100 MB, the others 4 MB; short trials see the first two."""
+
+    def row(self, axes, k, more_ms):
+        bytes_ = 28e6 if axes["trial"] == LONG else 100e6
+        ms = {"end_to_end_p50_ms": 40.0 if axes["trial"] == LONG else 100.0}
+        return super().row(axes, k, more_ms) | {"checkpointed_mean_bytes": bytes_} | ms
+
+
+@pytest.mark.parametrize("is_incremental", [True, False])
+def test_bytes_of_changes_are_those_of_a_long_run(job, is_incremental):
+    """Though no limit is about the tail of checkpoints."""
+    own = JOB.replace("service: 1 ms,", "service: 1 ms, state: {size: 9 MB, update: 1 %, backend: rocksdb},")
+    job.write_text(own.replace("30 s}", f"30 s, incremental: {str(is_incremental).lower()}}}"))
+    found = searched(job, Merging({"aligned": 100.0}), recovery_ms=120_000)
+    sizes = {(setting.written_per_hour / 120, setting.checkpoint_p50_ms) for setting in (found.current, found.chosen)}
+
+    assert sizes == ({(28e6, 40.0)} if is_incremental else {(100e6, 100.0)})
+    assert found.has_few_bytes(found.chosen.name) is False
 
 
 class Sometimes(MadeUp):
@@ -149,6 +174,13 @@ def test_checkpoints_that_expire_today_are_what_is_told_of_it(job):
     found = searched(job, Sometimes({"aligned": 100.0, "unaligned": 60.0}), checkpoint_ms=1000)
 
     assert _expiring(found, found.current) == ["3 of 9 checkpoints expire after 5 s", "each restarts the job"]
+    job.write_text(
+        job.read_text().replace("service: 1 ms", "service: 1 ms, snapshot: {pre-barrier: 6 s, probability: 30 %}")
+    )
+    works = searched(job, Sometimes({"aligned": 100.0, "unaligned": 60.0}), checkpoint_ms=1000)
+    assert (
+        _expiring(works, works.current)[0] == "3 of 9 checkpoints expire after 5 s (work of 'sink' before the barrier)"
+    )
 
 
 @pytest.mark.parametrize(("ms", "remark"), [(60.0, ""), (3000.0, ", with timeout 10 min")])

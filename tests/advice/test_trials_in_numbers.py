@@ -13,12 +13,12 @@ from sim.advice.levers import more_subtasks
 from sim.advice.requirements import _OPERATORS, ParsedQuantity, _faster, _rates, quantities
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import FAILING_TASK, FAILURE, LONG, TASK, UNDISTURBED, Bench
-from sim.advice.warnings import added_outage, failing_task, lost_task_manager, watch
+from sim.advice.warnings import added_outage, failing_task, lost_task_manager, other_failure, watch
 from sim.model.schema.study import loads
 from sim.model.schema.text import Reading, compose
 from tests.advice.levers.test_levers import JOB as FORWARDED
 from tests.advice.levers.test_levers import situation
-from tests.advice.made_up import JOB
+from tests.advice.made_up import JOB, MadeUp, searched
 from tests.scenarios import read_scenario
 
 S = 10**9
@@ -339,6 +339,26 @@ def test_refusals_say_what_to_change_first():
     assert aligned.short == "unaligned not tried: Iceberg's FlinkSink loses records"
     assert "apache/iceberg#15846" in aligned.source
     assert refusals(read_scenario(FORWARDED)) == []
+
+
+def test_a_lost_task_manager_has_no_local_copy(job):
+    """Its recovery is that of the same setting without local recovery, where that one has run."""
+    job.write_text(
+        f"{JOB}restart: {{strategy: exponential-delay}}\n".replace(
+            "service: 1 ms,", "service: 1 ms, state: {size: 1 MB},"
+        )
+    )
+    slow = {"downtime_ms": 40_000.0, "caught_up_ms": 60_000.0}
+    run = MadeUp(
+        {"aligned": 100.0, "aligned, local recovery": 100.0}, but=lambda own: {} if "local" in own["protocol"] else slow
+    )
+    found = searched(Bench(job, {}, failure=TASK), run, recovery_ms=45_000)
+    told = other_failure(found, found.chosen)
+
+    assert found.chosen.protocol == "aligned, local recovery"
+    assert told.data["recovery_ms"] == found.setting((found.chosen.interval, "aligned")).recovery_ms > 45_000
+    assert told.breaks
+    assert told.sentence.endswith("It takes its local copy with it: 60 s are without one.")
 
 
 def test_what_arrives_while_there_are_no_slots_is_caught_up_too():

@@ -82,7 +82,7 @@ WINDOWS = (
     ),
     Rule(
         "the WindowOperator never yields",
-        "runtime/lowering.py",
+        "model/scenario.py",
         ' and window.api == "sql" and not',
         " and not",
         f"{_WINDOW}only_operators_of_sql_yield",

@@ -37,29 +37,66 @@ def loads_of(scenario: Scenario) -> list[str]:
 
 def utilisation(job: Job) -> Fraction | None:
     """Return the utilization of the busiest subtask, or None if a source has no rate limit.  Above 1, sources are throttled."""
-    rates: dict[str, Fraction] = {}  # records read, or emitted by a source
+    arrivals = _arrivals(job)
+    if arrivals is None:
+        return None
     busiest = Fraction(0)
-    for vertex in job.vertices:
-        if vertex.source is not None:
-            if not vertex.source.rates:
-                return None
-            per_subtask = max(rate.per_second for rate in vertex.source.rates)
-            rates[vertex.name] = per_subtask * vertex.emitting
-            continue
-        coming = [
-            (inlet, rates[inlet.upstream] * job.fan_out(inlet) * (vertex.parallelism if inlet.shipping.copies else 1))
-            for inlet in vertex.inputs
-        ]
+    for name, coming in arrivals.items():
+        vertex = job.vertex(name)
         work = [(rate * vertex.largest_work(_shares(inlet, vertex)), inlet.service.mean) for inlet, rate in coming]
         busy = sum((records * each_ns / SECOND for records, each_ns in work), Fraction(0))
         if vertex.async_io is not None:
             offered = sum((rate * max(_shares(inlet, vertex)) for inlet, rate in coming), Fraction(0))
             busy = max(busy, offered * vertex.async_io.latency.mean / SECOND / vertex.async_io.capacity)
-        if vertex.window is not None:
-            busy += sum((records for records, _ in work), Fraction(0)) * vertex.fan_out * vertex.window.fire_ns / SECOND
-        busiest = max(busiest, busy)
-        rates[vertex.name] = sum((rate for _, rate in coming), Fraction(0))
+        busiest = max(busiest, busy + _firing_share(vertex, coming))
     return busiest
+
+
+def firings_ns(scenario: Scenario) -> dict[str, int]:
+    """Return {vertex: time for which its windows fire on the busiest task thread, and let no barrier pass, at each end [ns]}.
+
+    Empty if a source has no rate limit or a rate that varies.  Windows without a common end, of sessions or before each
+    barrier, are left out.
+    """
+    job = scenario.job
+    arrivals = _arrivals(job)
+    if arrivals is None or any(len(vertex.source.rates) > 1 for vertex in job.vertices if vertex.source is not None):
+        return {}
+    windows = {vertex.name: vertex.window for vertex in job.vertices if vertex.window is not None}
+    return {
+        name: round(_firing_share(job.vertex(name), arrivals[name]) * window.step_ns)
+        for name, window in windows.items()
+        if window.fire_ns and not (window.hold_ns or window.early or scenario.yields(job.vertex(name)))
+    }
+
+
+_Arrivals = list[tuple[Input, Fraction]]
+
+
+def _arrivals(job: Job) -> dict[str, _Arrivals] | None:
+    """Return {vertex: [(input, records/s)]} at the maximum rates of sources, or None if a source has no rate limit."""
+    arrivals: dict[str, _Arrivals] = {}
+    rates: dict[str, Fraction] = {}  # records read, or emitted by a source
+    for vertex in job.vertices:
+        if vertex.source is not None:
+            if not vertex.source.rates:
+                return None
+            rates[vertex.name] = max(rate.per_second for rate in vertex.source.rates) * vertex.emitting
+            continue
+        arrivals[vertex.name] = [
+            (inlet, rates[inlet.upstream] * job.fan_out(inlet) * (vertex.parallelism if inlet.shipping.copies else 1))
+            for inlet in vertex.inputs
+        ]
+        rates[vertex.name] = sum((rate for _, rate in arrivals[vertex.name]), Fraction(0))
+    return arrivals
+
+
+def _firing_share(vertex: Vertex, coming: _Arrivals) -> Fraction:
+    """Return the share of time in which the busiest task thread of a vertex fires windows."""
+    if vertex.window is None:
+        return Fraction(0)
+    records = sum((rate * vertex.largest_work(_shares(inlet, vertex)) for inlet, rate in coming), Fraction(0))
+    return records * vertex.fan_out * vertex.window.fire_ns / SECOND
 
 
 def _shares(inlet: Input, vertex: Vertex) -> list[Fraction]:

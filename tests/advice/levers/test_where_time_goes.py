@@ -12,11 +12,13 @@ from sim.advice.levers import (
     CHANGELOG,
     CORES,
     FILE_MERGING,
+    HEARTBEATS,
     INTERVAL,
     LOCAL_RECOVERY,
     MIN_PAUSE,
     PARALLELISM,
     PREFIXES,
+    RESTARTS,
     ROCKSDB,
     SEGMENTS,
     SPARE,
@@ -24,6 +26,7 @@ from sim.advice.levers import (
     TRANSFER_THREADS,
     rank_levers,
 )
+from sim.advice.rare_checkpoints import RareCheckpoints
 from sim.advice.settings import Lever, Protocol
 from sim.advice.situation import (
     ALIGNMENT,
@@ -34,6 +37,7 @@ from sim.advice.situation import (
     LOSS,
     MESSAGES,
     OUTAGE,
+    PRE_BARRIER,
     QUEUE,
     REPLAY,
     RESTORE,
@@ -52,6 +56,7 @@ from tests.advice.made_up import JOB as SMALL
 from tests.scenarios import read_scenario
 
 S = 10**9
+FIRING = RareCheckpoints(17_400.0, "windows of 'win' fire for 18 s", "win")
 
 
 def parts_of(rows, *, has_residuals=False):
@@ -127,6 +132,13 @@ def test_parts_of_a_recovery_follow_one_another():
     assert recovery_causes({OUTAGE: 1.0}, 10_000.0) == {OUTAGE: 1.0, REPLAY: 0.0}
     assert recovery_parts(0.0, 0.0, 9.0) == {OUTAGE: 0.0, RESTORE: 0.0, REPLAY: 0.0}
     assert recovery_parts(30_000.0, 20_000.0, 99_000.0) == {OUTAGE: 20_000.0, RESTORE: 0.0, REPLAY: 10_000.0}
+    # the job runs with fewer slots after 5 s, and does not catch up before they are back
+    assert recovery_parts(90_000.0, 5000.0, 60_000.0, rescales=True) == {
+        OUTAGE: 60_000.0,
+        RESTORE: 0.0,
+        REPLAY: 30_000.0,
+    }
+    assert recovery_parts(30_000.0, 5000.0, 60_000.0, rescales=True) == {OUTAGE: 5000.0, RESTORE: 0.0, REPLAY: 25_000.0}
 
 
 @pytest.mark.parametrize(
@@ -183,6 +195,47 @@ def test_parts_of_a_recovery_follow_one_another():
         ),
         (
             {
+                "milliseconds": {UPLOAD: 85.0},
+                "breaks": ("checkpoint_ms",),
+                "checkpoint_limit_ms": 1000.0,
+                "rare": RareCheckpoints(2550.0, "2 % of files are slow (storage.slow)"),
+            },
+            "2 % of files are slow (storage.slow); the slowest tenth takes 85 ms",
+        ),
+        (
+            {"milliseconds": {UPLOAD: 1800.0}, "rare": RareCheckpoints(2550.0, "some files are slow")},
+            "1.8 s of 1.8 s: upload of state, some files are slow",
+        ),
+        (
+            {"milliseconds": {QUEUE: 12_000.0, SYNC: 1.0}, "rare": FIRING},
+            "12 s of 12 s: windows of 'win' fire for 18 s",
+        ),
+        ({"milliseconds": {QUEUE: 60_000.0}, "rare": FIRING}, "60 s of 60 s: barriers wait behind data"),
+        ({"milliseconds": {UPLOAD: 12_000.0}, "rare": FIRING}, "12 s of 12 s: upload of state"),
+        (
+            {
+                "milliseconds": {PRE_BARRIER: 500.0, QUEUE: 1200.0},
+                "breaks": ("loss", "visible_ms"),
+                "loss": 0.05,
+                "visible": {"interval": 1e4, "checkpoint and commit": 100.0},
+            },
+            "5 % of throughput lost: work of operators before the barrier, 500 ms every 10 s",
+        ),
+        (
+            {
+                "milliseconds": {PRE_BARRIER: 100.0, QUEUE: 1200.0},
+                "breaks": ("loss",),
+                "loss": 0.05,
+                "visible": {"interval": 1e4, "checkpoint and commit": 100.0},
+            },
+            "1.2 s of 1.3 s: barriers wait behind data",
+        ),
+        (
+            {"breaks": ("recovery_ms",), "recovery": {OUTAGE: 9000.0, REPLAY: 1000.0}, "replacement": "8 s"},
+            "9 s of 10 s of recovery: until a lost task manager's slots are replaced (8 s to start)",
+        ),
+        (
+            {
                 "milliseconds": {QUEUE: 443.0},
                 "breaks": ("visible_ms",),
                 "visible": {"interval": 2e4, "checkpoint and commit": 2e4},
@@ -211,6 +264,8 @@ PAUSE, TIMEOUT_KEY, THREADS = "checkpoint.min-pause", "checkpoint.timeout", "che
 SEGMENT_SIZE = "cluster.network.segment-size"
 EXPIRED = {"shares": {EXPIRY: 0.5}}
 MANY = {"job.count.input.source": "hash", "job.sink.input.count": "hash", "job.count.parallelism": 96}
+WINDOW = {"job.count.window": {"tumbling": "40 s", "time": "processing", "fire": "500 us"}}
+HEARTBEAT, FIXED = "restart.heartbeat-interval", {"restart": {"strategy": "fixed-delay", "delay": "10 s"}}
 PROPOSALS = [
     # checkpoints take more than half of the interval
     (MIN_PAUSE, {}, {"checkpoint_ms": 5001.0}, {PAUSE: "10 s"}),
@@ -228,10 +283,24 @@ PROPOSALS = [
     (PREFIXES, {"storage": {"object-store": {"prefixes": 2}}}, {}, None),
     (PREFIXES, {}, {}, None),
     (PARALLELISM, {}, {}, None),
+    # 20,000 records leave every 40 s, two thirds of them from one subtask: they fire for 13 s, and may for 3.3 s
+    (
+        PARALLELISM,
+        WINDOW,
+        {"rare": FIRING._replace(vertex="count"), "checkpoint_limit_ms": 5000.0},
+        {"job.count.parallelism": 8, "job.count.input.source.weights": {"counted": [1, 2]}, "job.sink.parallelism": 8},
+    ),
     (SEGMENTS, {}, {}, {SEGMENT_SIZE: "8 KiB"}),
     (SEGMENTS, {SEGMENT_SIZE: "8 KiB"}, {}, None),
     (SEGMENTS, {"cluster.network.debloat": "on"}, {}, None),
     (SPARE, {"restart.replacement": "2 min"}, {}, {"restart.replacement": "0 s"}),
+    # five heartbeats and twelve delays within the limit on recovery, and 2 s each at most
+    (HEARTBEATS, {}, {}, {HEARTBEAT: "2 s"}),
+    (HEARTBEATS, {}, {"recovery_limit_ms": 9999.0}, {HEARTBEAT: "1 s"}),
+    (HEARTBEATS, {HEARTBEAT: "1 s"}, {"recovery_limit_ms": 10_000.0}, None),
+    (HEARTBEATS, {}, {"recovery_limit_ms": 100.0}, {HEARTBEAT: "100 ms"}),
+    (RESTARTS, FIXED, {}, {"restart.delay": "2 s"}),
+    (RESTARTS, FIXED, {"recovery_limit_ms": 6000.0}, {"restart.delay": "500 ms"}),
     (SPARE, {}, {}, None),
     (ASYNC_CAPACITY, ASYNC_IO, {"full": "count"}, {"job.count.async-io.capacity": 10}),
     (ASYNC_CAPACITY, ASYNC_IO, {}, None),

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from sim.jobs.evidence import envelope
-from sim.jobs.evidence.envelope import features, unvalidated, utilisation, values_text, warning
+from sim.jobs.evidence.envelope import features, firings_ns, unvalidated, utilisation, values_text, warning
 from sim.model.schema.study import load, loads
 from tests.places import ROOT
 from tests.scenarios import read_scenario
@@ -128,6 +128,30 @@ def test_firing_is_work_too():
     windows = scenario("200/s", options=("job.map.window={tumbling: 5 s, time: processing, fire: 2 ms}",))
 
     assert Fraction(82, 100) == utilisation(windows.job)
+
+
+@pytest.mark.parametrize(
+    ("options", "fires_s"),
+    [
+        ((), 4.0),  # 400/s of each subtask leave after 5 s, for 2 ms each
+        (("job.map.parallelism=4",), 2.0),
+        (("job.map.window={sliding: 10 s, every: 5 s, time: event, fire: 2 ms}",), 4.0),
+        (("checkpoint.barriers=unaligned", "checkpoint.interruptible-timers=true"), None),
+        (
+            ("job.map.window.time=processing", "checkpoint.barriers=unaligned", "checkpoint.interruptible-timers=true"),
+            4.0,
+        ),
+        (("job.map.window={session: 5 s, time: event, fire: 2 ms}",), None),
+        (("job.src.source.rate-per-subtask=unlimited",), None),
+        (("job.src.source.rate-per-subtask=[{at: 0 s, rate: 100/s}, {at: 5 s, rate: 700/s}]",), None),
+    ],
+)
+def test_how_long_a_window_fires(options, fires_s):
+    """None: not at all, or not known, or barriers pass."""
+    window = "job.map.window={tumbling: 5 s, time: event, fire: 2 ms}"
+    found = firings_ns(scenario("200/s", options=(window, *options)))
+
+    assert found == ({} if fires_s is None else {"map": round(fires_s * 1e9)})
 
 
 # ---- A scenario unlike all recordings says so, in one line; one like them says nothing.
