@@ -354,7 +354,7 @@ def _expiring(search: CandidateSearch, today: Setting) -> list[str]:
     works = [
         vertex.name for vertex in search.scenario.job.vertices if vertex.snapshot.pre_barrier_ns >= options.timeout_ns
     ]
-    why = f" (work of '{works[0]}' before the barrier)" if works else f" ('{full}' is full)" if full else ""
+    why = f" (work of '{works[0]}' before barriers)" if works else f" ('{full}' is full)" if full else ""
     return [
         f"{expired} of {expired + completed} checkpoints expire after {after}{why}"
         if completed

@@ -34,6 +34,7 @@ from sim.advice.situation import (
     OUTAGE,
     PARTS,
     QUEUE,
+    REPLACEMENT,
     REPLAY,
     RESTORE,
     SYNC,
@@ -494,7 +495,7 @@ def _prefixes(situation: Situation) -> Iterator[Change]:
 
 SPARE = Lever(
     "spare TaskManager",
-    (OUTAGE,),
+    (REPLACEMENT,),
     _spare,
     costs="one TaskManager that is idle",
     caution="the option is of Kubernetes and YARN; a standalone cluster needs one TaskManager more than its jobs have slots for",

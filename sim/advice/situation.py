@@ -10,10 +10,8 @@ from sim.advice.judgement import FULL, rows_of
 from sim.advice.rare_checkpoints import rare_checkpoints
 from sim.advice.settings import SettingName, Situation
 from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED
-from sim.model.faults import Restart
 from sim.model.schema.axes import apply
 from sim.model.schema.text import Reading, compose, read_text
-from sim.model.units import format_duration
 from sim.results.formats import bytes_text, ms_text
 from sim.results.verdict import MAX_QUICK_MS
 from sim.studies.sweeps.design import override
@@ -28,7 +26,8 @@ if TYPE_CHECKING:
 QUEUE, ALIGNMENT, PRE_BARRIER, SYNC = "queue", "alignment", "pre-barrier", "sync"
 UPLOAD, ASYNC_WORK, CHANNEL_STATE = "upload", "asynchronous work", "channel state"
 MESSAGES, HICCUPS = "messages", "hiccups"
-EXPIRY, OUTAGE, RESTORE, REPLAY, LOSS = "expiry", "outage", "restore", "replay", "loss"
+EXPIRY, LOSS = "expiry", "loss"
+OUTAGE, REPLACEMENT, RESTORE, REPLAY = "outage", "replacement", "restore", "replay"
 PARTS: dict[str, str] = {
     QUEUE: "barriers wait behind data",
     ALIGNMENT: "from the first to the last barrier",
@@ -41,6 +40,7 @@ PARTS: dict[str, str] = {
     HICCUPS: "hiccups that its history shows and no setting explains",
     EXPIRY: "checkpoints expire",
     OUTAGE: "until a lost task manager's slots are replaced",
+    REPLACEMENT: "until a new task manager has started",
     RESTORE: "restart and restore",
     REPLAY: "catching up",
     LOSS: "throughput that checkpoints cost",
@@ -92,6 +92,7 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
     steady = search.long_rows.get(name, steady)  # they show more of the slow checkpoints
     parts = _checkpoint_parts(steady, has_residuals=search.scenario.residuals.checkpoints > 0)
     outage_ms, restart = _outage_ms(search, name, failed), search.bench.with_setting(candidate).restart
+    replacement_ms = restart.replacement.mean / 1e6 if outage_ms else 0.0
     down_ms, seen_ms = (
         _finite(failed[column].mean()) if len(failed) else 0.0 for column in ("downtime_ms", "caught_up_ms")
     )
@@ -100,7 +101,7 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         setting.recovery_ms if is_recovered else max(seen_ms, down_ms),
         restart.scheduler == "adaptive",
     )
-    recovery = recovery_parts(recovery_ms, down_ms, outage_ms, rescales=rescales)
+    recovery = recovery_parts(recovery_ms, down_ms, outage_ms, replacement_ms, rescales=rescales)
     expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
     worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
     busy = 0.0 if worst is None else _finite(worst.get("busiest_subtask_share", 0.0))
@@ -120,7 +121,6 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         checkpoint_limit_ms=search.limits.checkpoint_ms,
         recovery_limit_ms=search.limits.recovery_ms,
         rare=rare,
-        replacement=format_duration(restart.replacement.mean) if restart.replacement != Restart().replacement else "",
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _finite(worst["checkpointed_bytes"]),
         full="" if worst is None or not busy >= FULL else str(worst["bottleneck"]),
@@ -146,8 +146,6 @@ def dominant(situation: Situation) -> str:
         first = "" if situation.is_recovered else "the first "
         what = REPLAYED if part == REPLAY and situation.is_unlimited else PARTS[part]
         why = f" ({situation.busiest})" if situation.busiest and (part == REPLAY or not situation.is_recovered) else ""
-        if part == OUTAGE and situation.replacement:
-            why = f" ({situation.replacement} to start)"
         return f"{ms_text(own_ms)} of {first}{ms_text(recovery_ms)} of recovery: {what}{why}"
     if situation.breaks == ("visible_ms",) and math.isfinite(visible_ms := sum(situation.visible.values())):
         texts = [f"{part} {ms_text(own_ms)}" for part, own_ms in situation.visible.items()]
@@ -237,17 +235,20 @@ def _of_limit(
     return {EXPIRY: 0.5} | {part: share / 2 for part, share in shares.items()} if expired else shares
 
 
-def recovery_parts(recovery_ms: float, down_ms: float, outage_ms: float, *, rescales: bool = False) -> dict[str, float]:
+def recovery_parts(
+    recovery_ms: float, down_ms: float, outage_ms: float, replacement_ms: float = 0.0, *, rescales: bool = False
+) -> dict[str, float]:
     """Return {part: time [ms]} of a recovery, one after the other.
 
-    `outage_ms`: time without slots.  `rescales`: the job runs on the slots that are left, and has not caught up before the others
-    are back if the recovery takes longer.
+    `outage_ms`: time without slots, at its end that until a new TaskManager has started.  `rescales`: the job runs on the slots that
+    are left, and has not caught up before the others are back if the recovery takes longer.
     """
     if math.isinf(outage_ms):
         return {OUTAGE: 1.0}  # the job may fail permanently
     slots_ms = outage_ms if rescales and outage_ms < recovery_ms else min(outage_ms, down_ms)
     return {
-        OUTAGE: slots_ms,
+        OUTAGE: max(slots_ms - replacement_ms, 0.0),
+        REPLACEMENT: min(slots_ms, replacement_ms),
         RESTORE: max(down_ms - slots_ms, 0.0),
         REPLAY: max(recovery_ms - max(down_ms, slots_ms), 0.0),
     }
@@ -259,10 +260,12 @@ def recovery_causes(parts: Mapping[str, float], period_ms: float) -> dict[str, f
     The job catches up with lost work and with the records that arrived during the downtime, so the outage causes its share
     of that time.
     """
-    outage_ms, replay_ms = parts[OUTAGE], parts.get(REPLAY, 0.0)
-    behind_ms = outage_ms + parts.get(RESTORE, 0.0) + period_ms * FAILURE_PHASE[0] / FAILURE_PHASE[1]
-    of_outage_ms = replay_ms * outage_ms / behind_ms if behind_ms else 0.0
-    return {**parts, OUTAGE: outage_ms + of_outage_ms, REPLAY: replay_ms - of_outage_ms}
+    causes, replay_ms = dict(parts), parts.get(REPLAY, 0.0)
+    behind_ms = sum(parts.values()) - replay_ms + period_ms * FAILURE_PHASE[0] / FAILURE_PHASE[1]
+    for part in (OUTAGE, REPLACEMENT) if behind_ms else ():
+        more_ms = replay_ms * parts.get(part, 0.0) / behind_ms
+        causes |= {part: parts.get(part, 0.0) + more_ms, REPLAY: causes.get(REPLAY, 0.0) - more_ms}
+    return causes
 
 
 def _outage_ms(search: CandidateSearch, name: SettingName, failed: pd.DataFrame) -> float:

@@ -110,7 +110,8 @@ def _with_keys(search: CandidateSearch, setting: Setting) -> str:
     changed = candidate.binding_keys | ({TIMEOUT: candidate.point[TIMEOUT]} if candidate.has_longer_timeout else {})
     own = search.own_keys(setting) if changed else {}
     keys = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in changed.items() if key not in own]
-    return f", with {listed(keys)}" if keys else ""
+    unnamed = [key for key in keys if key not in setting.protocol.split(", ")]
+    return f", with {listed(unnamed)}" if unnamed else ""
 
 
 def excluded(search: CandidateSearch) -> list[str]:

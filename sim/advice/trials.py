@@ -560,9 +560,14 @@ class Bench:
 
     @cached_property
     def _slots_ns(self) -> int:
-        """Return the maximum time without slots after a lost TaskManager in the current job [ns], rounded up to seconds."""
-        slots = slots_ms(self.load(self.common)) if self.failure == TASK_MANAGER else None
-        return 0 if slots is None else ceil(slots[1] / 1e3) * SECOND
+        """Return the maximum time without slots after a lost TaskManager in the current job [ns], rounded up to seconds.
+
+        It is twice as long if the job runs on fewer slots meanwhile, because it may catch up only afterwards.
+        """
+        scenario = self.load(self.common)
+        slots = slots_ms(scenario) if self.failure == TASK_MANAGER else None
+        times = 2 if scenario.restart.scheduler == "adaptive" else 1
+        return 0 if slots is None else times * ceil(slots[1] / 1e3) * SECOND
 
 
 def _text(point: Point) -> str:

@@ -179,7 +179,7 @@ def test_checkpoints_that_expire_today_are_what_is_told_of_it(job):
     )
     works = searched(job, Sometimes({"aligned": 100.0, "unaligned": 60.0}), checkpoint_ms=1000)
     assert (
-        _expiring(works, works.current)[0] == "3 of 9 checkpoints expire after 5 s (work of 'sink' before the barrier)"
+        _expiring(works, works.current)[0] == "3 of 9 checkpoints expire after 5 s (work of 'sink' before barriers)"
     )
 
 

@@ -39,6 +39,7 @@ from sim.advice.situation import (
     OUTAGE,
     PRE_BARRIER,
     QUEUE,
+    REPLACEMENT,
     REPLAY,
     RESTORE,
     SYNC,
@@ -118,27 +119,35 @@ def test_each_broken_limit_counts_alike():
     assert shares("loss", completed=0.0) == {LOSS: 1.0}
 
 
-def test_parts_of_a_recovery_follow_one_another():
-    """15 s without slots, 5 s to restart, 10 s to catch up.  Of these the outage causes 15 of 29 parts: so much of the work is its."""
-    parts = recovery_parts(30_000.0, 20_000.0, 15_000.0)
+@pytest.mark.parametrize(
+    ("times", "rescales", "parts"),
+    [
+        ((30.0, 20.0, 15.0), False, (15.0, 0.0, 5.0, 10.0)),
+        ((30.0, 20.0, 15.0, 12.0), False, (3.0, 12.0, 5.0, 10.0)),
+        ((30.0, 20.0, 15.0, 18.0), False, (0.0, 15.0, 5.0, 10.0)),
+        ((30.0, 20.0, 99.0), False, (20.0, 0.0, 0.0, 10.0)),
+        ((0.0, 0.0, 9.0), False, (0.0, 0.0, 0.0, 0.0)),
+        # the job runs with fewer slots after 5 s, and does not catch up before they are back
+        ((90.0, 5.0, 60.0, 50.0), True, (10.0, 50.0, 0.0, 30.0)),
+        ((30.0, 5.0, 60.0), True, (5.0, 0.0, 0.0, 25.0)),
+    ],
+)
+def test_parts_of_a_recovery_follow_one_another(times, rescales, parts):
+    """Seconds: of the recovery, the downtime, without slots, and until a new task manager has started."""
+    found = recovery_parts(*times, rescales=rescales)
 
-    assert parts == {OUTAGE: 15_000.0, RESTORE: 5000.0, REPLAY: 10_000.0}
-    assert pytest.approx(recovery_causes(parts, 10_000.0)) == {
-        OUTAGE: 15_000 + 10_000 * 15 / 29,
-        RESTORE: 5000.0,
-        REPLAY: 10_000 * 14 / 29,
-    }
-    assert recovery_parts(30_000.0, 20_000.0, math.inf) == {OUTAGE: 1.0}
-    assert recovery_causes({OUTAGE: 1.0}, 10_000.0) == {OUTAGE: 1.0, REPLAY: 0.0}
-    assert recovery_parts(0.0, 0.0, 9.0) == {OUTAGE: 0.0, RESTORE: 0.0, REPLAY: 0.0}
-    assert recovery_parts(30_000.0, 20_000.0, 99_000.0) == {OUTAGE: 20_000.0, RESTORE: 0.0, REPLAY: 10_000.0}
-    # the job runs with fewer slots after 5 s, and does not catch up before they are back
-    assert recovery_parts(90_000.0, 5000.0, 60_000.0, rescales=True) == {
-        OUTAGE: 60_000.0,
-        RESTORE: 0.0,
-        REPLAY: 30_000.0,
-    }
-    assert recovery_parts(30_000.0, 5000.0, 60_000.0, rescales=True) == {OUTAGE: 5000.0, RESTORE: 0.0, REPLAY: 25_000.0}
+    assert found == dict(zip((OUTAGE, REPLACEMENT, RESTORE, REPLAY), parts, strict=True))
+
+
+def test_an_outage_causes_its_share_of_what_is_caught_up():
+    """15 s without slots, 12 of them for a new task manager, 5 s to restart, and 9 s of work: of 29 s each causes its share."""
+    causes = recovery_causes(recovery_parts(30.0, 20.0, 15.0, 12.0), 10.0)
+
+    assert causes == pytest.approx(
+        {OUTAGE: 3 + 10 * 3 / 29, REPLACEMENT: 12 + 10 * 12 / 29, RESTORE: 5.0, REPLAY: 10 * 14 / 29}
+    )
+    assert recovery_parts(30.0, 20.0, math.inf) == {OUTAGE: 1.0}
+    assert recovery_causes({OUTAGE: 1.0}, 10.0)[REPLAY] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -229,10 +238,6 @@ def test_parts_of_a_recovery_follow_one_another():
                 "visible": {"interval": 1e4, "checkpoint and commit": 100.0},
             },
             "1.2 s of 1.3 s: barriers wait behind data",
-        ),
-        (
-            {"breaks": ("recovery_ms",), "recovery": {OUTAGE: 9000.0, REPLAY: 1000.0}, "replacement": "8 s"},
-            "9 s of 10 s of recovery: until a lost task manager's slots are replaced (8 s to start)",
         ),
         (
             {
