@@ -178,9 +178,7 @@ def test_checkpoints_that_expire_today_are_what_is_told_of_it(job):
         job.read_text().replace("service: 1 ms", "service: 1 ms, snapshot: {pre-barrier: 6 s, probability: 30 %}")
     )
     works = searched(job, Sometimes({"aligned": 100.0, "unaligned": 60.0}), checkpoint_ms=1000)
-    assert (
-        _expiring(works, works.current)[0] == "3 of 9 checkpoints expire after 5 s (work of 'sink' before barriers)"
-    )
+    assert _expiring(works, works.current)[0] == "3 of 9 checkpoints expire after 5 s (work of 'sink' before barriers)"
 
 
 @pytest.mark.parametrize(("ms", "remark"), [(60.0, ""), (3000.0, ", with timeout 10 min")])
