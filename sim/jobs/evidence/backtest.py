@@ -450,7 +450,6 @@ def backtest(
     job: RecordedJob,
     *,
     unbalanced: Sequence[str] = (),
-    budget_s: float = BUDGET_S,
     watch: Watch = lambda _: None,
 ) -> Backtest:
     """Simulate an imported job, and compare it with its history.
@@ -465,7 +464,7 @@ def backtest(
         but = ", but for the first" if (history["quantity"] == "end_to_end_duration").any() else ""
         raise NoHistoryError(f"no completed checkpoint is known{but}")
     scenario = scenario_of(job)
-    results = runs_within(scenario, job, budget_s=budget_s, watch=watch)
+    results = runs_within(scenario, job, watch=watch)
     in_runs = pd.concat([predicted(result) for result in results], ignore_index=True)
     rows = compare_quantities(history, in_runs)
     explained = with_causes(rows, evidence_of(history, scenario, unbalanced))

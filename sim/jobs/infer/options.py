@@ -96,8 +96,8 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
     for key, value_ms in (("timeout", config.timeout), ("min-pause", config.min_pause)):
         if value_ms is not None and value_ms > 0:
             draft.put(f"checkpoint.{key}", format_whole_ms(min(value_ms, NEVER_MS)))
-    if config.max_concurrent is not None and config.max_concurrent > 1 and not config.unaligned_checkpoints:
-        draft.put("checkpoint.max-concurrent", min(config.max_concurrent, 10**6))
+    if (concurrent := config.max_concurrent or 1) > 1 and not config.unaligned_checkpoints:
+        draft.put("checkpoint.max-concurrent", min(concurrent, 10**6))
     if config.tolerable_failed_checkpoints is not None:
         draft.put("checkpoint.tolerable-failed", min(max(config.tolerable_failed_checkpoints, 0), 2**31 - 1))
     if config.checkpoints_after_tasks_finish is False:
