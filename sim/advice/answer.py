@@ -311,11 +311,11 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
 def exclusive_limits(search: CandidateSearch, near: Setting | None) -> list[str]:
     """Return a sentence if one limit needs a longer interval than another allows, else [].
 
-    `near`: the setting nearest to the limits.  What a checkpoint costs is lost once an interval, so it is in inverse proportion to
-    it; recovery and the age of output are at least in proportion.
+    `near`: the setting nearest to the limits.  What a checkpoint costs a job without a limit on its rate is lost once an interval, so
+    it is in inverse proportion to it; recovery and the age of output are at least in proportion.
     """
     bounds, period_ms = search.limits.bounds, 0.0 if near is None else search.period_ns(near) / 1e6
-    if near is None or not near.loss > 0 or not bounds.get("loss"):
+    if near is None or not search.unlimited or not near.loss > 0 or not bounds.get("loss"):
         return []
     longer_ms = period_ms * near.loss / bounds["loss"]
     shorter_ms = {
@@ -490,6 +490,8 @@ def _reason_left(search: CandidateSearch, setting: Setting, chosen: Setting | No
     """Return the reason why a setting is not advised."""
     if not setting.completed:
         return "no checkpoint completes"
+    if not setting.breaks and search.has_unseen_tail(setting.name):
+        return "no long run"
     return breaks_text(setting, search.limits) if setting.breaks or chosen is None else reason_against(setting, chosen)
 
 

@@ -351,7 +351,27 @@ class CandidateSearch:
                 if simpler.name in by_name and simpler.name != setting.name
             )
         ]
-        return self._within_reason(needed if any(setting.keeps_limits for setting in needed) else settings)
+        found = needed if any(setting.keeps_limits for setting in needed) else settings
+        if timeouts_ms := self.timeouts_ms:  # prefer settings with which a failure loses no output
+            safe = [setting for setting in found if self.transactions_ms(setting) <= min(timeouts_ms.values())]
+            found = safe if any(setting.keeps_limits for setting in safe) else found
+        return self._within_reason(found)
+
+    @property
+    def timeouts_ms(self) -> dict[str, float]:
+        """Return {sink: timeout of its transactions [ms]}."""
+        commits = {vertex.name: vertex.commit for vertex in self.scenario.job.vertices}
+        return {
+            name: commit.transaction_timeout_ns / 1e6
+            for name, commit in commits.items()
+            if commit is not None and commit.transaction_timeout_ns is not None
+        }
+
+    def transactions_ms(self, setting: Setting) -> float:
+        """Return for how long a transaction is open if the job fails late in an interval [ms]: interval, checkpoint and downtime."""
+        down_ms = float(rows_of(self.rows, setting.name, FAILURE)["downtime_ms"].max())
+        slots = self.slots_ms(setting.name) if self.bench.failure == TASK_MANAGER else None
+        return self.period_ns(setting) / 1e6 + setting.longest_ms + max(down_ms, slots[1] if slots else 0.0)
 
     def _improves(self, setting: Setting, other: Setting) -> bool:
         """Return True if another setting has room, or if this one is notably better where that one has too little.

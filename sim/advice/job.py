@@ -45,12 +45,13 @@ def prepare_bench(
     recovery_ms: float | None,
     ahead_ns: int = AHEAD_NS,
     failure: Failure = TASK_MANAGER,
+    sees_output: bool = False,
 ) -> Bench:
     """Return the bench on which the settings of a job are tried.
 
     `overrides`: ``key=value`` of the scenario.  `load_files`: ``source=file.csv:column``.  `recovery_ms`: limit on recovery,
     None if there is none.  `ahead_ns`: time for which the limits must be kept.  `failure`: failure by which recovery is
-    judged.
+    judged.  `sees_output`: there is a limit on output visible, for which sinks commit as their connectors do.
 
     Raises ScenarioError if the file contains no scenario or several, or if a load cannot be read.
     """
@@ -68,6 +69,12 @@ def prepare_bench(
     split = (override.partition("=") for override in overrides)
     overridden = {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}  # for the sweep file
     common = {**unasked, **overridden, **_left_out(scenario, plain)}
+    if sees_output:
+        common |= {
+            key_of(("job", vertex.name, "commit")): "as-connector"
+            for vertex in scenario.job.vertices
+            if vertex.leaves_out_commit and "commit" not in plain["job"].get(vertex.name, {"commit": None})
+        }
     driven, worlds = load_worlds(file, plain, scenario, load_files)
     bench = Bench(
         file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest, failure=failure

@@ -322,6 +322,8 @@ _CONFIG = "nightlies.apache.org/flink/flink-docs-stable/docs/deployment/config"
 SOON_NS = 2 * SECOND
 """Longest proposed interval of heartbeats, and longest delay of restarts."""
 _ROUND_NS = tuple(ms * MS for ms in (100, 200, 500, 1000, 2000))
+_LATER_NS = (5 * SECOND, 10 * SECOND, 30 * SECOND)
+"""Delays of restarts that are proposed if shorter ones would use up the attempts."""
 HEARTBEATS_PER_LIMIT, DELAYS_PER_LIMIT = 5, 12
 """How often the proposed interval of heartbeats, and the proposed delay of restarts, fit into the limit on recovery."""
 WITHOUT_END = 2**31 - 1
@@ -370,14 +372,15 @@ def _restarts(situation: Situation) -> Iterator[Change]:
         name, value = _PATIENT[key] if kind.limit else (f"restart strategy {usual}", usual)
         yield Change(RESTARTS, name, {f"restart.{key}": value})
         return
-    soon_ns = _soon_ns(situation, DELAYS_PER_LIMIT)
-    long = [name for name in kind.delays if getattr(restart, f"{name}_ns") > soon_ns]
-    shorter: dict[str, Any] = {f"{name}_ns": soon_ns for name in long}
     # with shorter delays, the strategy may use up its attempts before there are slots
-    if long and slots_ms(replace(scenario, restart=replace(restart, **shorter))) is not None:
-        soon = format_duration(soon_ns)
-        name = f"restart delays up to {soon}" if len(kind.delays) > 1 else f"restart delay {soon}"
-        yield Change(RESTARTS, name, {f"restart.{name}": soon for name in long})
+    for soon_ns in (_soon_ns(situation, DELAYS_PER_LIMIT), *_LATER_NS):
+        long = [name for name in kind.delays if getattr(restart, f"{name}_ns") > soon_ns]
+        shorter: dict[str, Any] = {f"{name}_ns": soon_ns for name in long}
+        if long and slots_ms(replace(scenario, restart=replace(restart, **shorter))) is not None:
+            soon = format_duration(soon_ns)
+            name = f"restart delays up to {soon}" if len(kind.delays) > 1 else f"restart delay {soon}"
+            yield Change(RESTARTS, name, {f"restart.{name}": soon for name in long})
+            return
 
 
 HEARTBEATS = Lever(

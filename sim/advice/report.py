@@ -32,6 +32,7 @@ from sim.advice.uncertainty import agreements, doubts, remarks, with_capped_conf
 from sim.model.faults import Kill, TaskManagerLost
 from sim.model.files import replace_text
 from sim.model.scenario import Scenario
+from sim.model.schema.axes import path_of
 from sim.model.schema.flink_text import configuration_text
 from sim.model.schema.history_file import contradiction
 from sim.model.text import listed
@@ -196,6 +197,8 @@ def _remarks_on_trials(search: CandidateSearch) -> Iterator[str]:
         math.isfinite(setting.visible_ms) for setting in search.settings
     ):
         yield "No sink is transactional: output is visible at once under any setting."
+    if assumed := [str(path_of(key)[1]) for key, value in search.bench.common.items() if value == "as-connector"]:
+        yield f"Assumed, as output has a limit: {listed(assumed)} commits as its connector does (commit: as-connector)."
     windows = [
         vertex.name
         for vertex in search.scenario.job.vertices

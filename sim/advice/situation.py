@@ -10,8 +10,10 @@ from sim.advice.judgement import FULL, rows_of
 from sim.advice.rare_checkpoints import rare_checkpoints
 from sim.advice.settings import SettingName, Situation
 from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED
+from sim.model.faults import RESTARTS
 from sim.model.schema.axes import apply
 from sim.model.schema.text import Reading, compose, read_text
+from sim.model.units import format_duration
 from sim.results.formats import bytes_text, ms_text
 from sim.results.verdict import MAX_QUICK_MS
 from sim.studies.sweeps.design import override
@@ -146,6 +148,9 @@ def dominant(situation: Situation) -> str:
         first = "" if situation.is_recovered else "the first "
         what = REPLAYED if part == REPLAY and situation.is_unlimited else PARTS[part]
         why = f" ({situation.busiest})" if situation.busiest and (part == REPLAY or not situation.is_recovered) else ""
+        restart = situation.scenario.restart
+        if part == OUTAGE and "delay" in RESTARTS[restart.strategy].delays and 2 * restart.delay_ns / 1e6 > own_ms:
+            what = f"the restart delay of {format_duration(restart.delay_ns)}"
         return f"{ms_text(own_ms)} of {first}{ms_text(recovery_ms)} of recovery: {what}{why}"
     if situation.breaks == ("visible_ms",) and math.isfinite(visible_ms := sum(situation.visible.values())):
         texts = [f"{part} {ms_text(own_ms)}" for part, own_ms in situation.visible.items()]

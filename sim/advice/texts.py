@@ -23,7 +23,7 @@ from sim.advice.judgement import (
 )
 from sim.advice.settings import PAUSE, TIMEOUT, SettingName
 from sim.advice.situation import hot_subtask, situation_of
-from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TASK_MANAGER, UNDISTURBED
+from sim.advice.trials import INTERVAL, LONG, PROTOCOL, UNDISTURBED
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
 from sim.advice.warnings import other_failure
 from sim.model.job import Job
@@ -265,18 +265,15 @@ def firing_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
 
 def transaction_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     """Return a caution for each sink whose transactions may end before a job that fails late in an interval has committed them."""
-    down_ms = float(rows_of(search.rows, chosen.name, FAILURE)["downtime_ms"].max())
-    slots = search.slots_ms(chosen.name) if search.bench.failure == TASK_MANAGER else None
-    needed_ms = search.period_ns(chosen) / 1e6 + chosen.longest_ms + max(down_ms, slots[1] if slots else 0.0)
     cautions = []
-    for vertex in search.scenario.job.vertices:
-        timeout_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
-        if timeout_ns is not None and needed_ms > timeout_ns / 1e6:
-            timeout = ms_text(timeout_ns / 1e6)
-            short = f"with a failure transactions of '{vertex.name}' may last longer than {timeout}"
+    for name, timeout_ms in search.timeouts_ms.items():
+        if (open_ms := search.transactions_ms(chosen)) > timeout_ms:
+            timeout, left_ms = ms_text(timeout_ms), timeout_ms - open_ms + search.period_ns(chosen) / 1e6
+            short = f"with a failure transactions of '{name}' may last longer than {timeout}"
+            safe = f"; intervals of up to {ms_text(left_ms)} are safe" if left_ms > 0 else ""
             text = (
-                f"A transaction of '{vertex.name}' is open for an interval, a checkpoint and the downtime of a failure, "
-                f"{ms_text(needed_ms)} here. It ends after {timeout} (commit.transaction-timeout), and its output is lost."
+                f"A transaction of '{name}' is open for an interval, a checkpoint and the downtime of a failure, "
+                f"{ms_text(open_ms)} here. It ends after {timeout} (commit.transaction-timeout), and its output is lost{safe}."
             )
             cautions.append(Caution(short, text, "docs/sinks.md"))
     return cautions

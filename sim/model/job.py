@@ -428,9 +428,14 @@ class Vertex:
             at.wrong("a source waits for no answers: async-io stands in a vertex with an input", "async-io")
         if self.async_io is not None and at.written("commit") not in (None, "none"):
             at.wrong("requests and transactions are two vertices: write commit in the next one", "async-io")
-        if self.connector in SINKS and SINKS[self.connector].committer != "none" and at.written("commit") is None:
+        if self.leaves_out_commit and at.written("commit") is None:
             at.warn(f"commits of {self.connector} are not simulated: write commit: as-connector", "connector")
         return self
+
+    @property
+    def leaves_out_commit(self) -> bool:
+        """Whether its connector commits, and no commits are simulated."""
+        return self.commit is None and self.connector in SINKS and SINKS[self.connector].committer != "none"
 
     @property
     def known_connector(self) -> str:

@@ -8,10 +8,11 @@ import pytest
 from sim.advice.answer import answer
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.constraints import exhausted_attempts
+from sim.advice.job import prepare_bench
 from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, WITHOUT_END, rank_levers
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
-from sim.advice.texts import grade, verdict
+from sim.advice.texts import grade, transaction_cautions, verdict
 from sim.advice.trials import FAILING_TASK, TASK, TASK_MANAGER, Bench, slots_ms
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB as ON_HEAP
@@ -99,6 +100,35 @@ def test_a_setting_whose_attempts_run_out_is_not_advised_without_reserve(job):
 
     assert list(grades) == ["try", "use"]
     assert grades["try"].endswith(", but attempts are never reset: failure 16 to 31 ends the job, in 186 h.")
+
+
+def test_output_that_a_failure_may_lose_loses_against_an_equal(job):
+    """30 s, up to 21 s without slots and 100 ms are more than the 50 s of a transaction; every 10 s is as good, and safe."""
+    found = {}
+    for timeout in ("50 s", "52 s"):
+        sink = f"service: 1 ms, commit: {{transaction-timeout: {timeout}}},"
+        job.write_text(JOB.replace("service: 1 ms,", sink))
+        found[timeout] = searched(job, MadeUp({"aligned": 100.0}), recovery_ms=120_000)
+    risky, kept = found["50 s"], found["52 s"]
+    (caution,) = transaction_cautions(risky, risky.setting(("30 s", "aligned")))
+
+    assert kept.chosen.name == ("30 s", "aligned")
+    assert risky.transactions_ms(risky.chosen) <= 50_000
+    assert transaction_cautions(risky, risky.chosen) == []
+    assert "51 s here. It ends after 50 s" in caution.text
+    assert caution.text.endswith("intervals of up to 29 s are safe.")
+
+
+@pytest.mark.parametrize(
+    ("commit", "sees_output", "is_assumed"),
+    [("", True, True), ("", False, False), (", commit: none", True, False), (", commit: as-connector", True, False)],
+)
+def test_a_limit_on_output_has_sinks_commit_as_their_connectors_do(job, commit, sees_output, is_assumed):
+    job.write_text(JOB.replace("service: 1 ms,", f"service: 1 ms, connector: hudi{commit},"))
+    bench = prepare_bench(job, (), (), recovery_ms=None, sees_output=sees_output)
+
+    assert (bench.common.get("job.sink.commit") == "as-connector") == is_assumed
+    assert (bench.load(bench.common).job.vertex("sink").commit is not None) == (is_assumed or "as-" in commit)
 
 
 def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):

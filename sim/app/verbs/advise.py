@@ -159,6 +159,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
                 recovery_ms=limits.recovery_ms,
                 ahead_ns=round(ahead_s * 1e9),
                 failure=failure,
+                sees_output=limits.visible_ms is not None,
             )
             bench.prices, bench.conf = prices, deployed
             findings = (*job.findings, *tell(_findings(job, bench), listener))

@@ -57,6 +57,7 @@ from tests.advice.made_up import JOB as SMALL
 from tests.scenarios import read_scenario
 
 S = 10**9
+DELAYED = read_scenario(f"{JOB}restart: {{strategy: fixed-delay, delay: 5 s}}\n")
 FIRING = RareCheckpoints(17_400.0, "windows of 'win' fire for 18 s", "win")
 
 
@@ -179,6 +180,10 @@ def test_an_outage_causes_its_share_of_what_is_caught_up():
                 "busiest": "'sink' is 90 % busy",
             },
             "63 s of 67 s of recovery: catching up ('sink' is 90 % busy)",
+        ),
+        (
+            {"breaks": ("recovery_ms",), "recovery": {OUTAGE: 9000.0, REPLAY: 1000.0}, "scenario": DELAYED},
+            "9 s of 10 s of recovery: the restart delay of 5 s",
         ),
         (
             {"breaks": ("recovery_ms",), "recovery": {OUTAGE: 4000.0, REPLAY: 63_000.0}, "is_unlimited": True},
@@ -306,6 +311,8 @@ PROPOSALS = [
     (HEARTBEATS, {}, {"recovery_limit_ms": 100.0}, {HEARTBEAT: "100 ms"}),
     (RESTARTS, FIXED, {}, {"restart.delay": "2 s"}),
     (RESTARTS, FIXED, {"recovery_limit_ms": 6000.0}, {"restart.delay": "500 ms"}),
+    # with 2 s the attempts are over before there are slots
+    (RESTARTS, {"restart": FIXED["restart"] | {"delay": "100 s", "attempts": 6}}, {}, {"restart.delay": "5 s"}),
     (SPARE, {}, {}, None),
     (ASYNC_CAPACITY, ASYNC_IO, {"full": "count"}, {"job.count.async-io.capacity": 10}),
     (ASYNC_CAPACITY, ASYNC_IO, {}, None),
