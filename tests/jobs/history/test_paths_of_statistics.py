@@ -55,80 +55,67 @@ def test_parts_sum_to_the_duration(recorded, name):
         assert path[0].begin_ns == 0
 
 
-def test_an_aligned_path():
-    """The sink that acknowledges last: call, way, alignment, phases, and what nobody measured."""
-    src = [acknowledged(0, 50, 20, async_ms=10)]
-    sink = [acknowledged(0, 400, 100, 0, 5, 20), acknowledged(1, 1000, 300, 450, 30, 200)]
-    found = history(point(2, 1000, src, sink))
-
-    assert spent(found) == [
-        (PathKind.TRIGGER, None, 20),
-        (PathKind.QUEUE, ("sink", 1), 280),
-        (PathKind.ALIGNMENT, ("sink", 1), 450),
-        (PathKind.SYNC, ("sink", 1), 30),
-        (PathKind.UPLOAD, ("sink", 1), 200),
-        (PathKind.ACKNOWLEDGEMENT, ("sink", 1), 20),
-    ]
+UNALIGNED = CheckpointConfig(unaligned_checkpoints=True)
+UNTIL_300_MS = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
 
 
-def test_an_unaligned_path():
-    """The snapshot begins with the first barrier; its asynchronous part waits for the last one if that came late in it."""
-    src = [acknowledged(0, 60, 20, async_ms=30, unaligned_checkpoint=True)]
-    waits = [acknowledged(0, 500, 30, 400, 0, 450, persisted=90_000, unaligned_checkpoint=True)]
-    uploads = [acknowledged(0, 500, 30, 10, 0, 450, unaligned_checkpoint=True)]
-    config = CheckpointConfig(unaligned_checkpoints=True)
+@pytest.mark.parametrize(
+    ("config", "sinks", "expected"),
+    [
+        # the sink that acknowledges last: call, way, alignment, phases, and what nobody measured
+        (
+            CheckpointConfig(),
+            [acknowledged(0, 400, 100, 0, 5, 20), acknowledged(1, 1000, 300, 450, 30, 200)],
+            {"QUEUE 1": 280, "ALIGNMENT 1": 450, "SYNC 1": 30, "UPLOAD 1": 200, "ACKNOWLEDGEMENT 1": 20},
+        ),
+        # an unaligned snapshot begins with the first barrier; its asynchronous part waits for the last one if that came late in it
+        (
+            UNALIGNED,
+            [acknowledged(0, 500, 30, 400, 0, 450, persisted=90_000, unaligned_checkpoint=True)],
+            {"QUEUE 0": 10, "ALIGNMENT 0": 400, "CHANNEL_STATE 0": 50, "ACKNOWLEDGEMENT 0": 20},
+        ),
+        (
+            UNALIGNED,
+            [acknowledged(0, 500, 30, 10, 0, 450, unaligned_checkpoint=True)],
+            {"QUEUE 0": 10, "UPLOAD 0": 450, "ACKNOWLEDGEMENT 0": 20},
+        ),
+        # aligned for 300 ms: then it overtakes
+        (
+            UNTIL_300_MS,
+            [acknowledged(0, 400, 310, 0, 0, 80, unaligned_checkpoint=True)],
+            {"TIMEOUT 0": 280, "QUEUE 0": 10, "UPLOAD 0": 80, "ACKNOWLEDGEMENT 0": 10},
+        ),
+        # a first barrier that came before the timeout did not begin the snapshot: the wait is one part, for one that was missing
+        (
+            UNTIL_300_MS,
+            [acknowledged(0, 600, 100, 250, 0, 300, unaligned_checkpoint=True)],
+            {"TIMEOUT 0": 280, "UPLOAD 0": 300},
+        ),
+        # an alignment that ends before the timeout is one: Flink calls it unaligned because its own barriers overtook later
+        (
+            UNTIL_300_MS,
+            [acknowledged(0, 600, 100, 150, 0, 300, unaligned_checkpoint=True)],
+            {"QUEUE 0": 80, "ALIGNMENT 0": 150, "UPLOAD 0": 300, "ACKNOWLEDGEMENT 0": 50},
+        ),
+        # sink[1] waits for the file it shares with sink[0], whose last barrier came late; when its snapshot began is not known
+        (
+            UNTIL_300_MS,
+            [
+                acknowledged(0, 1200, 20, 1140, 0, 600, unaligned_checkpoint=True, persisted=90_000),
+                acknowledged(1, 1200, 20, 0, 0, 1170),
+            ],
+            {"TIMEOUT 0": 280, "ALIGNMENT 0": 860, "CHANNEL_STATE 0": 30, "ACKNOWLEDGEMENT 1": 10},
+        ),
+    ],
+)
+def test_the_parts_of_a_path(config, sinks, expected):
+    """Of a checkpoint whose source took the call after 20 ms."""
+    src = [acknowledged(0, 60, 20, async_ms=30, unaligned_checkpoint=config == UNALIGNED)]
+    took_ms = max(sink.end_to_end_duration for sink in sinks)
+    (trigger, *path) = spent(history(point(2, took_ms, src, sinks), config=config))
 
-    assert (PathKind.ALIGNMENT, ("sink", 0), 400) in spent(history(point(2, 500, src, waits), config=config))
-    assert (PathKind.CHANNEL_STATE, ("sink", 0), 50) in spent(history(point(2, 500, src, waits), config=config))
-    assert (PathKind.UPLOAD, ("sink", 0), 450) in spent(history(point(2, 500, src, uploads), config=config))
-
-
-def test_a_barrier_that_waits_for_its_timeout():
-    """Aligned for 300 ms: then it overtakes."""
-    src = [acknowledged(0, 60, 20, async_ms=30, unaligned_checkpoint=True)]
-    sink = [acknowledged(0, 400, 310, 0, 0, 80, unaligned_checkpoint=True)]
-    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
-    path = spent(history(point(2, 400, src, sink), config=config))
-
-    assert (PathKind.TIMEOUT, ("sink", 0), 280) in path
-    assert (PathKind.QUEUE, ("sink", 0), 10) in path
-
-
-def test_the_timeout_counts_from_the_trigger():
-    """A first barrier that came before the timeout did not begin the snapshot: the wait is one part, for a barrier that was missing."""
-    src = [acknowledged(0, 60, 20, async_ms=30, unaligned_checkpoint=True)]
-    sink = [acknowledged(0, 600, 100, 250, 0, 300, unaligned_checkpoint=True)]
-    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
-    path = spent(history(point(2, 600, src, sink), config=config))
-
-    assert path == [
-        (PathKind.TRIGGER, None, 20),
-        (PathKind.TIMEOUT, ("sink", 0), 280),
-        (PathKind.UPLOAD, ("sink", 0), 300),
-    ]
-
-
-def test_an_alignment_that_ends_before_the_timeout_is_one():
-    """Flink calls the snapshot unaligned because its own barriers overtook later."""
-    src = [acknowledged(0, 60, 20, async_ms=30)]
-    sink = [acknowledged(0, 600, 100, 150, 0, 300, unaligned_checkpoint=True)]
-    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
-    path = spent(history(point(2, 600, src, sink), config=config))
-
-    assert (PathKind.ALIGNMENT, ("sink", 0), 150) in path
-    assert PathKind.TIMEOUT not in {kind for kind, *_ in path}
-
-
-def test_channel_state_of_another_subtask_that_acknowledges_at_the_same_time():
-    """sink[1] waits for the file it shares with sink[0], whose last barrier came late; when its snapshot began is not known."""
-    src = [acknowledged(0, 60, 20, async_ms=30)]
-    waits = acknowledged(1, 1200, 20, 0, 0, 1170)
-    late = acknowledged(0, 1200, 20, 1140, 0, 600, unaligned_checkpoint=True, persisted=90_000)
-    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
-    path = spent(history(point(2, 1200, src, [late, waits]), config=config))
-
-    assert (PathKind.CHANNEL_STATE, ("sink", 0), 30) in path
-    assert ("sink", 1) not in {name for kind, name, _ in path if kind is PathKind.UPLOAD}
+    assert trigger == (PathKind.TRIGGER, None, 20)
+    assert [*expected.items()] == [(f"{kind.name} {name[1]}", ms) for kind, name, ms in path]
 
 
 def test_paths_that_are_as_long():
