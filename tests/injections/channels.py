@@ -6,7 +6,6 @@ from tests.oracle.captures import Captures
 from tests.oracle.late import LateOutputs
 from tests.oracle.output import RecordWriter
 from tests.oracle.plane import ReferencePlane
-from tests.oracle.receiving import Receiving
 from tests.oracle.restarts import Restarts
 from tests.oracle.sending import Sending
 
@@ -112,24 +111,6 @@ def a_barrier_does_not_block(original):
         return element
 
     return take
-
-
-@add(Sending, "be_told", world())
-def credit_is_counted_twice(original):
-    """A message of credit is counted twice."""
-    return lambda self, channel, kind, n: original(self, channel, kind, 2 * n if kind == "credit" else n)
-
-
-@add(RecordWriter, "settle", world(BEHIND, checkpoint={"barriers": "unaligned"}))
-def pinned_segments_stay(original):
-    """A segment that a capture has pinned is never given back."""
-    return lambda self, buffer: None if buffer.channel.capture or buffer.channel.cap_out else original(self, buffer)
-
-
-@add(Receiving, "back_to_gate", world(BEHIND))
-def floating_buffers_are_lost(_):
-    """A floating buffer that comes back to its gate is lost."""
-    return lambda self, gate: None
 
 
 @add(LateOutputs, "be_late_again", REQUESTS)
