@@ -112,11 +112,9 @@ def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Coll
     compared = [_Compared(label, row, prefix) for label, row in alive if prefix or row.failures]
     if len(compared) < 2:
         return ""
-    ranked = sorted(compared, key=lambda line: (line.row.disturbed_share, line.value("replayed_records")))
-    best, worst = ranked[0], _worst_with_similar_label(ranked)
+    best, worst = _best_and_worst(compared, "disturbed_share", "replayed_records")
     if worst.row.disturbed_share < 1.1 * best.row.disturbed_share + 0.01:
-        ranked = sorted(compared, key=lambda line: line.value("replayed_records"))
-        best, worst = ranked[0], _worst_with_similar_label(ranked)
+        best, worst = _best_and_worst(compared, "replayed_records")
         if worst.value("replayed_records") <= 1.1 * best.value("replayed_records"):
             may_differ = any(line.bounds for line in compared) or _downtimes_differ(
                 [line.value("downtime_ms") for line in compared]
@@ -136,8 +134,8 @@ class _Compared(NamedTuple):
     prefix: str
 
     def value(self, column: str) -> float:
-        """Return the value of a cost column for the compared kind of restart; most are medians."""
-        return float(getattr(self.row, self.prefix + column))
+        """Return the value of a cost column for the compared kind of restart, if it is about one; most are medians."""
+        return float(getattr(self.row, self.prefix * (column in _COST_COLUMNS) + column))
 
     @property
     def bounds(self) -> list[str]:
@@ -158,22 +156,16 @@ class _Compared(NamedTuple):
         )
 
 
-def _worst_with_similar_label(ranked: Sequence[_Compared]) -> _Compared:
-    """Return the worst strategy.  Of several equal ones, return that whose label is most similar to the best one's.
+def _best_and_worst(compared: Sequence[_Compared], *columns: str) -> tuple[_Compared, _Compared]:
+    """Return the best and the worst strategy by these columns.  Of several equal worst ones, the one labelled most like the best.
 
-    Any other label would suggest that options without an effect make the difference.  For example, if the best strategy is
-    ``aligned, 10 s`` and both ``aligned, 60 s`` and ``unaligned, 60 s`` are worst, the first of these is returned.
-
-    `ranked`: best first.
+    Any other label would suggest that options without an effect make the difference.
     """
-
-    def effect(line: _Compared) -> tuple[object, ...]:
-        """Return the values by which two strategies count as equal."""
-        return line.row.disturbed_share, *map(line.value, _COST_COLUMNS), line.bounds
-
-    parts = set(ranked[0].label.split(", "))
-    equals = [line for line in ranked[1:] if effect(line) == effect(ranked[-1])]
-    return max(equals, key=lambda line: len(parts & set(line.label.split(", "))), default=ranked[-1])
+    values = {line.label: [line.value(column) for column in columns] for line in compared}
+    best = min(compared, key=lambda line: values[line.label])
+    parts = set(best.label.split(", "))
+    others = [line for line in compared if line is not best]
+    return best, max(others, key=lambda line: (values[line.label], len(parts & set(line.label.split(", ")))))
 
 
 def _count_with_noun(number: float, noun: str) -> str:

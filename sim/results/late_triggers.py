@@ -7,7 +7,7 @@ the columns `time` and `lag` of the table `series`, which are in s.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,15 +70,13 @@ def late_triggers(
     interval_ms: float,
     min_pause_ms: float,
     max_concurrent: int,
-    refused_ms: Sequence[Collection[float]],
 ) -> LateTriggers | None:
     """Return how late checkpoints are triggered, and why, or None if they are on time.
 
     If the median time between triggers is late, it is returned.  If it is on time, or if there are too few triggers for a median,
     the longest time before a trigger that waits for an older checkpoint is returned, provided that it is late.
 
-    Intervals of less than a second are not examined.  `runs`: replications of one strategy.  `refused_ms`: for each run, the
-    times of triggers that were refused because tasks were not running.
+    Intervals of less than a second are not examined.  `runs`: replications of one strategy.
     """
     rows = pd.concat(
         [
@@ -102,7 +100,9 @@ def late_triggers(
     why = _reason_of_late_triggers(awaited, gap_ms, interval_ms, min_pause_ms, max_concurrent, is_longest=is_longest)
     if not why:
         late = rows.assign(begin=rows["trigger_timestamp"] - gaps_ms)[gaps_ms > _LATE_FACTOR * interval_ms]
-        why = _restarts_that_delay(runs, late, refused_ms)
+        spans = zip(late["run"], late["begin"], late["trigger_timestamp"], strict=True)
+        restarted = sum(runs[run]["recoveries"]["failed"].between(begin, end).any() for run, begin, end in spans)
+        why = "the job restarts in between" if 2 * restarted > len(late) else ""
     return LateTriggers(gap_ms, interval_ms, why, is_longest)
 
 
@@ -133,19 +133,6 @@ def _reason_of_late_triggers(
             else f"for an older one, as max-concurrent is {max_concurrent}"
         )
     return ""
-
-
-def _restarts_that_delay(runs: Sequence[Tables], late: pd.DataFrame, refused_ms: Sequence[Collection[float]]) -> str:
-    """Return how restarts delay most of the late triggers, or "" if they do not.
-
-    `late`: rows of the table `checkpoints` with the number of the `run`, and the trigger before (`begin`).
-    """
-    spans = list(zip(late["run"], late["begin"], late["trigger_timestamp"], strict=True))
-    refused = sum(any(begin < ms < end for ms in refused_ms[run]) for run, begin, end in spans)
-    restarted = sum(runs[run]["recoveries"]["failed"].between(begin, end).any() for run, begin, end in spans)
-    if 2 * refused > len(spans):
-        return "a trigger that is due while tasks restart is refused"
-    return "the job restarts in between" if 2 * restarted > len(spans) else ""
 
 
 def late_triggers_sentence(by_strategy: Sequence[tuple[str, LateTriggers]], *, several: bool) -> str:

@@ -34,7 +34,7 @@ from sim.model.state import (
 from sim.model.storage import Retry
 from sim.model.text import capitalised, listed
 from sim.model.units import UnitError, format_duration, parse_flink_size
-from sim.protocol.options import FailureReason, forced_aligned_edges
+from sim.protocol.options import forced_aligned_edges
 from sim.protocol.recovery import outages
 from sim.results.checkpoint_kinds import has_savepoints, is_periodic
 from sim.results.consequences import Consequences, replay_waits_ms
@@ -97,12 +97,10 @@ def outage_sentence(scenario: Scenario) -> str:
     missed = _range([case.missed_ns for case in cases])
     sentence = f"The JobMaster hears {by} after {missed} that a task manager was killed"
     failing = sorted({case.deployments - 1 for case in redeployed})
-    if failing[-1]:
-        count = " to ".join(map(str, dict.fromkeys((failing[0], failing[-1]))))
-        sentence += f"; {count} deployments onto it fail before"
-    if restart.scheduler == "adaptive":
-        sentence += "; the adaptive scheduler goes on with the others if their slots are enough"
-    else:
+    if restart.scheduler != "adaptive":
+        if failing[-1]:
+            count = " to ".join(map(str, dict.fromkeys((failing[0], failing[-1]))))
+            sentence += f"; {count} deployments onto it fail before"
         ready = _range([case.ready_ns for case in redeployed if case.ready_ns is not None])
         sentence += f"; its tasks have slots again after {ready}"
     return sentence + (f"; {gives_up}" if len(redeployed) < len(cases) else "")
@@ -312,10 +310,7 @@ class Comparison:
     @cached_property
     def consequences(self) -> dict[str, Consequences]:
         """Return the consequences by label of the strategy."""
-        return {
-            name: runs.consequences(failed_jobs=sum(result.job_status.startswith("FAILED") for result in runs.results))
-            for name, runs in self.replications.items()
-        }
+        return {name: runs.consequences() for name, runs in self.replications.items()}
 
     @property
     def _behind(self) -> list[str]:
@@ -742,7 +737,6 @@ class Comparison:
                 interval_ms=interval_ns / 1e6,
                 min_pause_ms=options.min_pause_ns / 1e6,
                 max_concurrent=options.max_concurrent,
-                refused_ms=list(map(_refused_ms, results)),
             )
             if options.interval_during_backlog_ns is None
             else None,
@@ -766,14 +760,6 @@ class Comparison:
             card_bytes_per_second=math.inf if card is None else card * len(set(hosts(scenario))),
             held_window=_held_window(results[0]),
         )
-
-
-def _refused_ms(result: Result) -> list[float]:
-    """Return the times [ms] of triggers that were refused because tasks were not running."""
-    if result.recoveries.empty:
-        return []  # saves a pass over a long journal
-    refused = result.journal.only({Happening.REFUSED})
-    return [row.time_ns / 1e6 for row in refused if row.detail == FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING.name]
 
 
 def _in_cold_start(name: str, replications: Replications) -> str:
@@ -1094,7 +1080,11 @@ def _failure_sentences(result: Result) -> Iterator[str]:
     scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
     was_lost = (rows["kind"] == "task-manager").any() or "task manager" in result.job_status
     if was_lost and (outage := outage_sentence(scenario)):
-        grows = restart.strategy == "exponential-delay" and (~rows["kind"].isin(PLANNED_RESTARTS)).sum() > 1
+        grows = (
+            "slots" in outage
+            and restart.strategy == "exponential-delay"
+            and (~rows["kind"].isin(PLANNED_RESTARTS)).sum() > 1
+        )
         yield outage + "; after other failures it can take longer, as the restart delay grows" * bool(grows)
     yield from _leaderless_sentences(result)
     restored, count = {*rows["restored_checkpoint"]} - {-1}, int((rows["restored_checkpoint"] >= 0).sum())

@@ -108,14 +108,14 @@ class Replications:
             rates_from_s=self.cold_start.ns / 1e9,
         )
 
-    def consequences(self, *, committers: Collection[str] = (), failed_jobs: int = 0) -> Consequences:
-        """Return the cost of failures and the visibility of output.  `failed_jobs`: runs whose job failed permanently."""
+    def consequences(self, *, committers: Collection[str] = ()) -> Consequences:
+        """Return the cost of failures and the visibility of output."""
         return consequences(
             self.tables,
             [result.ended_ns / 1e6 for result in self.results],
             warmup_ms=self.warm_up.ns / 1e6,
             committers=committers,
-            failed_jobs=failed_jobs,
+            failed_jobs=sum(result.job_status.startswith("FAILED") for result in self.results),
             falls_behind=self.falls_behind,
             sources=[vertex.name for vertex in self.scenario.job.vertices if vertex.source is not None],
         )

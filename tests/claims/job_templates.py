@@ -1066,6 +1066,15 @@ TEMPLATES = (
         lambda told, _: any(kind == "refused" and "running" in value for _, kind, value in told.written),
     ),
     template(
+        "triggers that stopped",
+        r"Nothing is triggered after checkpoint (?P<id>\d+) at (?P<at>[\d :-]+), although about (?P<n>\d+) more were due, and no trigger is "
+        r"refused: the CheckpointCoordinator has stopped, and no timeout helps\. Restart the JobManager, and look for a defect of this release",
+        lambda told, match: (
+            int(match["id"]) == told.history.checkpoints[-1].id
+            and not any(kind == "refused" and clock_of(at) > match["at"] for at, kind, _ in told.written)
+        ),
+    ),
+    template(
         "declined by",
         r"A task declined: its exception, which the log of its TaskManager has too, says why",
         lambda told, _: "declined" in told.since("failed"),

@@ -1201,8 +1201,8 @@ def triggered_late(told, match):
     is_pause &= match["begins"] is None or match["begins"].startswith("begins") == (2 * sum(done) >= len(done))
     if match["longest"]:
         return is_pause and same_ms(match["interval"], options.interval_ns / 1e6) and waits_once(match, runs)
-    if match["refused"] or match["restarts"]:
-        moments = Happening.REFUSED if match["refused"] else Happening.JOB_RESTARTING
+    if match["restarts"]:
+        moments = Happening.JOB_RESTARTING
         late = [(run, a, b) for run in runs for a, b in pairwise(triggers_ms(run)) if b - a > number(match["interval"])]
         if 2 * sum(any(a < at < b for at in moments_ms(run, moments)) for run, a, b in late) <= len(late):
             return False
@@ -1415,7 +1415,7 @@ TEMPLATES = (
         r"is the least interval; only completed ones begin a pause)|"
         r"(?:each|a checkpoint) waits for (?:the one before|an older one), as max-concurrent is (?P<concurrent>\d+)|"
         r"(?:each|a checkpoint) waits until the one before (?P<expires>expires)|"
-        r"(?P<refused>a trigger that is due while tasks restart is refused)|(?P<restarts>the job restarts in between))\))?",
+        r"(?P<restarts>the job restarts in between))\))?",
         triggered_late,
     ),
     template(

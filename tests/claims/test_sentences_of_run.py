@@ -474,7 +474,7 @@ WORDS = {
     "records that hold up barriers that overtake": "Even barriers that overtake data",
     "none completes, whatever is tolerated": "No checkpoint completes with any strategy",
     "one checkpoint outlasts the interval": "apart instead of every",
-    "triggers that are due while tasks restart": "(a trigger that is due while tasks restart is refused)",
+    "triggers that are due while tasks restart": "(the job restarts in between)",
     "tasks without a JobManager": "until they miss its heartbeats",
     "many files": "physical ones",
     "failures as fast as they are tolerated": "that restart.rate tolerates: the job fails",

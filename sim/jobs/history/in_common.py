@@ -401,12 +401,17 @@ def _between_restarts(history: History, points: Sequence[RecordedCheckpoint]) ->
         inside, outside = (
             [
                 point.end_to_end_duration
-                for point in points
+                for point in sorted(points, key=lambda point: point.id)
                 if (begin_ms <= point.trigger_timestamp < end_ms) == is_inside
             ]
             for is_inside in (True, False)
         )
-        if not inside or not outside or median(inside) <= _MIN_FACTOR * median(outside):
+        # if the first ones after a restart are as short as others, something later made the rest longer
+        if (
+            not inside
+            or not outside
+            or min(median(inside), median(inside[:_WARM_UP_CHECKPOINTS])) <= _MIN_FACTOR * median(outside)
+        ):
             continue
         p = float(mannwhitneyu(inside, outside, alternative="greater").pvalue)
         begin, end = (f"{datetime.fromtimestamp(ms / 1000, UTC):%H:%M:%S}" for ms in (begin_ms, end_ms))

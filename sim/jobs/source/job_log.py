@@ -108,6 +108,7 @@ _ENDED_TASK = re.compile(
 _ATTEMPT = re.compile(r"^(?:.*_)?([0-9a-f]+)_(\d+)_\d+$")
 """Execution attempt id since Flink 1.15: vertex and subtask index."""
 _PACKAGE = re.compile(r"^(?:[\w$]+\.)+(?=[\w$]+)")
+_COMPOSE = re.compile(r"^[\w.-]+ +\| ")  # container of docker compose, before each line
 _OPTION = re.compile(r"Loading configuration property: (?P<key>[\w.-]+), (?P<value>.*)")
 _VERSION = re.compile(r"(?:Starting .*\(Version: |Flink Version: )(?P<version>\d+\.\d+[\w.-]*)")
 _JAR = re.compile(r"\bflink-(?:dist|runtime)(?:_\d\.\d+)?-(?P<version>\d+\.\d+(?:\.\d+)?(?:-[A-Za-z]\w*)*)\.jar\b")
@@ -408,7 +409,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
         failure.cause = failure.cause if _NOT_COUNTED.search(failure.cause) else _masked_line(match["why"])
         return failure
     if isinstance(failure, LogTaskFailure) and at_ms < 0:
-        failure.reason = failure.reason or _masked_line(_PACKAGE.sub("", line.strip()))
+        failure.reason = failure.reason or _masked_line(_PACKAGE.sub("", _COMPOSE.sub("", line.strip())))
         return failure
     if "heckpoint" in line or "Restoring job" in line or "restart back off" in line:
         if failure is not None and at_ms < 0 and (match := _EXCEPTION.search(line)):
@@ -622,6 +623,7 @@ class Silence:
     intolerable: int = 0  # number of job failures because too many checkpoints failed
     tolerable: int | None = None  # number of consecutive failed checkpoints that the job tolerates; None if unknown
     end: str = "the end of the log"  # its end as text
+    stopped: str = ""  # sentence on triggers that stopped, without a refusal; "" if they did not
 
     def sentences(self) -> Iterator[str]:
         """Yield sentences: since when no checkpoint completes, why, and what to check."""
@@ -634,7 +636,7 @@ class Silence:
             yield f"{count} checkpoint{'s' if count > 1 else ''} failed: {one_line(reason, 160) or 'no reason is known'}."
             reasons.append(reason)
         yield from _exceeded(self.intolerable, self.tolerable)
-        yield from where_to_look(reasons)
+        yield from [self.stopped] if self.stopped else where_to_look(reasons)
 
     def is_unusual(self, triggers: Sequence[int], points: Sequence[Checkpoint]) -> bool:
         """Return whether there is something to explain.
@@ -709,10 +711,40 @@ def silence_of_log(log: JobLog) -> Silence | None:
     lasts_ms = end_ms - since_ms if 0 <= since_ms <= end_ms else 0
     since = f"{begun}{_clock(since_ms)}" if since_ms >= 0 else ""
     failed = _failed_since_completion(points)
-    silence = Silence(since, lasts_ms, is_whole, tuple(refusals), failed, len(log.exceeding), log.tolerable, end)
     triggers = [point.trigger_timestamp for point in points if point.trigger_timestamp >= 0]
+    stopped = _stopped_triggers(points, triggers, end_ms) if state in ("", "RUNNING") else ""
+    is_refused = any(refusal.line_ms > max(triggers, default=0) for refusal in refusals)
+    silence = Silence(
+        since,
+        lasts_ms,
+        is_whole,
+        tuple(refusals),
+        failed,
+        len(log.exceeding),
+        log.tolerable,
+        end,
+        stopped="" if is_refused else stopped,
+    )
     has_ended = state in ENDED and state != "FAILED"
     return None if has_ended or not silence.is_unusual(triggers, points) else silence
+
+
+def _stopped_triggers(points: Sequence[Checkpoint], triggers: Sequence[int], end_ms: int) -> str:
+    """Return a sentence if a running job has triggered nothing for many of the usual times between triggers, or ""."""
+    gaps = [after - before for before, after in pairwise(triggers) if after > before]
+    if len(gaps) < SILENT_GAPS or points[-1].status == "IN_PROGRESS":
+        return ""
+    due = (end_ms - triggers[-1] - max(points[-1].end_to_end_duration, 0)) / median(gaps)
+    if due < _MIN_STOPPED_GAPS:
+        return ""
+    return (
+        f"Nothing is triggered after checkpoint {points[-1].id} at {_clock(triggers[-1])}, although about {due:.0f} more were due, and no trigger "
+        "is refused: the CheckpointCoordinator has stopped, and no timeout helps. Restart the JobManager, and look for a defect of this release."
+    )
+
+
+_MIN_STOPPED_GAPS = 10
+"""Triggers that are due and missing from which they have stopped."""
 
 
 def log_remarks(log: JobLog) -> Iterator[str]:

@@ -357,6 +357,25 @@ def test_a_gap_without_any_line_is_silence(tmp_path):
     )
 
 
+def test_triggers_that_stop_are_told_as_such(tmp_path):
+    """The last checkpoint expires, and the coordinator triggers no more (FLINK-26394): a longer timeout does not help."""
+    regular = ["06:09:00 CREATED -> RUNNING", *(line for n in range(1, 5) for line in checkpoint(n, f"06:1{n}:00"))]
+    expired = [checkpoint(5, "06:15:00")[0], ("06:16:00", f"Checkpoint 5 of job {JOB} expired before completing.")]
+    text = told(tmp_path, *regular, *expired, ("06:40:00", "Heartbeat"))
+    soon = told(tmp_path, *regular, *expired, ("06:20:00", "Heartbeat"))
+    refused = told(
+        tmp_path,
+        *regular,
+        *expired,
+        f"06:30:00 {REFUSED} since {NOT_EXECUTED} Failure reason: {NOT_ALL}.",
+        ("06:40:00", "x"),
+    )
+
+    assert "Nothing is triggered after checkpoint 5 at 2025-12-29 06:15:00, although about 24 more were due" in text
+    assert "take longer than execution.checkpointing.timeout" not in text
+    assert "Nothing is triggered" not in soon + refused
+
+
 def test_a_job_that_ended_or_has_just_begun_is_not_silent(tmp_path):
     begun, done = "06:09:00 CREATED -> RUNNING", checkpoint(1, "06:09:20")
     refusal = f"06:09:10 Failed to trigger checkpoint for job {JOB} since {NOT_EXECUTED} Failure reason: x."
@@ -701,3 +720,30 @@ def test_dumps_of_statistics_tell_in_flight_data_from_state(tmp_path):
     assert "and not because of the size of state (from 50 MB to 50 MB)" in text
     assert "In-flight data that barriers overtook (persisted_data) is 97 % of what checkpoint 24 wrote" in text
     assert "(unaligned) took 2.9 s, with 50 MB of state (2 GB written)" in text
+
+
+def test_checkpoints_that_become_long_some_time_after_a_restart(tmp_path):
+    """The first ones after it are as short as before: something later made the rest longer."""
+    run = [checkpoint(n, f"07:{n:02}:00", ms=9000 if n < 17 else 19_000 + n) for n in range(1, 30)]
+    run.insert(10, ("07:09:30 RUNNING -> RESTARTING", "07:09:30 RESTARTING -> RUNNING"))
+
+    text = told(tmp_path, "07:00:30 CREATED -> RUNNING", *(line for pair in run for line in pair))
+
+    assert "they are longer" not in text
+    assert "Durations rise, from 9 s in the first 9 to 19 s in the last 9" in text
+
+
+def test_the_container_of_docker_compose_is_no_part_of_an_exception(tmp_path):
+    lines = (
+        "2025-12-29 06:01:00,000 INFO  x [] - map (1/1) (5fe_0) switched from RUNNING to FAILED on tm-1.",
+        "java.lang.OutOfMemoryError: Java heap space",
+    )
+    text = told(
+        tmp_path,
+        "06:00:30 CREATED -> RUNNING",
+        *checkpoint(1, "06:00:40"),
+        *(("", f"jobmanager-1     | {line}") for line in lines),
+        "06:01:00 RUNNING -> RESTARTING",
+    )
+
+    assert "The last exception: OutOfMemoryError: Java heap space" in text
