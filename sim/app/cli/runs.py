@@ -209,18 +209,9 @@ def run_sweep(
 
 def show_sweep(swept: Sweep) -> None:
     """Print the answer of a sweep, if its file asks a question (`answer:`)."""
-    if swept.definition.question is None:
-        return
-    if swept.definition.text:
-        put(swept.definition.text)
-    tables, sentence = swept.answer
-    for table in tables:
-        put(f"\n{table.title}")
-        show(table.header, table.rows)
-    if sentence:
-        put(f"\n{sentence}\n")
-    if swept.left_out:
-        put(f"{swept.left_out}\n")
+    if swept.definition.question is not None:
+        put_parts(swept.answer)
+        put("")
 
 
 SWEEP_VERB = Verb("sweep", Purpose.SWEEP, 1, "Run every combination of settings and loads.", run_sweep)

@@ -160,8 +160,8 @@ class Sweep(Displayed):
         }
 
     @cached_property
-    def answer(self) -> tuple[list[TextTable], str]:
-        """Return the tables of the answer and its sentence, with titles of columns instead of names."""
+    def answer(self) -> list[str | TextTable]:
+        """Return the question and its answer, with titles of columns instead of names."""
         from sim.app.report.results_page import heading, spelled
 
         names = [name for name in map(str, self.rows) if "_" in name]
@@ -169,7 +169,8 @@ class Sweep(Displayed):
             TextTable(spelled(section.title, names), [*map(heading, section.header)], section.rows)
             for section in self.sections
         ]
-        return tables, spelled(self.sentence, names)
+        parts = (self.definition.text, *tables, spelled(self.sentence, names), self.left_out)
+        return [part for part in parts if part]
 
     def _parts(self) -> Sequence[str | TextTable | pd.DataFrame]:
         """Return the question, remarks about job and load, the answer, and what it leaves out."""
