@@ -134,7 +134,7 @@ class DataPlane(Protocol):
     def resume(self, task: int, number: int = ANY_NUMBER) -> None: ...  # M5
     def settle(self, task: int, number: int, series: int = BARRIERS) -> None: ...  # M5
     def capture(self, task: int, number: int) -> None: ...  # C1
-    def captured(self, task: int) -> tuple[int, int]: ...  # C5
+    def captured(self, task: int) -> int: ...  # C5
     def release_capture(self, task: int) -> None: ...  # C4
     def interrupt(self, task: int) -> None: ...  # E4
     def interrupt_after_next_element(self, task: int) -> None: ...  # E4: behind one element, if there is one

@@ -404,8 +404,8 @@ class KernelPlane:
             raise ValueError(f"capture of number {number}: numbers are positive")
         self._execute(basics.CAPTURE, task, number)
 
-    def captured(self, task: int) -> tuple[int, int]:
-        return self._execute(basics.CAPTURED_IN, task), self._execute(basics.CAPTURED_OUT, task)
+    def captured(self, task: int) -> int:
+        return self._execute(basics.CAPTURED_INPUT, task)
 
     def release_capture(self, task: int) -> None:
         self._execute(basics.RELEASE_CAPTURE, task)

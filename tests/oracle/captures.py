@@ -52,8 +52,7 @@ class Captures:
 
     def captured(self, task):
         """C5."""
-        inputs = sum(c.arrived - c.capture_from if c.capture else c.cap_in for c in task.channels_in)
-        return inputs, sum(c.cap_out for c in task.channels_out)
+        return sum(c.arrived - c.capture_from if c.capture else c.cap_in for c in task.channels_in)
 
     def pin_for(self, task, number):
         """C4: what is pinned for another number goes back before anything is pinned for this one."""

@@ -28,7 +28,7 @@ class FakePlane:
         return Notice(until, NoticeKind.QUIET)
 
     def captured(self, task):
-        return self.input_bytes, self.output_bytes
+        return self.input_bytes
 
     def __getattr__(self, verb):
         return lambda *arguments: self.verbs.append((verb, *arguments))

@@ -4,8 +4,7 @@ from sim.plane.rows import PlaneState
 from sim.plane.text.basics import (
     ADVANCE,
     CAPTURE,
-    CAPTURED_IN,
-    CAPTURED_OUT,
+    CAPTURED_INPUT,
     CATCH_UP,
     CONVERT,
     COUNTED,
@@ -58,8 +57,7 @@ from sim.plane.text.task import end_firing, end_service, release_late_outputs, r
 from sim.plane.text.verbs import (
     bare_position,
     capture,
-    captured_in,
-    captured_out,
+    captured_input,
     convert_output,
     copy_record_counts,
     drop_event,
@@ -305,10 +303,8 @@ def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d
         settle(w, t, a, b)
     elif op == CAPTURE:
         capture(w, t, a)
-    elif op == CAPTURED_IN:
-        return captured_in(w, t)
-    elif op == CAPTURED_OUT:
-        return captured_out(w, t)
+    elif op == CAPTURED_INPUT:
+        return captured_input(w, t)
     elif op == POLLED:
         return polled(w, t)
     elif op == POSITION:

@@ -86,7 +86,7 @@ def start_pinning(w: PlaneState, t: int, number: int) -> None:
     task.pinning = number
 
 
-def captured_in(w: PlaneState, t: int) -> int:
+def captured_input(w: PlaneState, t: int) -> int:
     """Return the captured input bytes of a task.  A channel whose marker is missing counts all that has arrived so far (C5)."""
     task = w.tasks[t]
     total = 0
@@ -97,17 +97,6 @@ def captured_in(w: PlaneState, t: int) -> int:
             total += ch.cap_in
             if ch.capturing > 0:
                 total += ch.arrived - ch.captured_from
-    return total
-
-
-def captured_out(w: PlaneState, t: int) -> int:
-    """Return the captured output bytes of a task."""
-    task = w.tasks[t]
-    total = 0
-    for p in range(task.first_partition, task.last_partition):
-        part = w.partitions[p]
-        for c in range(part.first_channel, part.last_channel):
-            total += w.channels[c].cap_out
     return total
 
 

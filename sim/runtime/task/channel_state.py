@@ -118,7 +118,7 @@ class ChannelState(TaskPart):
     def _store_input(self, checkpoint: int) -> None:
         """Write the input data that was captured since the last call."""
         capture = self._captures[checkpoint]
-        more_bytes = self.plane.captured(self.task)[0] - capture.input_bytes
+        more_bytes = self.plane.captured(self.task) - capture.input_bytes
         if more_bytes:
             capture.input_bytes += more_bytes
             self._write(checkpoint, more_bytes)
