@@ -84,12 +84,12 @@ def checkpoints_go_on_while_a_job_stops(original):
     """Checkpoints go on while the job stops with a savepoint."""
 
     def request(context, coordinator, action):
-        tell = coordinator.tell
-        coordinator.tell = lambda event: None if type(event).__name__ == "SchedulerStopped" else tell(event)
+        dispatch = coordinator.dispatch
+        coordinator.dispatch = lambda event: None if type(event).__name__ == "SchedulerStopped" else dispatch(event)
         try:
             original(context, coordinator, action)
         finally:
-            del coordinator.tell
+            del coordinator.dispatch
 
     return request
 
@@ -129,8 +129,8 @@ def the_final_checkpoint_is_never_known(_):
 def a_task_restored_as_finished_goes_on(original):
     """A task that was restored as finished goes on in the snapshots that follow."""
 
-    def download(self, snapshot):
-        state_bytes = yield from original(self, snapshot)
+    def download(self, snapshot, union):
+        state_bytes = yield from original(self, snapshot, union)
         self._closed = False
         return state_bytes
 

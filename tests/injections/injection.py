@@ -89,12 +89,12 @@ class Injections(list[Injection]):
 class Verdict:
     """What a run is accused of; `kind`: empty if of nothing."""
 
-    kind: str = ""  # violated, error or hangs
+    kind: str = ""  # violated, error, hangs, or outdated: the bug does not fit the package any more
     message: str = ""
 
     @property
     def noticed(self):
-        return bool(self.kind)
+        return self.kind not in ("", "outdated")
 
 
 def verdict(world, *, reference=False):
@@ -111,7 +111,8 @@ def ran(world, *, reference=False, most_cpu_s=MOST_CPU_S):
     except TimeoutError as error:
         return Verdict("hangs", str(error)), None
     except Exception as error:  # noqa: BLE001  # whatever a broken program raises
-        return Verdict("error", f"{type(error).__name__}: {error}".splitlines()[0]), None
+        kind = "outdated" if isinstance(error, AttributeError | TypeError) else "error"
+        return Verdict(kind, f"{type(error).__name__}: {error}".splitlines()[0]), None
     return judged(result), result
 
 

@@ -129,9 +129,9 @@ def some_updates_are_forgotten(original):
 def records_in_windows_are_not_read(original):
     """The records in windows are not read at a restart."""
 
-    def restore(self, storage, checkpoint, parts, served):
+    def restore(self, storage, checkpoint, parts, served, *union):
         bare = [(replace(snapshot, windows=[]), share) for snapshot, share in parts]
-        return original(self, storage, checkpoint, bare, served)
+        return original(self, storage, checkpoint, bare, served, *union)
 
     return restore
 
