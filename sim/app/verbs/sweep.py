@@ -169,7 +169,7 @@ class Sweep(Displayed):
             TextTable(spelled(section.title, names), [*map(heading, section.header)], section.rows)
             for section in self.sections
         ]
-        parts = (self.definition.text, *tables, spelled(self.sentence, names), self.left_out)
+        parts: list[str | TextTable] = [self.definition.text, *tables, spelled(self.sentence, names), self.left_out]
         return [part for part in parts if part]
 
     def _parts(self) -> Sequence[str | TextTable | pd.DataFrame]:
