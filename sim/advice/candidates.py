@@ -494,8 +494,15 @@ class CandidateSearch:
 
     @property
     def nearest(self) -> Setting:
-        """Return the setting that exceeds fewest limits, and these least; among equals, the one with fewest changes."""
-        settings = sorted(self.permitted or self.settings, key=_broken)
+        """Return the setting that exceeds fewest limits, and these least; among equals, the one with fewest changes.
+
+        One that costs notably more throughput than today's is nearest only if all others complete no checkpoint.
+        """
+        now = self.current
+        loss = math.inf if now is None or self.limits.loss is not None else now.loss + NOTABLE_LOSS_SHARE
+        settings = self.permitted or list(self.settings)
+        cheap = [setting for setting in settings if setting.loss <= loss and setting.completed]
+        settings = sorted(cheap or settings, key=_broken)
         settings = [setting for setting in settings if _broken(setting) == _broken(settings[0])]
         least = min(excess(setting, self.limits) for setting in settings)
         near = [setting for setting in settings if excess(setting, self.limits) <= least * (1 + EQUAL_LOSS_RELATIVE)]

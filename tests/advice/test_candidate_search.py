@@ -358,3 +358,18 @@ def test_keys_that_were_relaxed_in_vain_are_named_and_a_missing_fit_is(job, tmp_
     assert is_affordable != (
         "Not run: the smallest change of storage, subtasks or operators with which a setting would fit" in text
     )
+
+
+def test_a_setting_that_cannot_keep_up_is_not_the_nearest(job):
+    """It comes closest to the limit on checkpoints, and loses a tenth of the records that today's serves."""
+
+    def slower(own):
+        is_slow = own["protocol"] == "unaligned"
+        return {"throughput_per_second": 360.0, "throughput_change": -0.1, "backlog_growth": 1e6} if is_slow else {}
+
+    run = MadeUp({"aligned": 3000.0, "unaligned": 1900.0}, but=slower)
+    found = searched(job, run, checkpoint_ms=1000)
+
+    assert found.chosen is None
+    assert found.nearest.protocol == "aligned"
+    assert searched(job, run, checkpoint_ms=1000, loss=0.01).nearest.protocol == "aligned"
