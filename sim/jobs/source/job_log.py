@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, open_uncompressed
-from sim.jobs.source.rest_answers import first_names, parsed
+from sim.jobs.source.rest_answers import choose, first_names, parsed
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import one_line
 from sim.model.units import MS, format_duration
@@ -308,12 +308,7 @@ def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
     are no checkpoints, or if the job is missing or ambiguous.
     """
     logs = read_jobs(paths)
-    prefix = job.lower() if job else ""
-    chosen = [log for name, log in logs.items() if name.startswith(prefix)]
-    if len(chosen) != 1:
-        problem = "has several jobs, choose one with --job" if chosen else f"has no job {job!r}"
-        raise RecordingError(f"{_named(paths)}: {problem}: {first_names(list(logs))}")
-    return chosen[0]
+    return logs[choose(list(logs), job, _named(paths))]
 
 
 def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:

@@ -151,10 +151,13 @@ def first_names(names: Sequence[str], most: int = MAX_NAMED) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
-    """Return the id of the job that begins with `prefix`.  Raises `RecordingError` if there is none, or several."""
-    ids = sorted({path.split("/")[2] for path in answers if path.startswith("/jobs/")} - {"overview"})
-    ids = [name for name in ids if is_id(name)]
+def jobs_in(answers: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the jobs that answers are about."""
+    return sorted({name for path in answers if path.startswith("/jobs/") and is_id(name := path.split("/")[2])})
+
+
+def choose(ids: Sequence[str], prefix: str | None, source: str) -> str:
+    """Return the id that begins with `prefix`, or the only one.  Raises `RecordingError` if there is none, or several."""
     chosen = [name for name in ids if name.startswith(prefix.lower())] if prefix else ids
     if len(chosen) == 1:
         return chosen[0]

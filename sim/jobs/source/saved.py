@@ -18,7 +18,16 @@ from pydantic_core import from_json
 
 from sim.jobs.source.recorded_job import MAX_RECORDING_BYTES as FILES_LARGEST_BYTES
 from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError, open_uncompressed
-from sim.jobs.source.rest_answers import HOW_TO_SAVE, RestSnapshot, choose, climbs, is_path, read_metrics, read_part
+from sim.jobs.source.rest_answers import (
+    HOW_TO_SAVE,
+    RestSnapshot,
+    choose,
+    climbs,
+    is_path,
+    jobs_in,
+    read_metrics,
+    read_part,
+)
 from sim.jobs.source.secrets import masked_text
 from sim.model.files import is_abandoned, partial_of, remove_partials, replace_text
 from sim.model.text import one_line
@@ -116,7 +125,7 @@ def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
     prefix = job or (metadata["job"] if isinstance(metadata.get("job"), str) else None)
     missing = metadata.get("missing")
     missing = {str(key): str(why) for key, why in missing.items()} if isinstance(missing, dict) else {}
-    job_id = choose(answers, prefix, str(path))
+    job_id = choose(jobs_in(answers), prefix, str(path))
     return RestSnapshot(str(metadata.get("source", path.name)), job_id, answers, dict(sorted(samples.items())), missing)
 
 
@@ -233,7 +242,7 @@ def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnaps
             raise RecordingError(
                 f"{path}: {one_line(name)} of the archive is not JSON: {one_line(error, 100)}"
             ) from None
-    return RestSnapshot(path.name, choose(answers, job, str(path)), answers)
+    return RestSnapshot(path.name, choose(jobs_in(answers), job, str(path)), answers)
 
 
 # ---- A single answer of Flink's REST API, as users paste it: with a shell prompt or a log prefix, or truncated.
