@@ -1,7 +1,6 @@
 """The objects that all hosts of a job instance share.
 
 * `TaskSnapshot` and `Contents`: what each checkpoint contains
-* `Counters`: totals of tasks over all attempts
 * `BarriersInTransit`: the options of the barriers in the data plane
 * the marker series of the data plane
 * `CommittedOutput`: output that external systems can read

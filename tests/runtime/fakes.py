@@ -9,7 +9,7 @@ def notice(time, task=0, kind=NoticeKind.SAFE):
 
 
 class FakePlane:
-    """Reports `notices` at their times (rule E3); `input_bytes` and `output_bytes` are what a capture holds at the moment."""
+    """Reports `notices` at their times (rule E3); `input_bytes` is what a capture holds at the moment."""
 
     def __init__(self, notices=()):
         self.now = 0
@@ -17,7 +17,6 @@ class FakePlane:
         self.advances = []  # every `until`
         self.verbs = []
         self.input_bytes = 0
-        self.output_bytes = 0
 
     def advance(self, until):
         self.advances.append(until)
