@@ -184,12 +184,9 @@ def _state_lines(search: CandidateSearch) -> Iterator[Text]:
     """Yield the state that changes until the horizon: all values are those of the job then."""
     horizon = search.bench.horizon
     ahead_s = horizon.ahead_ns / 1e9
-    sizes = [
-        f"{state.vertex} {bytes_text(state.now_bytes)} -> {bytes_text(state.after(ahead_s))}" for state in horizon.moved
-    ]
-    if sizes:
-        others = f" and {len(sizes) - 1} more" * (len(sizes) > 1)
-        yield Text("state", f"{sizes[0]}{others} in {ms_text(1e3 * ahead_s)}: all values, of today too, are of then", 8)
+    for state in horizon.moved:
+        sizes = f"{state.vertex} {bytes_text(state.now_bytes)} -> {bytes_text(state.after(ahead_s))}"
+        yield Text("state", f"{sizes} in {ms_text(1e3 * ahead_s)}: all values, of today too, are of then", 8)
 
 
 def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> Iterator[Text]:

@@ -11,6 +11,7 @@ from sim.advice.levers import HEARTBEATS, MORE_THREADS, RESTARTS, SOON_NS, SPARE
 from sim.advice.settings import TIMERS, Change, Lever, later_options, sinks_of
 from sim.advice.situation import PARTS
 from sim.advice.trials import TASK_MANAGER, Failure
+from sim.jobs.evidence.envelope import firings_ns
 from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
 from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.job import SHIPPING
@@ -293,32 +294,20 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     return [Caution(f"may bring {count}", text, ", ".join(issue.issue.source for issue in issues[:3]))]
 
 
-def unseen_firings(advised: Scenario, seen_ns: int, *, ran_long: bool = False) -> list[Caution]:
-    """Return a caution for each window of which trials do not show the firing that checkpoints wait for longest.
-
-    In trials windows end right before a checkpoint, and in long runs with Flink 1.x at all phases (`sim.advice.trials`).  A
-    window that is longer than a trial does not end in it.  `seen_ns`: length of each trial.
-    """
+def unseen_firings(advised: Scenario, seen_ns: int) -> list[Caution]:
+    """Return a caution for each window that is longer than a trial (`seen_ns`), unless `rare_checkpoints` has the time that it fires."""
     cautions = []
+    known = firings_ns(advised)
     for vertex in advised.job.vertices:
         window = vertex.window
-        if window is None or window.hold_ns:
+        if window is None or window.hold_ns or vertex.name in known or window.size_ns <= seen_ns:
             continue
-        size, every, seen = map(format_duration, (window.size_ns, window.step_ns, seen_ns))
-        if window.size_ns > seen_ns:
-            short = f"windows of '{vertex.name}' ({size}) are longer than trials, which show no firing"
-            text = (
-                f"Windows of '{vertex.name}' last {size}, and trials {seen} at most: they do not show how long a checkpoint waits "
-                "for a window that fires."
-            )
-        elif advised.cluster.profile != "2.x" and not ran_long:
-            short = f"trials show some phases of windows ({every}) and checkpoints"
-            text = (
-                f"Flink 1.x takes its first checkpoint at a random time, so trials may have none right behind the end of a window of "
-                f"'{vertex.name}' (every {every}). It waits for all that fires, and may be longer than simulated."
-            )
-        else:
-            continue
+        size = format_duration(window.size_ns)
+        text = (
+            f"Windows of '{vertex.name}' last {size}, and trials {format_duration(seen_ns)} at most: they do not show how long a "
+            "checkpoint waits for a window that fires."
+        )
+        short = f"windows of '{vertex.name}' ({size}) are longer than trials, which show no firing"
         cautions.append(Caution(short, text, "sim.model.job.Window"))
     return cautions
 

@@ -62,7 +62,7 @@ from sim.advice.settings import (
     with_files_after_barrier,
     writes_changes,
 )
-from sim.advice.texts import name_of, passes_text
+from sim.advice.texts import breaks_text, name_of
 from sim.advice.trials import (
     CONFIRM_SHARE,
     GRID_SHARE,
@@ -300,19 +300,6 @@ def _tried(search: CandidateSearch, candidate: Candidate, seconds: float, so_far
     return LimitBreak(candidate.name, seconds, so_far.broken_s, so_far.broken)
 
 
-def horizon_sentence(horizon: Horizon) -> str:
-    """Return ``State changes as the job runs ...: that of count from 85 MB to 8.7 GB.``, or "" if no size changes."""
-    ahead_s = horizon.ahead_ns / 1e9
-    if not horizon.moved:
-        return ""
-    sizes = ", ".join(
-        f"that of {state.vertex} from {bytes_text(state.now_bytes)} to {bytes_text(state.after(ahead_s))}"
-        for state in horizon.moved
-    )
-    judged = f"limits are judged with the state of {ms_text(1e3 * ahead_s)} from now, which every trial keeps"
-    return f"State changes as the job runs, so {judged}: {sizes}."
-
-
 def limit_break_text(limit_break: LimitBreak | None) -> str:
     """Return until when a setting keeps the limits, or "" if it does not, or is not known to break them."""
     if limit_break is None or limit_break.kept_s is None or limit_break.broken_s is None:
@@ -334,7 +321,8 @@ def limit_break_sentence(search: CandidateSearch, limit_break: LimitBreak | None
         f"{state.vertex} between {bytes_text(state.after(limit_break.kept_s))} and {bytes_text(state.after(limit_break.broken_s))}"
         for state in search.bench.horizon.states
     )
-    return f"{name} {limit_break_text(limit_break)}: {passes_text(limit_break.broken, search.limits)} with {sizes}."
+    broken = breaks_text(limit_break.broken, search.limits) or "no checkpoint completes"
+    return f"{name} {limit_break_text(limit_break)}: {broken} with {sizes}."
 
 
 def horizon_to_json(horizon: Horizon, limit_break: LimitBreak | None) -> dict[str, Any]:

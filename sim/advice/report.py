@@ -16,7 +16,6 @@ from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.levers import not_released
 from sim.advice.optimizer import (
-    horizon_sentence,
     horizon_to_json,
     limit_break_sentence,
     limit_break_text,
@@ -103,7 +102,6 @@ def report(
         verdict,
         overview.screen,
         *others,
-        horizon_sentence(bench.horizon),
         limit_break_sentence(search, limit_break),
         limit_break_sentence(search, now_break),
         *remarks(bench.backtest, limits),

@@ -258,7 +258,7 @@ def firing_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     kind = LONG if chosen.ran_long else UNDISTURBED
     seen_ns = search.bench.duration_ns(candidate, kind)
     return [
-        *unseen_firings(search.bench.with_setting(candidate), seen_ns, ran_long=chosen.ran_long),
+        *unseen_firings(search.bench.with_setting(candidate), seen_ns),
         *([] if search.bench.meets_whole_load(candidate) else [PART_OF_LOAD]),
     ]
 
@@ -520,17 +520,6 @@ def breaks_text(setting: Setting, limits: Limits) -> str:
             limit = f"> {bound}" if math.isfinite(value) else f"(limit {bound})"
             texts.append(f"{_REMARK_NAMES[column]} {close_value(column, value, at_most)} {limit}")
     return ", ".join(texts)
-
-
-def passes_text(setting: Setting, limits: Limits) -> str:
-    """Return the exceeded limits as the predicate of a sentence, e.g. ``checkpoints pass 2 s``."""
-    if not setting.completed:
-        return "no checkpoint completes"
-    return ", ".join(
-        f"{LIMITED[column]} {'pass' if column == 'checkpoint_ms' else 'passes'} {value_text(column, bound)}"
-        for column, bound in limits.bounds.items()
-        if column in setting.breaks
-    )
 
 
 def theory(search: CandidateSearch) -> str:

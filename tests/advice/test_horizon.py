@@ -104,7 +104,7 @@ def test_advice_says_when_it_breaks(job):
     assert found.chosen is not None
     assert found.other_trials
     assert (lasts.kept_s, lasts.broken_s) == (200.0, 250.0)  # twice the horizon is 400 s, and the gap is halved twice
-    assert "checkpoints pass 10 s with sink between 9 MB and 11 MB" in limit_break_sentence(found, lasts)
+    assert "checkpoints 11 s > 10 s with sink between 9 MB and 11 MB" in limit_break_sentence(found, lasts)
 
 
 def test_a_setting_that_outlasts_all_that_is_tried_says_so(job):

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from sim.advice.answer import _state_lines
 from sim.advice.candidates import excess
 from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.judgement import Limits
-from sim.advice.optimizer import LimitBreak, horizon_sentence, limit_break_sentence
+from sim.advice.optimizer import LimitBreak, limit_break_sentence
 from sim.advice.texts import changed_by_failures, failure_rates, percentage, value_text
 from tests.advice.test_judged_tables import setting
 
@@ -60,14 +61,11 @@ def test_state_is_written_as_it_is_in_the_job():
 
 def test_only_state_that_changes_is_spoken_of():
     grows, stays = GrowingState("a", 10**6, 1e6), GrowingState("b", 10**6, 0.0)
-    sentence = horizon_sentence(Horizon(60 * S, (grows, stays)))
+    search = SimpleNamespace(bench=SimpleNamespace(horizon=Horizon(60 * S, (grows, stays))))
 
-    assert (
-        "State changes as the job runs, so limits are judged with the state of 60 s from now, which every trial keeps: that of a from"
-        in sentence
-    )
-    assert sentence.endswith("1 MB to 61 MB.")
-    assert horizon_sentence(Horizon(60 * S, (stays,))) == ""
+    assert [line.text for line in _state_lines(search)] == [
+        "a 1 MB -> 61 MB in 60 s: all values, of today too, are of then"
+    ]
 
 
 @pytest.mark.parametrize(

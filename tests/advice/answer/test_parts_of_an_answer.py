@@ -24,7 +24,6 @@ from sim.advice.texts import (
     breaks_text,
     checkpoint_text,
     excluded,
-    passes_text,
     quantity_of,
     reason_against,
     tables_of_settings,
@@ -90,19 +89,6 @@ def lever_of(name, *, is_configuration=True):
 )
 def test_limits_that_a_setting_breaks(changed, text):
     assert text == breaks_text(setting(ALIGNED, **changed), LIMITS)
-
-
-@pytest.mark.parametrize(
-    ("changed", "text"),
-    [
-        ({"breaks": ("checkpoint_ms",)}, "checkpoints pass 1 s"),
-        ({"breaks": ("recovery_ms",)}, "recovery passes 40 s"),
-        ({"breaks": ("loss", "checkpoint_ms")}, "checkpoints pass 1 s, throughput loss passes 1 %"),
-        ({"completed": 0.0}, "no checkpoint completes"),
-    ],
-)
-def test_limits_that_are_passed_one_day(changed, text):
-    assert text == passes_text(setting(ALIGNED, **changed), LIMITS)
 
 
 @pytest.mark.parametrize(
