@@ -11,7 +11,6 @@ from sim.model.faults import (
     JobManagerDown,
     Kill,
     NetworkOutage,
-    Restart,
     SlowTask,
     StorageOutage,
     TaskManagerLost,
@@ -117,20 +116,6 @@ def test_a_trace_that_cannot_be_read_says_why(tmp_path, text, message):
 
     with pytest.raises(ScenarioError, match=message):
         faults("kill: b, trace: kills.csv, column: t", folder=tmp_path)
-
-
-def test_restart_from_flinks_keys():
-    """The keys of the chosen strategy count; fixed-delay restarts once by default."""
-    text = (
-        "flink:\n  restart-strategy.type: {}\n  restart-strategy.fixed-delay.delay: 2 s\n  heartbeat.timeout: 20000\n"
-    )
-    fixed, none = scenario(text.format("fixed-delay")), loads(BASE + text.format("none"), "s")
-
-    assert Restart("fixed-delay", 2 * S, 1, heartbeat_timeout_ns=20 * S) == fixed.restart
-    assert Restart("none", heartbeat_timeout_ns=20 * S) == none.scenarios[0].restart
-    assert [str(w).removeprefix("s:10:3: flink.") for w in none.warnings] == [
-        "restart-strategy.fixed-delay.delay: has no effect with restart-strategy.type: none"
-    ]
 
 
 def test_subtasks_and_task_managers_may_come_with_rescaling():

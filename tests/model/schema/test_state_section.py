@@ -6,10 +6,9 @@ import pytest
 
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
-from sim.model.state import ROCKSDB_FREEZE, Changelog, Lsm, State, StateOptions, Ttl
+from sim.model.state import ROCKSDB_FREEZE, Changelog, State, Ttl
 
-S, MIB = 1_000_000_000, 1 << 20
-ROCKSDB = "state.backend.rocksdb"
+S = 1_000_000_000
 TEXT = """\
 job:
   a: {{source: {{rate: 1k/s, record: 100 B}}}}
@@ -100,67 +99,16 @@ def test_what_freezing_costs_goes_with_the_backend(state, freeze_ns):
     assert freeze_ns == found.sync_ns + (found.lsm.freeze_ns if found.kind.keeps_files else 0)
 
 
-@pytest.mark.parametrize(
-    ("flink", "expected"),
-    [
-        (["execution.checkpointing.incremental: true"], StateOptions(incremental=True)),
-        (["state.backend.incremental: true"], StateOptions(incremental=True)),
-        (["state.backend.rocksdb.checkpoint.transfer.thread.num: 2"], StateOptions(transfer_threads=2)),
-        (["state.backend.local-recovery: true"], StateOptions(local_recovery=True)),
-        (
-            ["execution.checkpointing.local-backup.enabled: true", "execution.state-recovery.from-local: true"],
-            StateOptions(local_recovery=True),
-        ),
-        (["execution.checkpointing.local-backup.enabled: true"], StateOptions()),
-    ],
-)
-def test_flink_keys_about_all_state(flink, expected):
-    assert expected == model(flink=flink)[1]
-
-
-@pytest.mark.parametrize(
-    "flink",
-    [
-        ["state.backend.local-recovery: [true, false]"],
-        ["execution.checkpointing.local-backup.enabled: true", "execution.state-recovery.from-local: [true, false]"],
-    ],
-)
-def test_local_recovery_may_be_an_axis(flink):
-    assert [scenario.checkpoint.state.local_recovery for scenario in study(flink=flink).scenarios] == [True, False]
-
-
 def test_a_copy_nobody_reads_is_told():
     """Local backup and local recovery are two options; one alone does nothing."""
-    (warning,) = study(flink=["execution.checkpointing.local-backup.enabled: true"]).warnings
+    found = study(flink=["execution.checkpointing.local-backup.enabled: true"])
 
-    assert "has no effect without execution.state-recovery.from-local: true" in str(warning)
+    assert not found.scenarios[0].checkpoint.state.local_recovery
+    assert "has no effect without execution.state-recovery.from-local: true" in str(found.warnings[0])
 
 
-@pytest.mark.parametrize(
-    ("flink", "expected"),
-    [
-        (
-            [
-                "state.backend.type: rocksdb",
-                f"{ROCKSDB}.writebuffer.size: 16mb",
-                f"{ROCKSDB}.memory.fixed-per-slot: 64mb",
-            ],
-            State(4 << 30, "rocksdb", lsm=Lsm(16 * MIB, 64 * MIB)),
-        ),
-        (["state.changelog.enabled: true"], State(4 << 30, changelog=Changelog(storage="memory"))),  # Flink's default
-        (
-            ["state.changelog.enabled: true", "state.changelog.storage: filesystem"],
-            State(4 << 30, changelog=Changelog()),
-        ),
-        (
-            ["state.changelog.enabled: true", "state.changelog.periodic-materialize.interval: 1 min"],
-            State(4 << 30, changelog=Changelog(60 * S, storage="memory")),
-        ),
-        (["state.changelog.enabled: false"], State(4 << 30)),
-    ],
-)
-def test_flink_keys_about_each_backend(flink, expected):
-    assert expected == model(flink=flink)[0]
+def test_a_changelog_of_flink_s_keys_lies_in_memory_by_default():
+    assert model(flink=["state.changelog.enabled: true"])[0] == State(4 << 30, changelog=Changelog(storage="memory"))
 
 
 @pytest.mark.parametrize(

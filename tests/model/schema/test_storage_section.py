@@ -20,13 +20,13 @@ run: {duration: 60 s}
 MS, SECOND = 10**6, 10**9
 
 
-def storage(section, folder=".", flink=""):
-    return loads(f"{TEXT}storage: {section}\n{flink}", "s", folder=folder).scenarios[0].storage
+def storage(section, folder="."):
+    return loads(f"{TEXT}storage: {section}\n", "s", folder=folder).scenarios[0].storage
 
 
-def refusal(section, folder=".", flink=""):
+def refusal(section, folder="."):
     with pytest.raises(ScenarioError) as refused:
-        storage(section, folder, flink)
+        storage(section, folder)
     return str(refused.value)
 
 
@@ -165,37 +165,8 @@ def test_a_series_needs_its_columns(tmp_path):
     )
 
 
-MERGING = "  execution.checkpointing.file-merging."
-
-
-def test_flink_s_keys_of_file_merging():
-    """One switch and its details; details alone are told to have no effect."""
-    on = f"flink:\n{MERGING}enabled: true\n"
-    details = f"{MERGING}max-file-size: 8 mb\n{MERGING}across-checkpoint-boundary: true\n{MERGING}max-space-amplification: 3\n"
-
-    assert FileMerging() == storage("{}", flink=on).merging
-    assert (
-        FileMerging(8 << 20, across=True, max_space_amplification=Fraction(3))
-        == storage("{}", flink=on + details).merging
-    )
-    study = loads(f"{TEXT}flink:\n{details}")
-
-    assert None is study.scenarios[0].storage.merging
-    assert (
-        sum(
-            "has no effect without execution.checkpointing.file-merging.enabled: true" in w.message
-            for w in study.warnings
-        )
-        == 3
-    )
-
-
-def test_flink_s_keys_of_s3_reach_an_object_store():
+def test_flink_s_keys_of_s3_are_about_an_object_store():
     """Other storage has no use for them, and says so."""
-    keys = "flink:\n  s3.upload.min.part.size: 10 mb\n  s3.upload.max.concurrent.uploads: 6\n"
-    study = loads(f"{TEXT}{keys}")
+    study = loads(f"{TEXT}flink:\n  s3.upload.min.part.size: 10 mb\n  s3.upload.max.concurrent.uploads: 6\n")
 
-    object_store = storage("{object-store: {}}", flink=keys).object_store
-
-    assert (object_store.part_bytes, object_store.parallel_parts) == (10 << 20, 6)
     assert sum("has no effect: storage: has no object-store" in w.message for w in study.warnings) == 2
