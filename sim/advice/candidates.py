@@ -74,6 +74,7 @@ from sim.advice.trials import (
     FULL_BUDGET,
     INTERVAL,
     LONG,
+    OUT_OF_TIME,
     PROTOCOL,
     REPEAT_SHARE,
     TASK_MANAGER,
@@ -749,6 +750,11 @@ class CandidateSearch:
         """
         names = tuple(candidate.name for candidate in candidates)
         self.skipped.append(Skipped(reason or self.runner.lack(), names, description))
+
+    @property
+    def is_cut(self) -> bool:
+        """Return True if the time limit ended the search early, so that the same command goes on."""
+        return any(left.reason == OUT_OF_TIME for left in self.skipped)
 
     @property
     def skipped_sentences(self) -> list[str]:

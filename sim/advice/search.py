@@ -209,8 +209,10 @@ def _simplify(search: CandidateSearch, share: float = LEVER_SHARE) -> None:
     """Run variants of the chosen setting (see `_simpler`), if it has levers and a share of the budget covers the runs."""
     chosen = search.chosen
     if chosen is not None and (candidate := search.candidate_of(chosen.name)).changes:
-        variants = list(dict.fromkeys(_simpler(search, candidate)))
-        search.replicate_if_affordable(variants, share, "simpler settings and other intervals with the same levers")
+        what = "simpler settings and other intervals with the same levers"
+        for variant in dict.fromkeys(_simpler(search, candidate)):
+            if not search.replicate_if_affordable([variant], share, what):
+                return
 
 
 def _writes_in_full(scenario: Scenario) -> bool:
@@ -237,9 +239,9 @@ def _is_valid(search: CandidateSearch, candidate: Candidate) -> bool:
 def _simpler(search: CandidateSearch, candidate: Candidate) -> Iterator[Candidate]:
     """Yield the candidate with today's barrier mode or interval, with one lever less, and with the next intervals."""
     if search.current_candidate is not None:
-        yield make_candidate(
-            search.scenario, search.current_candidate.interval_ns, search.current_protocol, candidate.changes
-        )
+        today_ns = search.current_candidate.interval_ns
+        yield search.at_interval(candidate, today_ns)
+        yield make_candidate(search.scenario, today_ns, search.current_protocol, candidate.changes)
     yield from search.simpler(candidate)
     shorter, longer = neighbouring_intervals(candidate.interval_ns)
     for other in (*shorter[:1], *longer[:2]):

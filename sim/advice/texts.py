@@ -58,7 +58,10 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     chosen = search.chosen
     rests = f"; it rests on {unknown} value{'s' * (unknown > 1)} marked UNKNOWN" if unknown else ""
     if chosen is None:
-        none = f"No setting that was tried keeps the limits ({bounds}){rests}."
+        so_far = "so far " if search.is_cut else ""
+        none = f"No setting that was tried {so_far}keeps the limits ({bounds}){rests}."
+        if search.is_cut:
+            none += " The search is not over: the same command goes on (--within)."
         return [
             f"{none} {overload(search)}".strip(),
             *excluded(search),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum
 
 from sim.model.job import Job, Vertex
+from sim.model.sinks import SINKS
 from sim.model.storage import SnapshotType
 from sim.protocol.machine import value_class
 
@@ -176,7 +177,10 @@ def forced_aligned_edges(
     if named - edges:
         raise ValueError(f"no such edges: {sorted(named - edges)}")
     commits = [vertex.commit for vertex in job.vertices if vertex.commit is not None]
-    has_defect = version in ALIGN_JOBS_WITH_A_SINK and any(commit.exchange != "as-job" for commit in commits)
+    # a connector whose commits are not simulated has a committer all the same
+    exchanges = [SINKS[vertex.connector].exchange for vertex in job.vertices if vertex.leaves_out_commit]
+    exchanges += [commit.exchange for commit in commits]
+    has_defect = version in ALIGN_JOBS_WITH_A_SINK and any(exchange != "as-job" for exchange in exchanges)
     if has_defect or any(commit.committer == "global" and commit.exchange == "aligns-job" for commit in commits):
         return edges
     forced = {

@@ -13,7 +13,7 @@ from sim.advice.judgement import Limits
 from sim.advice.report import report
 from sim.advice.requirements import requirements
 from sim.advice.texts import close_value, comparison_with_today, verdict
-from sim.advice.trials import CONFIRM_SHARE, TASK, Bench
+from sim.advice.trials import CONFIRM_SHARE, OUT_OF_TIME, OVER_BUDGET, TASK, Bench
 from sim.model.schema.text import ScenarioError
 from sim.model.units import parse_duration
 from tests.advice.made_up import DAY_S, JOB, MadeUp, searched
@@ -373,3 +373,15 @@ def test_a_setting_that_cannot_keep_up_is_not_the_nearest(job):
     assert found.chosen is None
     assert found.nearest.protocol == "aligned"
     assert searched(job, run, checkpoint_ms=1000, loss=0.01).nearest.protocol == "aligned"
+
+
+@pytest.mark.parametrize(("lack", "is_cut"), [(OUT_OF_TIME, True), (OVER_BUDGET, False)])
+def test_a_search_that_the_time_limit_ends_is_no_verdict(job, lack, is_cut):
+    """The same command goes on, and may find a setting."""
+    run = MadeUp({"aligned": 9000.0}, affords=lambda _scenarios, _share: False)
+    run.lack = lambda: lack
+    found = searched(job, run, checkpoint_ms=1000)
+    sentence = verdict(found, found.choice())[0]
+
+    assert sentence.startswith(f"No setting that was tried {'so far ' * is_cut}keeps the limits")
+    assert ("the same command goes on (--within)" in sentence) == is_cut

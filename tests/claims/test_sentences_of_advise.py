@@ -209,7 +209,12 @@ TEMPLATES = tuple(
             has_little_room,
             always,
         ),
-        ("no setting", r"No setting that was tried keeps the limits \((?P<bounds>[^)]*)\)", none_keeps, always),
+        (
+            "no setting",
+            r"No setting that was tried (?:so far )?keeps the limits \((?P<bounds>[^)]*)\)",
+            none_keeps,
+            always,
+        ),
         (
             "fits too",
             (

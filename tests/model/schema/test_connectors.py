@@ -64,6 +64,16 @@ def test_where_barriers_stay_aligned(exchange, forced):
     assert forced == forced_aligned_edges(job(f"commit: {{committer: global, exchange: {exchange}}}"))
 
 
+@pytest.mark.parametrize(
+    ("sink", "count"), [("iceberg-v2", 2), ("kafka-exactly-once", 2), ("iceberg-v1", 0), ("jdbc", 0)]
+)
+def test_a_connector_switches_overtaking_off_without_its_commits_being_simulated(sink, count):
+    """FLINK-37870: in 2.0.0 and 1.20.1 a sink that commits aligns its whole job."""
+    own = job(f"connector: {sink}")
+
+    assert [len(forced_aligned_edges(own, version=version)) for version in ("2.0.0", "2.0.1", "")] == [count, 0, 0]
+
+
 @pytest.fixture(scope="module")
 def results():
     """By sink: every one of the catalogue."""
