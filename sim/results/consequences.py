@@ -289,7 +289,7 @@ def consequences(
     restarts = [
         restart
         for run, end_ms in zip(runs, durations_ms, strict=True)
-        for restart in restarts_of(run["recoveries"], end_ms, run["series"])
+        for restart in restarts_of(run["recoveries"], end_ms)
     ]
     invisible_ages_ms = [
         age_ms

@@ -137,17 +137,15 @@ class _Restart(NamedTuple):
     replayed_records: float
 
 
-def restarts_of(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> Iterator[_Restart]:
+def restarts_of(recoveries: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
     """Yield the restarts of a run, in order of time.
 
     A failure before the job runs again belongs to the restart that it interrupts: downtime counts from the first failure,
     and the replayed records of all attempts are added.
 
-    The table records such a restart as caught up when sources reach the positions that they had at its last failure, which may be
-    behind those at its first failure.  This time is a lower bound, unless the lag shows that the job has caught up: it rose above
-    all earlier values after the first failure, and is not above them when the restart is recorded as caught up.
+    Such a restart has caught up when the last of its attempts has: its backlog is then as small as usual.
 
-    `end_ms`: end of the run.  `series`: the table with the lag of sources, sampled once a second.
+    `end_ms`: end of the run.
     """
     rows = _failures_of(recoveries)
     is_planned = rows["kind"].isin(PLANNED_RESTARTS)
@@ -155,26 +153,14 @@ def restarts_of(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -
     for _, attempts in rows.groupby([rows["outage"], (is_planned != is_planned.shift()).cumsum()]):
         first, failed_ms = attempts.iloc[0], float(attempts["failed"].min())
         up_ms, caught_ms = float(first["up"]), float(caught_up_ms[attempts.index[0]])
-        is_caught_up = first["caught_up"] >= 0 or (caught_ms < end_ms and _lag_fell_back(series, failed_ms, caught_ms))
         yield _Restart(
             bool(is_planned[attempts.index[0]]),
             len(attempts),
             ((up_ms if up_ms >= 0 else end_ms) - failed_ms, up_ms >= 0),
-            (caught_ms - failed_ms, bool(is_caught_up)),
+            (caught_ms - failed_ms, caught_ms < end_ms),
             bool(attempts["running"].iloc[-1] >= 0),
             float(attempts["replayed_records"].sum()),
         )
-
-
-def _lag_fell_back(series: pd.DataFrame, failed_ms: float, caught_ms: float) -> bool:
-    """Return whether the lag of sources rose after a failure, and is back at its earlier level when a restart has caught up.
-
-    For example, with a lag of up to 1 s before the failure and up to 40 s until `caught_ms`, it is at most 1 s in the next sample.
-    """
-    times_ms = series["time"] * 1e3
-    before, until = (series.loc[times_ms <= ms, "lag"].max() for ms in (failed_ms, caught_ms))
-    level = series[times_ms >= caught_ms].groupby("time")["lag"].max().head(1).max()
-    return bool(max(before, level) < until and level <= before)
 
 
 class RestartCosts(NamedTuple):

@@ -217,7 +217,9 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
         return f"A real job does not run like this: with barriers that overtake data {sinks}. As simulated: {simulated}"
     if held := [strategy for strategy in strategies if strategy.held_window]:
         rest = [strategy for strategy in strategies if not strategy.held_window]
-        return f"With {_strategy_names(held)} {held[0].held_window}.{f' {verdict(rest)}' if rest else ''}"
+        return (
+            f"With {_strategy_names(held)} {held[0].held_window}.{f' Of the others: {verdict(rest)}' if rest else ''}"
+        )
     groups: dict[str, list[StrategyRow]] = {}
     for strategy in strategies:
         groups.setdefault(strategy.group, []).append(strategy)

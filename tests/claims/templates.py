@@ -1652,7 +1652,7 @@ TEMPLATES = (
     template(
         "no window ends",
         rf"With (?P<names>NAMES) no window of {AT} ends: a subtask of '(?P<of>[^']+)' without records holds the watermark; "
-        r"give '(?P=of)' watermark: \{idle-timeout: 10 s\} \(withIdleness in Flink\)",
+        r"give '(?P=of)' watermark: \{idle-timeout: 10 s\} \(withIdleness in Flink\)(?:\. Of the others:)?",
         no_window_ends,
     ),
     template("only a first upload", r"So does the only one of (?P<names>NAMES), which is not compared", is_only_upload),
