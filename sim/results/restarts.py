@@ -81,12 +81,15 @@ class _Downtime(NamedTuple):
 
 
 def longest_downtime_sentence(
-    runs: Mapping[str, Sequence[Tables]], recovering_while_running: Collection[str] = ()
+    runs: Mapping[str, Sequence[Tables]],
+    recovering_while_running: Collection[str] = (),
+    stabilizing: Collection[str] = (),
 ) -> str:
     """Return a sentence with the phases of the longest downtime that ended within the run, or "" if it was below a second.
 
     `runs`: label of a strategy -> its replications.  `recovering_while_running`: strategies whose tasks run before they have processed
-    recovered in-flight data, so that this work is not part of the downtime.
+    recovered in-flight data, so that this work is not part of the downtime.  `stabilizing`: strategies whose
+    scheduler waits for more slots after the restart delay.
     """
     downtimes: list[_Downtime] = []
     failures = [(name, _failures_of(run["recoveries"])) for name, tables in runs.items() for run in tables]
@@ -108,6 +111,8 @@ def longest_downtime_sentence(
     downtime_ms, name, cause, last, spent = longest
     kind, restored_bytes, recovered_bytes = last[["kind", "restored_bytes", "recovered_bytes"]]
     phases = dict(_RESTART_PHASES) | ({"detected": "until another one leads"} if kind == "job-manager" else {})
+    if name in stabilizing and kind == "task-manager":
+        phases["delayed"] = "until the restart delay and the wait for more slots (restart.stabilization) are over"
     parts = ", ".join(f"{ms_text(ms)} {text}" for ms, text in zip(spent, phases.values(), strict=True) if ms > 0)
     read = [f"{bytes_text(restored_bytes)} are read"] if restored_bytes else []
     if recovered_bytes:

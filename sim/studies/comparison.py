@@ -464,7 +464,7 @@ class Comparison:
                 for sentence in dict.fromkeys([*sinks, *self._left_out_of_tables(), *self._axes_without_effect()])
             ),
             *filter(
-                None, [longest_downtime_sentence(self._tables, recovering_while_running=self._runs_during_recovery)]
+                None, [longest_downtime_sentence(self._tables, self._runs_during_recovery, self._waits_for_more_slots)]
             ),
             *_with_names({name: _interruptions(results[0]) for name, results in self.results.items()}),
             *dict.fromkeys(self._lost_windows()),
@@ -686,6 +686,15 @@ class Comparison:
     def _runs_during_recovery(self) -> list[str]:
         """Return the strategies whose tasks run before they have processed recovered in-flight data."""
         return [name for name, runs in self.replications.items() if runs.scenario.checkpoint.during_recovery]
+
+    @property
+    def _waits_for_more_slots(self) -> list[str]:
+        """Return the strategies whose scheduler waits for more slots than there are after the restart delay."""
+        return [
+            name
+            for name, runs in self.replications.items()
+            if runs.scenario.restart.scheduler == "adaptive" and runs.scenario.restart.stabilization_ns
+        ]
 
     @property
     def _tables(self) -> dict[str, list[Tables]]:

@@ -293,6 +293,9 @@ def test_a_restart_that_fails_belongs_to_the_downtime():
     assert "1 s until it is detected, 9 s until the new ones have slots" in longest_downtime_sentence(
         {"aligned": [run]}
     )
+    run["recoveries"] = run["recoveries"].assign(deployments=1, kind="task-manager")
+    stabilizing = longest_downtime_sentence({"aligned": [run]}, stabilizing=["aligned"])
+    assert "7 s until the restart delay and the wait for more slots (restart.stabilization) are over" in stabilizing
     assert [row[1:4] for row in restarts_table({"aligned": [run]}).rows] == [
         ["100 s", "killed", "2.2 min"],
         ["2.7 min", "restore: storage is down", "70 s"],
