@@ -167,7 +167,8 @@ def dominant(situation: Situation) -> str:
             return f"{lost}: {PARTS[part]}, {ms_text(own_ms)} every {ms_text(period_ms)}"
     if limit_ms is not None and "checkpoint_ms" in situation.breaks and total_ms < limit_ms:
         tenth = f"the slowest tenth takes {ms_text(total_ms)}"
-        return f"{rare.why}; {tenth}" if rare is not None else f"{tenth}: rarer checkpoints break the limit"
+        why = rare.why if rare is not None else _slow_key(situation)
+        return f"{why}; {tenth}" if why else f"{tenth}: rarer checkpoints break the limit"
     part = max(situation.milliseconds, key=lambda part: situation.milliseconds[part])
     own_ms = situation.milliseconds[part]
     if total_ms < MAX_QUICK_MS and not situation.breaks:
@@ -180,6 +181,8 @@ def dominant(situation: Situation) -> str:
         and 2 * own_ms > rare.ms > own_ms / 2
     ):
         return f"{ms_text(own_ms)} of {ms_text(total_ms)}: {rare.why}" if rare.vertex else f"{sentence}, {rare.why}"
+    if part == UPLOAD and (slow := _slow_key(situation)):
+        return f"{sentence}; {slow}"
     if part == UPLOAD and situation.uploaded_bytes > 0 and own_ms > 0:
         written = bytes_text(situation.uploaded_bytes)
         if situation.checkpoint_ms < _ALIKE * total_ms:  # the bytes of the slowest checkpoints are not known
@@ -189,6 +192,14 @@ def dominant(situation: Situation) -> str:
         return sentence
     full = f"'{situation.hot}' alone" if situation.hot else f"'{situation.full}'"
     return f"{sentence} ({full} is full)"
+
+
+def _slow_key(situation: Situation) -> str:
+    """Return a clause on the key by which nodes, prefixes or disks of storage are slow for a while, or "" without one."""
+    storage = situation.scenario.storage
+    places = {"dfs": storage.dfs, "object-store": storage.object_store, "disk": storage.disk}
+    slow = (key for key, place in places.items() if place is not None and place.slow is not None)
+    return next((f"some are slow (storage.{key}.slow)" for key in slow), "")
 
 
 def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, float]:

@@ -59,6 +59,8 @@ from tests.scenarios import read_scenario
 
 S = 10**9
 DELAYED = read_scenario(f"{JOB}restart: {{strategy: fixed-delay, delay: 5 s}}\n")
+DFS = "dfs: {nodes: 6, bandwidth: 100 MB/s, slow: {share: 2 %, factor: 20, lasts: 1 min}}"
+SLOW = read_scenario(JOB.replace("bandwidth: 100 MB/s", DFS))
 FIRING = RareCheckpoints(17_400.0, "windows of 'win' fire for 18 s", "win")
 
 
@@ -216,6 +218,19 @@ def test_an_outage_causes_its_share_of_what_is_caught_up():
                 "rare": RareCheckpoints(2550.0, "2 % of files are slow (storage.slow)"),
             },
             "2 % of files are slow (storage.slow); the slowest tenth takes 85 ms",
+        ),
+        (
+            {
+                "milliseconds": {UPLOAD: 85.0},
+                "breaks": ("checkpoint_ms",),
+                "checkpoint_limit_ms": 1000.0,
+                "scenario": SLOW,
+            },
+            "some are slow (storage.dfs.slow); the slowest tenth takes 85 ms",
+        ),
+        (
+            {"milliseconds": {UPLOAD: 1800.0}, "scenario": SLOW},
+            "1.8 s of 1.8 s: upload of state; some are slow (storage.dfs.slow)",
         ),
         (
             {"milliseconds": {UPLOAD: 1800.0}, "rare": RareCheckpoints(2550.0, "some files are slow")},
