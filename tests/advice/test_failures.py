@@ -2,7 +2,9 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from sim.advice.answer import answer
@@ -14,6 +16,7 @@ from sim.advice.levers import HEARTBEATS, RESTARTS, WITHOUT_END, rank_levers
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.texts import grade, transaction_cautions, verdict
 from sim.advice.trials import FAILING_TASK, TASK, TASK_MANAGER, Bench, slots_ms
+from sim.app.verbs.advise import Advised
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB as ON_HEAP
 from tests.advice.levers.test_levers import situation
@@ -251,3 +254,22 @@ def test_recoveries_are_those_of_failures_late_in_an_interval(job, version, reco
     assert pytest.approx(now.recovery_ms) == recovery_ms
     assert pytest.approx(now.replayed) == (400 * 6.0 if version == "2.3" else 400 * 27.0)
     assert pytest.approx(found.failing_task_ms[now.name]) == recovery_ms
+
+
+@pytest.mark.parametrize(("advised", "is_trouble"), [("10 s", False), ("50 s", True), (None, True)])
+def test_output_that_another_setting_lost_is_no_trouble_of_the_advised_one(tmp_path, advised, is_trouble):
+    """Every 50 s lost output, and so is not advised."""
+    table = pd.DataFrame(
+        {
+            "interval": ["10 s", "50 s"],
+            "protocol": "aligned",
+            "status": "ok",
+            "violations": [0, 1],
+            "violation": ["", "92 s  30000 records are lost"],
+        }
+    )
+    chosen = None if advised is None else SimpleNamespace(name=(advised, "aligned"))
+    found = Advised(SimpleNamespace(chosen=chosen), tmp_path, tmp_path, (), 1.0, table)
+
+    assert ("30000 records are lost" in found.trouble) == is_trouble
+    assert bool(found.trouble) == is_trouble

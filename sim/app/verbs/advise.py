@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from sim.advice.job import job_file, prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, no_advice, report
-from sim.advice.trials import FAILURES, Failure, TrialRunner
+from sim.advice.trials import FAILURES, INTERVAL, PROTOCOL, Failure, TrialRunner
 from sim.app.report.results_page import unknown_values
 from sim.app.verbs.common import (
     SILENT,
@@ -68,10 +68,15 @@ class Advised(Displayed):
 
     @property
     def trouble(self) -> str:
-        """Return how many runs failed or violated an invariant, with the first error, or "" if all succeeded."""
+        """Return how many runs failed, or violated an invariant with the advised setting, with the first error; "" if none did.
+
+        Under another setting a violation, e.g. lost output, is a reason not to advise it.
+        """
         failed, broken = self.table[self.table["status"] != "ok"], self.table[self.table["violations"] > 0]
         if len(failed):
             return f"{len(failed)} runs failed, the first: {failed.iloc[0]['error']}"
+        if self.setting is not None:
+            broken = broken[(broken[INTERVAL] == self.setting[0]) & (broken[PROTOCOL] == self.setting[1])]
         if len(broken):
             return f"{len(broken)} runs broke what checkpoints promise, the first: {broken.iloc[0]['violation'].splitlines()[0]}"
         return ""
