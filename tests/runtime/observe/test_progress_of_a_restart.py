@@ -32,7 +32,12 @@ def context(served, in_flight=(0,) * 6, origin=None):
     plane = SimpleNamespace(served=lambda: np.array(served), in_flight=lambda: np.array(in_flight))
     layout = SimpleNamespace(vertex=[0, 0, 1, 1, 2, 2], task_gates=[(), (), (0,), (1,), (2,), (3,)])
     return SimpleNamespace(
-        plane=plane, layout=layout, scenario=SimpleNamespace(job=chain(2)), env=SimpleNamespace(now=50), origin=origin
+        plane=plane,
+        layout=layout,
+        scenario=SimpleNamespace(job=chain(2)),
+        env=SimpleNamespace(now=50),
+        origin=origin,
+        log=lambda _: SimpleNamespace(segments=["at a rate"]),
     )
 
 
