@@ -19,7 +19,7 @@ from sim.advice.constraints import relaxations
 from sim.advice.levers import rank_levers
 from sim.advice.settings import Change, Lever, intervals, make_candidate, neighbouring_intervals, writes_changes
 from sim.advice.situation import ASYNC_WORK, PARTS, SYNC, UPLOAD, situation_of
-from sim.advice.trials import FULL_BUDGET, LEVER_SHARE, REST_SHARE
+from sim.advice.trials import FULL_BUDGET, LEVER_SHARE, REST_SHARE, TASK_MANAGER
 from sim.model.schema.text import ScenarioError
 from sim.results.formats import ms_text
 
@@ -95,12 +95,16 @@ def relax_limiting_keys(search: CandidateSearch) -> None:
 
 
 def reason_for_levers(search: CandidateSearch) -> str:
-    """Return why no barrier mode or interval can keep the limit on checkpoints, or "" if one may.
+    """Return why no barrier mode or interval can keep a limit, or "" if one may.
 
-    The reason is that every checkpoint uploads the full state, and that this alone clearly exceeds the limit.
+    The reason is that there are no slots for longer than the recovery may take, that rare checkpoints exceed the limit whatever the
+    interval is, or that every checkpoint uploads the full state, and this alone clearly exceeds it.
     """
-    bound_ms = search.limits.checkpoint_ms
+    bound_ms, recovery_ms = search.limits.checkpoint_ms, search.limits.recovery_ms
     nearest = search.nearest
+    slots = search.slots_ms(nearest.name) if search.bench.failure == TASK_MANAGER else None
+    if recovery_ms is not None and slots is not None and slots[0] > recovery_ms and "recovery_ms" in nearest.breaks:
+        return f"there are no slots for {ms_text(slots[0])}, under any barriers and interval"
     if bound_ms is None or "checkpoint_ms" not in nearest.breaks:
         return ""
     if nearest.rare:

@@ -273,3 +273,16 @@ def test_output_that_another_setting_lost_is_no_trouble_of_the_advised_one(tmp_p
 
     assert ("30000 records are lost" in found.trouble) == is_trouble
     assert bool(found.trouble) == is_trouble
+
+
+def test_levers_come_first_where_there_are_no_slots_for_longer_than_the_limit(job):
+    """No interval and no barriers bring slots back sooner than after 100 s."""
+    job.write_text(f"{JOB}restart: {{strategy: fixed-delay, delay: 100 s}}\n")
+    delayed = {"downtime_ms": 105_000.0, "caught_up_ms": 140_000.0}
+    run = MadeUp({}, but=lambda own: {} if "delay" in own["protocol"] else delayed)
+    run.duration = {"aligned": 100.0, "aligned, restart delay 2 s": 100.0}
+    found = searched(job, run, recovery_ms=60_000)
+
+    assert "restart delay 2 s" in found.chosen.protocol
+    assert any("there are no slots for 1" in sentence for sentence in found.skipped_sentences)
+    assert {setting.interval for setting in found.settings if setting.protocol == "unaligned"} <= {"10 s", "5 s"}
