@@ -321,6 +321,7 @@ def test_simpler_settings_have_todays_parts_fewer_levers_and_other_intervals(job
     both = [change.name for change in levers]
 
     assert [
+        (30, "unaligned", both),  # with today's interval first, and once more among the others
         (30, "aligned", both),
         (10, "aligned", both),
         (30, "unaligned", both),
