@@ -56,14 +56,13 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     limits = search.limits
     bounds = limits_text(limits)
     chosen = search.chosen
+    go_on = "The search is not over: the same command goes on (--within)." if search.is_cut else ""
     rests = f"; it rests on {unknown} value{'s' * (unknown > 1)} marked UNKNOWN" if unknown else ""
     if chosen is None:
         so_far = "so far " if search.is_cut else ""
         none = f"No setting that was tried {so_far}keeps the limits ({bounds}){rests}."
-        if search.is_cut:
-            none += " The search is not over: the same command goes on (--within)."
         return [
-            f"{none} {overload(search)}".strip(),
+            " ".join(filter(None, [none, overload(search), go_on])),
             *excluded(search),
             *interval_limits(search),
             *_unknown_tail(search),
@@ -97,7 +96,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         advice = f"{advice[:-1]}; {unlimited}."
     advice = f"{advice[:-1]}{rests}."
     return [
-        f"{advice} {overload(search)}".strip(),
+        " ".join(filter(None, [advice, overload(search), go_on])),
         *excluded(search),
         *interval_limits(search),
         *_alternatives(search, chosen),
@@ -192,13 +191,11 @@ def overload(search: CandidateSearch) -> str:
     name = next((name for name in names if is_short[name]), next(iter(names), None))
     if name is None or (search.chosen is None and len(behind) < len(means)):
         return ""
-    # where all fall behind, the rates of one are those of all, once buffers are full
-    is_general = len(behind) == len(means) and not is_short[name]
-    least: Any = behind.sort_values(emitted).iloc[0] if is_general else behind.loc[name]
+    own: Any = behind.loc[name]
     full = situation_of(search, name).full
     reasons = [f"'{full}' is full{_async_limit(search.scenario.job, full)}{_hot_subtask(search, name)}"] if full else []
-    if is_short[least.name]:
-        rates = f"sources emit {per_second_text(least[emitted])} of the {per_second_text(least[due])} that are due"
+    if is_short[name]:
+        rates = f"sources emit {per_second_text(own[emitted])} of the {per_second_text(own[due])} that are due"
         reasons.append(f"{rates}, once buffers are full")
     why = ", and ".join(reasons)
     if search.chosen is not None and search.chosen.name != name:
