@@ -807,7 +807,6 @@ class CandidateSearch:
             observed=lambda name: self.bench.observed_ns(self.candidate_of(name)) / 1e9,
             period=lambda name, p50_ms: self._period_ns(name, p50_ms) / 1e9,
             has_random_start=self._has_random_start,
-            is_varying=bool(self.bench.varying),
             # a compacted file is committed by the checkpoint after the one in which its parts were written
             intervals_later=int(SINKS["file-sink-compaction"] in sinks_of(self.scenario).values()),
         )
@@ -961,7 +960,7 @@ class CandidateSearch:
             recovery_ms = recoveries_ms(failed, steady, settings[name].per_second, unlimited=self.unlimited)
             if self._has_random_start and not self.unlimited:
                 periods_s = np.full(len(failed), self.period_ns(settings[name]) / 1e9)
-                _, recovery_ms = with_late_failures(failed, recovery_ms, periods_s, is_varying=bool(self.bench.varying))
+                _, recovery_ms = with_late_failures(failed, recovery_ms, periods_s, steady["busiest_subtask_share"])
             self.failing_task_ms[name] = float(recovery_ms.max()) if len(recovery_ms) else math.inf
 
     def run_for_long(self, name: SettingName, runs: int, share: float = CONFIRM_SHARE) -> bool:

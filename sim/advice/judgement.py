@@ -186,7 +186,6 @@ def measure(
     observed: Callable[[SettingName], float],
     period: Callable[[SettingName, float], float],
     has_random_start: bool = False,
-    is_varying: bool = False,
     intervals_later: int = 0,
 ) -> Trials:
     """Return the values of every setting in `results`, the rows of trials and baselines.
@@ -197,7 +196,7 @@ def measure(
     time to process the replayed records.  Otherwise a job whose backlog does not grow counts as serving all arrivals.
     `observed(setting)`: time for which the undisturbed run is observed [s].
     `period(setting, p50_ms)`: time from one checkpoint to the next [s], given the median duration [ms].
-    `has_random_start`, `is_varying`: see `with_late_failures`.
+    `has_random_start`: see `with_late_failures`.
     `intervals_later`: intervals after which output is visible, beyond those that are simulated.
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none") & results[TRIAL].notna()]
@@ -217,7 +216,7 @@ def measure(
     rate = steady["throughput_per_second"].mask(is_silent, steady["emitted_per_second"])
     recovery_ms = recoveries_ms(failed, steady, rate, unlimited=unlimited)
     if has_random_start:
-        failed, recovery_ms = with_late_failures(failed, recovery_ms, periods_s, is_varying=is_varying)
+        failed, recovery_ms = with_late_failures(failed, recovery_ms, periods_s, steady["busiest_subtask_share"])
     again_ms = _again_ms(failed, rate)
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     bare = np.where(is_silent, 0.0, bare)
@@ -295,22 +294,22 @@ def recoveries_ms(
 
 
 def with_late_failures(
-    failed: pd.DataFrame, recovery_ms: pd.Series[float], periods_s: _Array, *, is_varying: bool
+    failed: pd.DataFrame, recovery_ms: pd.Series[float], periods_s: _Array, busy: pd.Series[float]
 ) -> tuple[pd.DataFrame, pd.Series[float]]:
     """Return trials with a failure, and their recoveries, as if each had failed as late in an interval as `FAILURE_PHASE` says.
 
-    Flink 1.x takes its first checkpoint at a random time, so that a failure at a given time is anywhere in an interval.  The time
-    to catch up grows in proportion to the work that is behind; if the load varies (`is_varying`), by the time to do it again at
-    least.  `periods_s`: effective interval of each row [s].
+    Flink 1.x takes its first checkpoint at a random time, so that a failure at a given time is anywhere in an interval.  The work
+    that is missing is caught up as fast as a subtask allows that is `busy` for this share of its time, or as the trial was if that
+    is faster: one that failed right behind a checkpoint has hardly anything to catch up, and its pace is chance.  `periods_s`:
+    effective interval of each row [s].
     """
     rate, down_ms = failed["offered_per_second"], failed["downtime_ms"]
     rate = rate.where(np.isfinite(rate) & (rate > 0), failed["throughput_per_second"])
     replayed = failed["replayed_records"]
     late = (rate * periods_s * FAILURE_PHASE[0] / FAILURE_PHASE[1]).clip(lower=replayed)
-    arrived = rate * down_ms / 1e3
-    more_ms = (recovery_ms - down_ms) * (late - replayed) / (arrived + replayed)
-    if is_varying:
-        more_ms = 1e3 * (late - replayed) / rate
+    seen_pace = (recovery_ms - down_ms) / (1e3 * replayed / rate + down_ms)
+    pace = np.fmin(seen_pace, busy / (1 - busy).clip(lower=0))
+    more_ms = 1e3 * (late - replayed) / rate * pace
     return failed.assign(replayed_records=late), recovery_ms + more_ms.fillna(0.0)
 
 

@@ -154,15 +154,16 @@ def restarts_of(recoveries: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
     """
     rows = _failures_of(recoveries)
     is_planned = rows["kind"].isin(PLANNED_RESTARTS)
-    caught_up_ms = rows["caught_up"].where(rows["caught_up"] >= 0).bfill().fillna(end_ms)
+    caught_up_ms = rows["caught_up"].where(rows["caught_up"] >= 0).bfill()  # NaN: not by the end of the run
     for _, attempts in rows.groupby([rows["outage"], (is_planned != is_planned.shift()).cumsum()]):
         first, failed_ms = attempts.iloc[0], float(attempts["failed"].min())
         up_ms, caught_ms = float(first["up"]), float(caught_up_ms[attempts.index[0]])
+        has_caught_up = not math.isnan(caught_ms)
         yield _Restart(
             bool(is_planned[attempts.index[0]]),
             len(attempts),
             ((up_ms if up_ms >= 0 else end_ms) - failed_ms, up_ms >= 0),
-            (caught_ms - failed_ms, caught_ms < end_ms),
+            ((caught_ms if has_caught_up else end_ms) - failed_ms, has_caught_up),
             bool(attempts["running"].iloc[-1] >= 0),
             float(attempts["replayed_records"].sum()),
         )

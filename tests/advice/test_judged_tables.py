@@ -20,6 +20,7 @@ from sim.advice.judgement import (
     loss_noise,
     near_ties,
     resample_choice,
+    with_late_failures,
 )
 from sim.advice.warnings import watch
 from sim.model.quantities import S3_STANDARD, USE
@@ -456,3 +457,33 @@ def test_compacted_files_are_visible_an_interval_later():
     )
 
     assert later == at_once + 30_000
+
+
+@pytest.mark.parametrize(
+    ("replayed", "caught_up_ms", "busy", "recovery_ms"),
+    [
+        # 10 s down, 9 s of 1000/s replayed: late already
+        (9000.0, 29_000.0, 0.5, 29_000.0),
+        # 1 s is replayed, and 11 s of records are caught up in 11 s: 8 s more take 8 s
+        (1000.0, 21_000.0, 0.5, 29_000.0),
+        # the trial was faster than the busiest subtask says
+        (1000.0, 15_500.0, 0.9, 19_500.0),
+        # right behind a checkpoint, and slow by chance: the pace is that of the subtask
+        (1000.0, 43_000.0, 0.5, 51_000.0),
+        (1000.0, math.inf, 0.5, math.inf),
+    ],
+)
+def test_a_failure_at_any_time_counts_as_one_late_in_an_interval(replayed, caught_up_ms, busy, recovery_ms):
+    """Every 10 s.  Flink 1.x draws the time of its first checkpoint."""
+    failed = pd.DataFrame(
+        {
+            "offered_per_second": [1000.0],
+            "throughput_per_second": [1000.0],
+            "downtime_ms": [10_000.0],
+            "replayed_records": [replayed],
+        }
+    )
+    late, found_ms = with_late_failures(failed, pd.Series([caught_up_ms]), np.array([10.0]), pd.Series([busy]))
+
+    assert found_ms.tolist() == pytest.approx([recovery_ms])
+    assert late["replayed_records"].tolist() == [9000.0]

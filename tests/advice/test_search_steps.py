@@ -320,17 +320,20 @@ def test_simpler_settings_have_todays_parts_fewer_levers_and_other_intervals(job
     ]
     both = [change.name for change in levers]
 
-    assert [
-        (30, "unaligned", both),  # with today's interval first, and once more among the others
-        (30, "aligned", both),
-        (10, "aligned", both),
-        (30, "unaligned", both),
-        (10, "unaligned", both[1:]),
-        (10, "unaligned", both[:1]),
-        (5, "unaligned", both),
-        (15, "unaligned", both),
-        (20, "unaligned", both),
-    ] == found
+    assert (
+        [
+            (30, "unaligned", both),  # with today's interval first, and once more among the others
+            (30, "aligned", both),
+            (10, "aligned", both),
+            (30, "unaligned", both),
+            (10, "unaligned", both[1:]),
+            (10, "unaligned", both[:1]),
+            (5, "unaligned", both),
+            (15, "unaligned", both),
+            (20, "unaligned", both),
+        ]
+        == found
+    )
 
 
 def situation_levers():

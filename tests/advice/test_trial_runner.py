@@ -60,7 +60,9 @@ def test_runs_that_end_early_are_counted_as_earlier_ones(tmp_path, undisturbed):
     assert planned_work_s(fails, 100.0) > 0.5
 
     assert not TrialRunner(tmp_path / "other", jobs=1, budget_s=0.5).affords([fails], 1.0)
-    runner.run([fails])
+    (row,) = runner.run([fails]).to_dict("records")
+    assert row["caught_up_ms"] > row["downtime_ms"] > 0
+    assert "caught_up_ms" not in str(row["unfinished"])  # the run ended because the job had caught up
     assert runner.affords([replace(fails, run=replace(fails.run, seed=7))], 0.5)
 
 

@@ -113,6 +113,12 @@ def is_over(told, match):
     return same_ms(match["value"], value) and match["mark"] in marks
 
 
+def is_longest_part(told, match):
+    """Of the recovery of the closest setting, which has three parts."""
+    part, total = number(match["part"]), number(match["total"])
+    return same_ms(match["total"], told.recovery_ms(told.closest)) and part <= total <= 3 * part
+
+
 def lose_as_much(told, match):
     """All keep the limits, and the advised one is among them."""
     barriers = told.advised.rpartition(", every ")[0]
@@ -240,6 +246,12 @@ TEMPLATES = tuple(
                 r"(?P<value>MS)(?: \([\d.]+(?: \w+)? to MS\))?, limit (?P<limit>MS)"
             ),
             is_over,
+            none_is_advised,
+        ),
+        (
+            "time",
+            r"time +(?P<part>MS) of (?P<total>MS) of recovery: [\w ']+?(?= fits|$)",
+            is_longest_part,
             none_is_advised,
         ),
         (
