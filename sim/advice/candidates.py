@@ -389,7 +389,7 @@ class CandidateSearch:
             }
         )
         compared = {COMPARED.get(column, column) for column in lacking}
-        if setting.ran_long == other.ran_long:
+        if setting.ran_long or not other.ran_long:  # the longest of few may be compared with that of many, not the reverse
             compared |= lacking
         return any(
             others.value(column)
