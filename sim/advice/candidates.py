@@ -389,7 +389,9 @@ class CandidateSearch:
             }
         )
         compared = {COMPARED.get(column, column) for column in lacking}
-        if setting.ran_long or not other.ran_long:  # the longest of few may be compared with that of many, not the reverse
+        if (
+            setting.ran_long or not other.ran_long
+        ):  # the longest of few may be compared with that of many, not the reverse
             compared |= lacking
         return any(
             others.value(column)
