@@ -213,6 +213,7 @@ UNEXERCISED = {
     "no places",
     "nearly late",
     "no subtasks",
+    "triggers that stopped",
     "path goes on",
     "durations rise",
 }
