@@ -12,7 +12,7 @@ from sim.advice.candidates import excess
 from sim.advice.configuration import diff_flink_keys, patch
 from sim.advice.constraints import cautions, new_defects, refusals, unknown_sinks, unsafe_defects
 from sim.advice.judgement import rows_of
-from sim.advice.levers import SPARE, task_managers
+from sim.advice.levers import SPARE
 from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
     LIMITED,
@@ -37,6 +37,7 @@ from sim.model.text import one_line
 from sim.model.units import format_duration
 from sim.results.formats import TextTable, bytes_text, change_text, count_text, ms_text
 from sim.results.stored import table_sinks
+from sim.runtime.lowering import hosts
 
 if TYPE_CHECKING:
     from sim.advice.candidates import CandidateSearch
@@ -209,7 +210,7 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
         yield Text("costs", f"object store {prices.text(chosen.storage_cost)} a month{than}{uncounted}", 7)
     changes = search.candidate_of(chosen.name).changes
     spare = sum(change.lever is SPARE for change in changes)
-    now, then = (task_managers(scenario) for scenario in (search.scenario, advised_scenario(search, chosen)))
+    now, then = (len(set(hosts(scenario))) for scenario in (search.scenario, advised_scenario(search, chosen)))
     if now != then + spare:
         idle = ", one of them idle" * spare
         yield Text("costs", f"{count_text(then + spare)} TaskManagers (today {count_text(now)}){idle}", 7)

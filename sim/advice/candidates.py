@@ -389,9 +389,8 @@ class CandidateSearch:
             }
         )
         compared = {COMPARED.get(column, column) for column in lacking}
-        if (
-            setting.ran_long or not other.ran_long
-        ):  # the longest of few may be compared with that of many, not the reverse
+        # the longest of few checkpoints, if it breaks a limit, may be compared with that of many, not the reverse
+        if setting.ran_long or not other.ran_long:
             compared |= lacking
         return any(
             others.value(column)

@@ -52,7 +52,6 @@ from sim.model.units import MS, SECOND, format_duration
 from sim.studies.sweeps.design import Point
 
 if TYPE_CHECKING:
-    from sim.model.scenario import Scenario
     from sim.model.state import State
 
 
@@ -458,11 +457,6 @@ def more_subtasks(situation: Situation, name: str, factor: int) -> Point:
             if isinstance(weights, list):
                 point[key_of(("job", other, "input", inlet, "weights"))] = {"counted": list(weights)}
     return point
-
-
-def task_managers(scenario: Scenario) -> int:
-    """Return the number of TaskManagers that have a slot of the job."""
-    return -(-max(vertex.parallelism for vertex in scenario.job.vertices) // (scenario.cluster.slots or 1))
 
 
 def _forwarded(job: Job, name: str) -> list[str]:

@@ -21,18 +21,20 @@
 #     try_neighbours, try_shorter    intervals next to the best one                  REPEAT     65 %
 #     search.add_levers      only while no setting keeps the limits with room        LEVER      60 %
 #     try_between            longer intervals, up to the one that breaks the limits  REPEAT     65 %
+#     confirm                one long run, which may reject a setting at once        CONFIRM    85 %
 #     replicate_until_decided    more runs of the settings that may be best          REPEAT     65 %
 #     repeat                 a second run of the choice and of today's setting       REPEAT     65 %
 #     confirm                long runs, if the tail of checkpoints has a limit       CONFIRM    85 %
-#   search.relax_limiting_keys, if no setting keeps the limits                       CONFIRM    85 %, then all
+#   search.relax_limiting_keys, if no setting keeps the limits                       REST       95 %, then all
 #   measure_bytes            a long run, if few checkpoints show bytes of changes    CONFIRM    85 %
 #   fail_tasks               a failing task instead of a lost TaskManager            all       100 %
 #
 # If the choice is not confirmed after these rounds, they are repeated with what was kept for later stages: up to REST_SHARE
-# (95 %), or CONFIRM_SHARE if growing state needs further runs, or REPEAT_SHARE if no setting keeps the limits yet.
+# (95 %), or CONFIRM_SHARE if growing state needs further runs, or if no setting keeps the limits yet.
 #
 # Another round follows only if this one tried a new setting or made a long run after `search.add_levers`, and no setting keeps
-# the limits with room: a long run may break a limit that short runs kept.  Every row is stored, so the same command
+# the limits with room: a long run may break a limit that short runs kept.  Once one does, levers run for long when they
+# are tried, and settings without a long run are not advised (`has_unseen_tail`).  Every row is stored, so the same command
 # resumes and runs nothing twice.
 #
 # The budget counts work, a function of what is simulated.  A budget of CPU time would allow fewer runs on a busy

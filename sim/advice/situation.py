@@ -99,11 +99,8 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         _finite(failed[column].mean()) if len(failed) else 0.0 for column in ("downtime_ms", "caught_up_ms")
     )
     is_recovered, period_ms = math.isfinite(setting.recovery_ms), search.period_ns(setting) / 1e6
-    recovery_ms, rescales = (
-        setting.recovery_ms if is_recovered else max(seen_ms, down_ms),
-        restart.scheduler == "adaptive",
-    )
-    recovery = recovery_parts(recovery_ms, down_ms, outage_ms, replacement_ms, rescales=rescales)
+    recovery_ms = setting.recovery_ms if is_recovered else max(seen_ms, down_ms)
+    recovery = recovery_parts(recovery_ms, down_ms, outage_ms, replacement_ms, rescales=restart.scheduler == "adaptive")
     expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
     worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
     busy = 0.0 if worst is None else _finite(worst.get("busiest_subtask_share", 0.0))

@@ -246,7 +246,7 @@ def grade(search: CandidateSearch) -> str:
 
 PART_OF_LOAD = Caution(
     "its checkpoints meet few moments of the load, which varies",
-    "Trials follow a load that varies for at most 20 min (10 min of a long trace), and fail where it is largest.  At this interval two "
+    "Trials follow a load that varies for at most 20 min (10 min of a long trace), and fail where it is largest. At this interval two "
     "checkpoints do not fit into that time, or the load varies after it. `ckptsim run` with the interval shows more.",
     "sim.advice.trials",
 )

@@ -8,7 +8,8 @@
 #                               undisturbed   60 s to settle, then at   -->  a cell and its baseline without
 #                                             least 2 intervals and 60 s     checkpoints, per replication
 #                               failure       TaskManager lost (or a    -->  a cell per replication
-#                                             task), 9/10 into interval
+#                                             task), 9/10 into interval;
+#                                             where a load that varies is largest
 #                             if asked for:
 #                               long          up to 100 intervals       -->  limit on the tail of checkpoints
 #                               failing-task  a task fails, keeps slot  -->  shown next to the main failure
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -211,15 +213,16 @@ class TrialRunner:
         self._lack = OVER_BUDGET
         rows = self._own_rows()
         per_second = max((_number(row.get("emitted_per_second")) for row in rows.values()), default=0.0)
-        spent, planned = {True: 0.0, False: 0.0}, {True: 0.0, False: 0.0}  # whether there is a failure -> work [s]
+        spent, planned = defaultdict[bool, float](float), defaultdict[bool, float](float)  # has a failure -> work [s]
         for name, row in rows.items():
             scenario = self._scenarios[name]
             spent[bool(scenario.faults)] += work_s(row, scenario)
             planned[bool(scenario.faults)] += planned_work_s(scenario, per_second)
-        share_taken = {fails: spent[fails] / planned[fails] if planned[fails] else 1.0 for fails in spent}
-        needed_s = sum(
-            share_taken[bool(cell.scenario.faults)] * planned_work_s(cell.scenario, per_second) for cell in missing
-        )
+        needed_s = 0.0
+        for scenario in (cell.scenario for cell in missing):
+            fails = bool(scenario.faults)
+            taken = spent[fails] / planned[fails] if planned[fails] else 1.0
+            needed_s += taken * planned_work_s(scenario, per_second)
         return sum(spent.values()) + needed_s <= share * self._budget_s
 
     def lack(self) -> str:
@@ -344,6 +347,30 @@ class VaryingLoad(NamedTuple):
     is_whole: bool  # whether the load does not vary after `until_ns`
 
 
+def varying_load(scenario: Scenario, most_ns: int, own_ns: int) -> VaryingLoad | None:
+    """Return how trials meet the load of a scenario within their first `most_ns`, or None if it is constant by then.
+
+    `own_ns`: the duration that the user gave, for which trials follow the load at least.
+    """
+    rates = [  # of each source in the order of time
+        (rate.start_ns, vertex.name, rate.per_second * vertex.emitting)
+        for vertex in scenario.job.vertices
+        if vertex.source is not None
+        for rate in vertex.source.rates
+    ]
+    changes_ns = sorted({start_ns for start_ns, *_ in rates} - {0})
+    if not changes_ns or changes_ns[0] >= most_ns:
+        return None
+    until_ns = min(max(changes_ns[-1] + OBSERVED_NS, own_ns), most_ns)
+
+    def per_second(at_ns: int) -> Fraction:
+        latest = {name: rate for start_ns, name, rate in rates if start_ns <= at_ns}
+        return sum(latest.values(), Fraction())
+
+    starts_ns = [SETTLED_NS, *(at_ns for at_ns in changes_ns if SETTLED_NS < at_ns < until_ns)]
+    return VaryingLoad(until_ns, max(starts_ns, key=per_second), changes_ns[-1] <= until_ns)
+
+
 @dataclass
 class Bench:
     """The job under trial: a scenario file, the changes common to all trials, and everything known about the job.
@@ -390,29 +417,13 @@ class Bench:
     @cached_property
     def varying(self) -> dict[str, VaryingLoad]:
         """World -> its load, if it varies within trials."""
-        loads = {}
         most_ns, own_ns = WINDOW_NS * (1 if len(self.worlds) > 1 else 2), self.load(self.common).run.duration_ns
-        for world, changes in self.worlds.items():
-            # a trace is read as far as a run lasts
-            scenario = self.load({**self.common, **changes, "run.duration": format_duration(2 * most_ns)})
-            rates = [
-                (rate.start_ns, rate.per_second * vertex.emitting, vertex.name)
-                for vertex in scenario.job.vertices
-                if vertex.source is not None
-                for rate in vertex.source.rates
-            ]
-            changes_ns = sorted({start_ns for start_ns, *_ in rates} - {0})
-            if not changes_ns or changes_ns[0] >= most_ns:
-                continue
-            until_ns = min(max(changes_ns[-1] + OBSERVED_NS, own_ns), most_ns)
-
-            def per_second(at_ns: int, rates: list[tuple[int, Fraction, str]] = rates) -> Fraction:
-                latest = {name: rate for start_ns, rate, name in rates if start_ns <= at_ns}
-                return sum(latest.values(), Fraction())
-
-            starts = [SETTLED_NS, *(at_ns for at_ns in changes_ns if SETTLED_NS < at_ns < until_ns)]
-            loads[world] = VaryingLoad(until_ns, max(starts, key=per_second), changes_ns[-1] <= until_ns)
-        return loads
+        read = {"run.duration": format_duration(2 * most_ns)}  # a trace is read as far as a run lasts
+        loads = {
+            world: varying_load(self.load({**self.common, **changes, **read}), most_ns, own_ns)
+            for world, changes in self.worlds.items()
+        }
+        return {world: load for world, load in loads.items() if load is not None}
 
     def meets_whole_load(self, candidate: Candidate) -> bool:
         """Return True if checkpoints of a candidate meet all parts of the load: it is constant, or followed for several intervals."""

@@ -43,10 +43,8 @@ class OtherFailure(NamedTuple):
 def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | None:
     """Return the recovery from the failure by which the limit is not judged, or None if it is not known (`lost_task_manager`)."""
     if search.bench.failure == TASK:
-        setting, scenario = (
-            _without_local_copy(search, chosen),
-            search.bench.with_setting(search.candidate_of(chosen.name)),
-        )
+        setting = _without_local_copy(search, chosen)
+        scenario = search.bench.with_setting(search.candidate_of(chosen.name))
         if setting is None:
             short = "a lost task manager has no local copy: not judged (--failure task-manager)"
             sentence = (

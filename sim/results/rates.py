@@ -37,9 +37,8 @@ class KeepingUp(NamedTuple):
     never_idle: tuple[str, float, float] | None = None
     # (name, busy share) of the busiest subtask until then; None if the job has one parallelism for the whole run
     busiest: tuple[str, float] | None = None
-    since_s: float = (
-        np.nan
-    )  # since when the backlog grows, if that is in the second half of the time: a peak of the load
+    # since when the backlog grows, if that is in the second half of the time: a peak of the load
+    since_s: float = np.nan
 
     @property
     def falls_short(self) -> bool:
