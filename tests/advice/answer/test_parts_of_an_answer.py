@@ -12,6 +12,7 @@ from sim.advice.answer import (
     _reason_left,
     _with_source,
     _without_overtaking,
+    exclusive_limits,
     levers_left,
 )
 from sim.advice.configuration import differences
@@ -340,3 +341,26 @@ def test_at_least_once_is_said_to_repeat_records():
 
     assert first.short == "at-least-once: after a failure state and committed output repeat records"
     assert REPEATS not in cautions(job_with_sink("kafka-exactly-once"), protocols()[0], ())
+
+
+@pytest.mark.parametrize(
+    ("limits", "unlimited", "sentences"),
+    [
+        # half a second of work every 10 s: a twentieth is lost, and output is an interval old
+        (
+            {"loss": 0.01, "visible_ms": 10_000.0},
+            True,
+            [
+                "No interval keeps both: throughput loss of 1 % needs 50 s or more, output visible within 10 s 9.9 s or less."
+            ],
+        ),
+        ({"loss": 0.01, "visible_ms": 60_000.0}, True, []),
+        ({"visible_ms": 5_000.0}, True, []),
+        ({"loss": 0.01, "visible_ms": 10_000.0}, False, []),  # a job that keeps up loses nothing
+    ],
+)
+def test_limits_of_which_no_interval_keeps_both(limits, unlimited, sentences):
+    near = setting(ALIGNED, loss=0.05, visible_ms=10_100.0)
+    search = SimpleNamespace(limits=Limits(**limits), unlimited=unlimited, period_ns=lambda _: 10e9)
+
+    assert exclusive_limits(search, near) == sentences
