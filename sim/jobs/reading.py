@@ -12,7 +12,7 @@ from sim.jobs.infer.file_history import seconds_between
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.observations import Measured, to_log_recording, to_recording
-from sim.jobs.source.job_log import JobLog, read_logs
+from sim.jobs.source.job_log import JobLog, event_lines, read_logs
 from sim.jobs.source.recorded_job import (
     ConfiguredJob,
     ImportedScenario,
@@ -85,6 +85,8 @@ def _read_one(path: Path, job: str | None) -> RecordingSource:
     if is_archive(document):
         return read_archive(document, path, job)
     if not isinstance(document, dict) or "format" not in document:
+        if lines := list(event_lines(document)):
+            return read_logs([path], job, lines)
         raise RecordingError(f"{path}: is JSON, but not a recording of a Flink job")
     if (reader := FORMATS.get(str(document["format"]))) is None:
         raise RecordingError(

@@ -331,6 +331,15 @@ def not_acknowledged(told, match):
     )
 
 
+def equally_far(told, match):
+    """The ids of slow checkpoints, and the mean time between their triggers."""
+    slow = sorted(told.slow, key=lambda point: point.id)
+    ids, triggers = ([getattr(point, name) for point in slow] for name in ("id", "trigger_timestamp"))
+    return ids == list(range(ids[0], ids[-1] + 1, int(match["n"]))) and same_ms(
+        match["ms"], (triggers[-1] - triggers[0]) / (len(slow) - 1)
+    )
+
+
 def some_acknowledged(told, match):
     """The counts that Flink reports of the checkpoint, and the time of the last acknowledgement."""
     point = told.point
@@ -852,6 +861,21 @@ TEMPLATES = (
         r"(?P<count>\d+) of (?P<of>\d+) subtasks had acknowledged(?:, the last (?P<ms>MS) after the trigger)?\. "
         r"GET /jobs/JOB/checkpoints/details/(?P<n>\d+)/subtasks/VERTEX lists the others",
         some_acknowledged,
+    ),
+    template(
+        "none acknowledged",
+        r"None of its (?P<of>\d+) subtasks had acknowledged, not even one of a source, which waits for no barrier"
+        r"(?P<look>: look at their threads, and at the storage that they write to)?",
+        lambda told, match: (
+            (told.point.num_acknowledged_subtasks, told.point.num_subtasks) == (0, int(match["of"]))
+            and not told.point.tasks
+        ),
+    ),
+    template(
+        "equal distances",
+        r"The slow ones are (?P<n>\d+) checkpoints apart, each (?P<ms>MS): look for what happens in this rhythm \(compactions, scheduled "
+        r"jobs on the hosts or the storage\)",
+        equally_far,
     ),
     template(
         "untold",

@@ -208,6 +208,7 @@ UNEXERCISED = {
     "end of input",
     "metadata",
     "some acknowledged",
+    "equal distances",
     "savepoint differs",
     "its manager ends",
     "no places",

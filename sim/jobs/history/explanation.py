@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from statistics import median
 from textwrap import fill
 from typing import Any
@@ -194,6 +194,7 @@ def choice_text(answer: HistoryAnswer) -> str:
                 f"{len(groups.slow)} of {groups.completed} completed ones {verb} slow (over {ms_text(groups.limit_ms)})"
                 f"{_what_slow_ones_write(groups)}."
             )
+            parts += _every_nth(groups.slow)
         else:
             longest = max(point.end_to_end_duration for point in groups.others)
             limit = ms_text(groups.limit_ms)
@@ -208,10 +209,12 @@ def choice_text(answer: HistoryAnswer) -> str:
         )
     if groups.failed:
         parts.append(f"{len(groups.failed)} did not complete{_where_they_ended(answer)}.")
+        parts += _acknowledged_counts(groups.failed)
     if groups.in_progress:
         parts.append(f"{len(groups.in_progress)} in progress.")
     parts += held_triggers(answer.history)
     parts += trend(answer.history, groups.slow, groups.others)
+    parts += _growth(answer.history.usual)
     if answer.history.restored:
         parts.append(
             f"The job was restored {'once' if answer.history.restored == 1 else f'{answer.history.restored} times'}."
@@ -231,6 +234,60 @@ def _what_slow_ones_write(groups: SplitHistory) -> str:
     if not slow or not others or median(slow) < _MIN_SIZE_FACTOR * median(others):
         return ""
     return f": they write {bytes_text(median(slow))}, the others {bytes_text(median(others))} (medians)"
+
+
+def _every_nth(slow: Sequence[RecordedCheckpoint]) -> Iterator[str]:
+    """Yield a sentence if the ids of slow checkpoints are equally far apart."""
+    points = sorted(slow, key=lambda point: point.id)
+    steps = {after.id - before.id for before, after in pairwise(points)}
+    if len(points) > _MIN_IN_RHYTHM - 1 and len(steps) == 1 and (step := steps.pop()) > 1:
+        apart_ms = (points[-1].trigger_timestamp - points[0].trigger_timestamp) / (len(points) - 1)
+        yield (
+            f"The slow ones are {step} checkpoints apart, each {ms_text(apart_ms)}: look for what happens in this rhythm (compactions, "
+            "scheduled jobs on the hosts or the storage)."
+        )
+
+
+_MIN_IN_RHYTHM = 4
+"""Minimum number of slow checkpoints for a rhythm."""
+
+
+def _acknowledged_counts(failed: Sequence[RecordedCheckpoint]) -> Iterator[str]:
+    """Yield a sentence on how many subtasks had acknowledged the failed checkpoints, if they lack the statistics of these."""
+    counts = Counter(
+        (point.num_acknowledged_subtasks, point.num_subtasks)
+        for point in failed
+        if not point.tasks and 0 <= point.num_acknowledged_subtasks < point.num_subtasks
+    )
+    if counts.total() > 1:
+        named = [f"{count} of {total} subtasks in {times}" for (count, total), times in counts.most_common(3)]
+        (count, _), times = counts.most_common(1)[0]
+        same = (
+            f". That it is {count} in {times} speaks for one vertex that the barriers do not pass"
+            if count and times > 2
+            else ""
+        )
+        yield f"They were acknowledged by {', '.join(named)}{same}."
+
+
+def _growth(points: Sequence[RecordedCheckpoint]) -> Iterator[str]:
+    """Yield a sentence if state grows with each checkpoint, and by more than the checkpoints write."""
+    sizes = [point.state_bytes for point in points]
+    if len(points) < _MIN_GROWING or min(sizes) <= 0 or any(after <= before for before, after in pairwise(sizes)):
+        return
+    grown, apart_ms = sizes[-1] - sizes[0], points[-1].trigger_timestamp - points[0].trigger_timestamp
+    each, written = grown / (len(points) - 1), median(point.checkpointed_size for point in points)
+    if apart_ms <= 0 or written < 0 or each < _MIN_SIZE_FACTOR * written:
+        return
+    yield (
+        f"State grows with each checkpoint, from {bytes_text(sizes[0])} to {bytes_text(sizes[-1])}: by {bytes_text(each)}, where a checkpoint "
+        f"writes {bytes_text(written)} (median), so most of it was written before, as by a changelog. That is "
+        f"{bytes_text(grown * 3_600_000 / apart_ms)} an hour, and a restore reads all of it."
+    )
+
+
+_MIN_GROWING = 5
+"""Minimum number of checkpoints that grow."""
 
 
 def _not_compared(answer: HistoryAnswer) -> Iterator[str]:
@@ -406,8 +463,15 @@ def without_statistics_text(explained: Account, point: RecordedCheckpoint) -> st
 def _acknowledged_of(point: RecordedCheckpoint) -> str:
     """Return a sentence with the number of acknowledgements, which Flink reports even without statistics of the subtasks."""
     count, total = point.num_acknowledged_subtasks, point.num_subtasks
-    if not 0 < count < total:
+    if not 0 <= count < total:
         return "Statistics of its subtasks are missing."
+    if not count:
+        look = (
+            ": look at their threads, and at the storage that they write to"
+            if "expired" in point.failure_message
+            else ""
+        )
+        return f"None of its {total} subtasks had acknowledged, not even one of a source, which waits for no barrier{look}."
     after_ms = point.latest_ack_timestamp - point.trigger_timestamp
     last = f", the last {ms_text(after_ms)} after the trigger" if after_ms >= 0 else ""
     return (

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import groupby, pairwise
+from itertools import chain, groupby, islice, pairwise
 from operator import itemgetter
 from pathlib import Path
 from statistics import median
@@ -57,6 +57,11 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "not running": re.compile(rf"(?P<why>Checkpoint triggering task .+? of job {_JOB} is not .*)"),  # before 1.12
     "late": re.compile(
         rf"Received late message for now expired checkpoint attempt (?P<id>\d+) from task (?P<task>\S+) of job {_JOB}"
+        r"(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
+    ),
+    # at level DEBUG
+    "acknowledged": re.compile(
+        rf"Received acknowledge message for checkpoint (?P<id>\d+) from task (?P<task>\S+) of job {_JOB}"
         r"(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
     ),
     # at level DEBUG, since Flink 1.19 (FLINK-33071)
@@ -139,6 +144,16 @@ class LogCheckpoint:
     statistics: dict[str, Any] = field(default_factory=dict)  # fields of the REST API from a dump; empty without one
     # acknowledgements after it expired: (time after the trigger [ms], execution attempt, TaskManager)
     late: list[tuple[int, str, str]] = field(default_factory=list)
+    # the same of those before, at level DEBUG: all while it is under way, those behind the longest gap once it is complete
+    acknowledged: list[tuple[int, str, str]] = field(default_factory=list)
+    gap_ms: int = 0  # that gap
+
+    def drop_before_gap(self) -> None:
+        """Keep only the acknowledgements behind the longest gap between two."""
+        rows = sorted(self.acknowledged)
+        gaps = [(after[0] - before[0], index) for index, (before, after) in enumerate(pairwise(rows), 1)]
+        self.gap_ms, index = max(gaps, default=(0, 0))
+        self.acknowledged = rows[index:]
 
     @property
     def failure_message(self) -> str:
@@ -224,6 +239,7 @@ class JobLog:
     strategy: str = ""  # restart strategy, as Flink prints it
     # vertex -> scheduled parallelism; empty if the log has several jobs
     vertices: dict[str, int] = field(default_factory=dict)
+    subtasks: set[str] = field(default_factory=set)  # that acknowledged a checkpoint, at level DEBUG
     options: dict[str, str] = field(default_factory=dict)  # cluster options
     version: str = ""
 
@@ -301,24 +317,24 @@ class JobLog:
         return max(counts.pop() or 1, 1) - 1 if len(counts) == 1 and None not in counts else None
 
 
-def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
+def read_logs(paths: Sequence[Path], job: str | None = None, lines: Iterable[str] | None = None) -> JobLog:
     """Return the log of a job, from one file or from the parts of a rotated log in any order.
 
-    `job` is an id or the beginning of one; it is required if the log has several jobs.  Raises `RecordingError` if there
-    are no checkpoints, or if the job is missing or ambiguous.
+    `job` is an id or the beginning of one; it is required if the log has several jobs.  `lines` replaces those of a file
+    in another format.  Raises `RecordingError` if there are no checkpoints, or if the job is missing or ambiguous.
     """
-    logs = read_jobs(paths)
+    logs = read_jobs(paths, lines)
     return logs[choose(list(logs), job, _named(paths))]
 
 
-def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
+def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict[str, JobLog]:
     """Return the logs of all jobs with checkpoints, by job id.  Raises `RecordingError` if there are none."""
     source = _named(paths)
     jobs: dict[str, JobLog] = {}
     cluster = JobLog(source, "")
     for path in paths:
         clock, failure = _Clock(), None
-        for line in _lines(path):
+        for line in _oldest_first(iter(lines or _lines(path))):
             at_ms = clock.read(line)
             cluster.ended_ms = max(cluster.ended_ms, at_ms)
             failure = _read(line, at_ms, jobs, cluster, failure)
@@ -509,6 +525,11 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
         case "late":
             if min(line_ms, point.line_ms) >= 0 and len(point.late) < MAX_NAMES:
                 point.late.append((line_ms - point.line_ms, _masked(fields["task"]), _masked(fields["where"])))
+        case "acknowledged":
+            if min(line_ms, point.line_ms) >= 0 and len(point.acknowledged) < MAX_NAMES > len(log.subtasks):
+                task = _masked(fields["task"])
+                log.subtasks.add(_subtask(task))
+                point.acknowledged.append((line_ms - point.line_ms, task, _masked(fields["where"])))
         case "triggered":
             point.trigger_timestamp, point.line_ms = numbers["at"], line_ms
             point.is_savepoint = "savepoint" in (fields["type"] or "").lower()
@@ -518,6 +539,7 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
             point.finalization_ms = max(numbers["final"], 0)
             log.completed_ms = max(log.completed_ms, line_ms)
             log.failed = []
+            point.drop_before_gap()
             if point.trigger_timestamp < 0 <= line_ms:  # the log begins after the trigger
                 point.trigger_timestamp = max(line_ms - point.end_to_end_duration - point.finalization_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines may report one failure; the first has its time
@@ -554,6 +576,44 @@ def _lines(path: Path) -> Iterator[str]:
     with open_uncompressed(path) as file:
         while line := file.readline(MAX_LINE_LENGTH):
             yield line.decode("utf-8", "replace")
+
+
+def _oldest_first(lines: Iterator[str]) -> Iterator[str]:
+    """Yield lines in the order of their times: a log viewer exports the newest first, each with its stack trace behind it."""
+    first, clock = list(islice(lines, _MAX_LINES_FOR_ORDER)), _Clock()
+    times = [at_ms for at_ms in map(clock.read, first) if at_ms >= 0]
+    steps = [after - before for before, after in pairwise(times)]
+    if sum(step < 0 for step in steps) <= sum(step > 0 for step in steps):
+        yield from chain(first, lines)
+        return
+    rows = list[list[str]]()
+    for line in chain(first, lines):
+        if not rows or _TIME.search(line, 0, 200):
+            rows.append([])
+        rows[-1].append(line)
+    yield from chain.from_iterable(reversed(rows))
+
+
+_MAX_LINES_FOR_ORDER = 1000
+
+
+def event_lines(document: Any) -> Iterator[str]:
+    """Yield the time and message of each event in the JSON of a log service, e.g. the answer of `aws logs filter-log-events`."""
+    if isinstance(document, list):
+        yield from chain.from_iterable(map(event_lines, document))
+    elif isinstance(document, dict):
+        messages = [text for name in _MESSAGES if isinstance(text := document.get(name), str)]
+        if not messages:
+            yield from event_lines(list(document.values()))
+            return
+        at = document.get("timestamp", document.get("@timestamp", ""))
+        if isinstance(at, int):
+            at = datetime.fromtimestamp(min(max(at, 0), LAST_MS) / 1000, UTC).isoformat(timespec="milliseconds")
+        first, *others = messages[0].splitlines() or [""]
+        yield from (f"{at} {first}", *others)
+
+
+_MESSAGES = ("message", "@message", "textPayload", "log")
 
 
 # ---- Silence: a period without completed checkpoints at the end of the history, while the job is running.
@@ -773,6 +833,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     if silence is None:
         yield from _exceeded(len(log.exceeding), log.tolerable)
     yield from _late_acknowledgements(log, points)
+    yield from _last_acknowledgements(log, points)
     yield from _task_failures(log, points)
     if count := log.fresh_restarts:
         yield (
@@ -877,21 +938,52 @@ def _late_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iter
     late = [point for point in points if point.late]
     if not late:
         return
-    tasks = Counter(
-        (log.attempts.get(task, _ATTEMPT.sub(r"subtask \2 of vertex \1", task)), where)
-        for point in late
-        for _, task, where in point.late
-    )
-    named = [
-        f"{one_line(task, 120)}{f' on {one_line(where, 100)}' if where else ''} ({count})"
-        for (task, where), count in tasks.most_common()
-    ]
+    named = _names_of_tasks(log, chain.from_iterable(point.late for point in late))
     last_ms = max(after_ms for point in late for after_ms, _, _ in point.late)
     yield (
-        f"{len(late)} expired checkpoint{' was' if len(late) == 1 else 's were'} acknowledged late, by {first_names(named, 3)}: "
+        f"{len(late)} expired checkpoint{' was' if len(late) == 1 else 's were'} acknowledged late, by {named}: "
         f"{_about(last_ms)} after the trigger at most. A longer execution.checkpointing.timeout would have been enough for these; a "
         "task that stops when a checkpoint is aborted sends none."
     )
+
+
+def _names_of_tasks(log: JobLog, acknowledgements: Iterable[tuple[int, str, str]]) -> str:
+    """Return the tasks that sent most of these acknowledgements, with their TaskManagers and how many each sent."""
+    tasks = Counter((log.attempts.get(task, _subtask(task)), where) for _, task, where in acknowledgements)
+    return first_names(
+        [
+            f"{one_line(task, 120)}{f' on {one_line(where, 100)}' if where else ''} ({count})"
+            for (task, where), count in tasks.most_common()
+        ],
+        3,
+    )
+
+
+def _subtask(attempt: str) -> str:
+    """Return the name of the subtask of an execution attempt, or the attempt itself before Flink 1.15."""
+    return _ATTEMPT.sub(r"subtask \2 of vertex \1", attempt)
+
+
+def _last_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
+    """Yield sentences about the tasks that slow checkpoints wait for, and those that expired ones lack, from lines of level DEBUG."""
+    durations = [point.end_to_end_duration for point in points if point.status == "COMPLETED"]
+    waiting = [
+        point
+        for point in points
+        if point.status == "COMPLETED" and point.gap_ms > max(median(durations), point.end_to_end_duration / 2)
+    ]
+    if waiting:
+        shortest, longest = (_about(limit(point.gap_ms for point in waiting)) for limit in (min, max))
+        gap = longest if shortest == longest else f"{shortest} to {longest}"
+        ids = f"Checkpoint{'s' * (len(waiting) > 1)} {first_names([str(point.id) for point in waiting], 4)}"
+        named = _names_of_tasks(log, chain.from_iterable(point.acknowledged for point in waiting))
+        yield f"{ids} waited for {named}, which acknowledged {gap} after all others. Look at these tasks and their hosts."
+    for point in [point for point in points if point.is_expired and point.acknowledged][-1:]:
+        missing = sorted(log.subtasks - {_subtask(task) for _, task, _ in point.acknowledged})
+        if missing and len(log.subtasks) < MAX_NAMES:
+            yield (
+                f"Checkpoint {point.id} expired after {len(point.acknowledged)} acknowledgements; none came from {first_names(missing, 3)}."
+            )
 
 
 def _task_failures(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:

@@ -28,7 +28,8 @@ def test_one_under_way():
     [
         (95, 30_000, "95 of 96 subtasks had acknowledged, the last 10 s after the trigger. GET "),
         (95, -1, "95 of 96 subtasks had acknowledged. GET "),
-        (0, -1, "Statistics of its subtasks are missing."),
+        (0, -1, "None of its 96 subtasks had acknowledged, not even one of a source, which waits for no barrier."),
+        (96, -1, "Statistics of its subtasks are missing."),
     ],
 )
 def test_without_statistics_the_count_of_acknowledgements_is_told(count, latest_ms, said):
@@ -36,6 +37,37 @@ def test_without_statistics_the_count_of_acknowledgements_is_told(count, latest_
     one = point(2, 600_000, [], [], "FAILED", **told).model_copy(update={"tasks": {}})
 
     assert said in " ".join(answer_text(answer(history(one))).split())
+
+
+def bare(number, took_ms=100, status="COMPLETED", **details):
+    """A checkpoint without statistics of its subtasks, as a list of Flink's REST API has it."""
+    return point(number, took_ms, [], [], status, **details).model_copy(update={"tasks": {}})
+
+
+def test_the_counts_of_acknowledgements_of_failed_checkpoints_are_compared():
+    failed = [bare(n, status="FAILED", num_subtasks=36, num_acknowledged_subtasks=4 * (n < 5)) for n in range(2, 6)]
+    text = squeezed(answer_text(answer(history(*failed))))
+
+    assert "They were acknowledged by 4 of 36 subtasks in 3, 0 of 36 subtasks in 1. That it is 4 in 3 speaks" in text
+
+
+@pytest.mark.parametrize(("step", "said"), [(7, "The slow ones are 7 checkpoints apart, each 70 s: look"), (1, "")])
+def test_slow_checkpoints_at_equal_distances_are_told(step, said):
+    slow = range(5, 5 + 4 * step, step)
+    text = squeezed(answer_text(answer(history(*[bare(n, 5000 if n in slow else 100) for n in range(2, 34)]))))
+
+    assert "4 of 32 completed ones are slow" in text
+    assert (said or "checkpoints apart") in text if said else "checkpoints apart" not in text
+
+
+@pytest.mark.parametrize(("grown", "is_told"), [(2_000, True), (1_999, False), (-1, False)])
+def test_state_that_grows_by_more_than_is_written_is_told(grown, is_told):
+    points = [bare(n, state_size=6000 + grown * n, checkpointed_size=1000) for n in range(2, 8)]
+    text = squeezed(answer_text(answer(history(*points))))
+
+    assert (
+        "State grows with each checkpoint, from 10 kB to 20 kB: by 2 kB, where a checkpoint writes 1 kB" in text
+    ) == is_told
 
 
 def test_back_pressure_is_followed_to_its_source():

@@ -1,12 +1,14 @@
 """Logs of a JobManager, in the words of every version, however they were rotated."""
 
 import gzip
+import json
 
 import pytest
 
+from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import read_logs
 from sim.jobs.source.recorded_job import RecordingError
-from tests.jobs.short_logs import JOB, log_of, written
+from tests.jobs.short_logs import JOB, epoch_ms, log_of, written
 from tests.places import REST
 
 OTHER = "f" * 32
@@ -36,6 +38,32 @@ def test_a_failed_checkpoint(tmp_path, message, reason):
     point = read(tmp_path, text).checkpoints[7]
 
     assert ("FAILED", 40_000, reason) == (point.status, point.end_to_end_duration, point.reason)
+
+
+def test_a_log_whose_newest_line_is_first(tmp_path):
+    """As log viewers export it; a stack trace follows its line all the same."""
+    lines = [
+        ("10:00:00", "RUNNING"),
+        *written("10:01:00 triggers 7\n10:01:40 expires 7\n10:02:00 triggers 8"),
+        ("10:02:05", f"Failed to trigger or complete checkpoint 8 for job {JOB}."),
+    ]
+    trace = ("", "org.apache.flink.runtime.checkpoint.CheckpointException: The job has failed.")
+    points = read_logs([log_of(tmp_path, [lines[-1], trace, *lines[-2::-1]])]).checkpoints
+
+    assert [(points[n].end_to_end_duration, points[n].reason) for n in (7, 8)] == [
+        (40_000, "expired"),
+        (5000, "The job has failed"),
+    ]
+
+
+def test_events_of_a_log_service_are_lines(tmp_path):
+    ms = epoch_ms("10:00:00")
+    triggered, completed = (text for _, text in written("10:00:00 triggers 7\n10:00:01 completes 7"))
+    nested = {"events": [{"timestamp": ms, "message": triggered}], "more": [{"@timestamp": "x", "log": completed}]}
+    (tmp_path / "events.json").write_text(json.dumps(nested))
+    point = read_source([tmp_path / "events.json"]).checkpoints[7]
+
+    assert (point.line_ms, point.status, point.trigger_timestamp) == (ms, "COMPLETED", ms)
 
 
 def test_a_reason_is_cut_after_its_secrets_are_hidden(tmp_path):

@@ -496,6 +496,23 @@ def test_a_late_acknowledgement_tells_which_task_was_late_and_how_long_would_hav
     ) in text
 
 
+def test_acknowledgements_in_lines_of_level_debug_name_the_task_that_slow_checkpoints_wait_for(tmp_path):
+    lines = ["10:00:00 join (1/2) (aa11_cbc3_0_0) switched from CREATED to SCHEDULED."]
+    for number in range(1, 7):
+        ack = f"Received acknowledge message for checkpoint {number} from task aa11_cbc3_{{}}_0 of job {JOB} at tm-1-3 @ h (dataPort=1)."
+        end = f"10:0{number}:{2 + 9 * (number == 5):02}"
+        lines.append(f"10:0{number}:00 triggers {number}\n10:0{number}:01 {ack.format(0)}")
+        if number < 6:
+            lines += [f"{end} {ack.format(1)}", *checkpoint(number, end, 11_000 if number == 5 else 2000)[1:]]
+    text = told(tmp_path, *lines, "10:08:00 expires 6")
+
+    assert (
+        "Checkpoint 5 waited for subtask 1 of vertex cbc3 on tm-1-3 (1), which acknowledged 10 s after all others."
+        in text
+    )
+    assert "Checkpoint 6 expired after 1 acknowledgements; none came from subtask 1 of vertex cbc3." in text
+
+
 @pytest.mark.parametrize(("final_ms", "is_told"), [(20_000, True), (2_001, True), (2_000, False), (900, False)])
 def test_a_finalization_that_takes_longer_than_the_checkpoint_is_told(tmp_path, final_ms, is_told):
     lines = [line for minute in range(1, 5) for line in checkpoint(minute, f"10:0{minute}:00", 2000, final_ms)]
