@@ -1,11 +1,11 @@
-"""Tables and text on stdout: boxes fitted to the width of a terminal, aligned plain text of any width in a pipe."""
+"""Tables and text on stdout: boxes fitted to the width of a terminal, aligned plain text of limited width in a pipe."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Literal, TextIO
 
@@ -19,6 +19,8 @@ Lines = Sequence[Sequence[str]]
 
 MAX_CELL = 200
 """Characters: longer cells are cut."""
+PIPE_WIDTH = 120
+"""Characters: wider tables of numbers are split where stdout is not a terminal."""
 MAX_LINE_LENGTH = 24
 """Characters: longer cells of a split table are wrapped, so that more columns fit next to each other."""
 
@@ -27,11 +29,13 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
     """Print a table on stdout.  `text_cells`: cells are text, aligned left and wrapped; otherwise numbers.
 
     On a terminal that is too narrow, the table is transposed.  If that does not fit either, the table or its transpose
-    is split into several tables with wrapped headers, whichever takes fewer lines.
+    is split into several tables with wrapped headers, whichever takes fewer lines.  In a pipe, a table of more than
+    PIPE_WIDTH characters is split between columns.
     """
     header, *rows = [[one_line(text, MAX_CELL) for text in row] for row in (header, *rows)]
     if not sys.stdout.isatty():
-        print(format_table(header, rows, text_cells=text_cells))
+        pieces = [[header, *rows]] if text_cells else _pieces([header, *rows], PIPE_WIDTH, _plain_width)
+        print("\n\n".join(format_table(piece[0], piece[1:], text_cells=text_cells) for piece in pieces))
         return
     from rich.console import Console
 
@@ -47,7 +51,8 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
         console.print(_boxed(fitting[0], fitting[1:]))
         return
     for piece in min(
-        (_pieces(layout, console.width) for layout in layouts[: 1 + (len(rows) <= len(header))]), key=_lines
+        (_pieces(layout, console.width, _wrapped_width) for layout in layouts[: 1 + (len(rows) <= len(header))]),
+        key=_lines,
     ):
         console.print(_boxed(piece[0], piece[1:], _column_widths(piece)))
 
@@ -76,19 +81,23 @@ def _width(table: Lines) -> int:
     return sum(max(map(len, column)) + 3 for column in zip(*table, strict=True)) - 1
 
 
-def _pieces(table: Lines, width: int) -> list[Lines]:
-    """Split a table into tables of at most `width`.  Each repeats the first columns, which identify its rows."""
+def _pieces(table: Lines, width: int, width_of: Callable[[Lines], int]) -> list[Lines]:
+    """Split a table into tables of at most `width`, as `width_of` measures columns.  Each repeats the first columns, which identify its rows."""
     columns = [list(column) for column in zip(*table, strict=True)]
     several = next((n for n in range(1, len(columns)) if len(set(zip(*columns[:n], strict=True))) == len(table)), 1)
     names = [column for column in columns[:several] if len(set(column[1:])) > 1] or columns[:1]
-    if _wrapped_width(names) > width // 2:
+    if width_of(names) > width // 2:
         several, names = 1, columns[:1]
     pieces = [columns[:several]]
     for column in columns[several:]:
-        if _wrapped_width([*pieces[-1], column]) > width and pieces[-1] != names:
+        if width_of([*pieces[-1], column]) > width and pieces[-1] != names:
             pieces.append(list(names))
         pieces[-1].append(column)
     return [[list(row) for row in zip(*piece, strict=True)] for piece in pieces]
+
+
+def _plain_width(columns: Lines) -> int:
+    return sum(max(map(len, column)) + 2 for column in columns) - 2
 
 
 def _wrapped_width(columns: Lines) -> int:

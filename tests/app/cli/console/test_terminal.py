@@ -96,13 +96,17 @@ def test_a_row_of_short_cells_is_one_line(capsys, monkeypatch):
     assert capsys.readouterr().out.count("1/12 checkpoint") == 6 * 12
 
 
-def test_a_table_in_a_pipe_has_a_line_for_each_row(capsys):
-    header, body = numbers(12, 3)
+@pytest.mark.parametrize(("columns", "pieces"), [(10, 1), (11, 2), (30, 4)])
+def test_a_table_in_a_pipe_has_a_line_for_each_row(capsys, columns, pieces):
+    """Of at most 120 characters: a wider table is split between columns, and each piece begins with the names of the rows."""
+    header, body = numbers(columns, 3)
 
     show(header, body)
 
-    first = [line[:10].strip() for line in capsys.readouterr().out.splitlines()]
-    assert [row[0] for row in (header, *body)] == first
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 120
+    assert [row[0] for row in (header, *body)] * pieces == [line.split()[0] for line in lines if line]
+    assert {cell for row in (header, *body) for cell in row} == {cell for line in lines for cell in line.split()}
 
 
 @pytest.mark.parametrize(
