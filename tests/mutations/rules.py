@@ -207,14 +207,14 @@ SNAPSHOTS = (
         "runtime/task_manager.py",
         " and not file.incomplete and not file.failed:\n",
         " and not file.failed:\n",
-        f"{RUNTIME}taskmanager/test_channel_state.py::test_the_file_closes_when_all_members_completed",
+        f"{RUNTIME}taskmanager/test_files_of_a_task_manager.py::test_the_file_closes_when_all_members_completed",
     ),
     Rule(
         "little channel state stays in the acknowledgements",
         "runtime/task_manager.py",
         "if not (file.inlined and self.storage.is_inlined(file.size_bytes)):",
         "if not file.inlined:",
-        "tests/runtime/taskmanager/test_channel_state.py::test_what_the_buffer_does_not_hold_goes_to_a_file",
+        "tests/runtime/taskmanager/test_files_of_a_task_manager.py::test_what_the_buffer_does_not_hold_goes_to_a_file",
     ),
     Rule(
         "what came with the acknowledgements is read in no time",
@@ -228,7 +228,7 @@ SNAPSHOTS = (
         "runtime/task/channel_state.py",
         "        if capture.writes == 0:\n",
         "        if capture.writes >= 0:\n",
-        f"{RUNTIME}task/test_captures.py::test_buffers_are_released_after_the_write",
+        f"{RUNTIME}task/test_parts_of_a_task.py::test_buffers_are_released_after_the_write",
     ),
 )
 

@@ -61,7 +61,7 @@ ACCOUNTS = (
         "runtime/monitors/records.py",
         "            served == position.served\n            and _same(read",
         "            _same(read",
-        "tests/runtime/observe/test_accounts.py::test_a_snapshot_that_says_otherwise_is_told",
+        "tests/runtime/observe/test_checking.py::test_a_snapshot_that_says_otherwise_is_told",
     ),
     Rule(
         "restored state is its own",

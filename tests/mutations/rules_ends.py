@@ -117,7 +117,7 @@ EVENTS = (
         "runtime/task/thread.py",
         "        if turn in self._turns:\n            turn.working",
         "        if True:\n            turn.working",
-        f"{RUNTIME}task/test_async_thread.py::test_work_cancelled_in_the_moment_its_turn_comes_goes_no_further",
+        f"{RUNTIME}task/test_task_thread.py::test_work_cancelled_in_the_moment_its_turn_comes_goes_no_further",
     ),
     Rule(
         "what a writer has written stays written",
@@ -138,14 +138,14 @@ EVENTS = (
         "runtime/simulate.py",
         "(instance.outcome.finished.triggered and not stopped_with(instance.stats))",
         "False",
-        f"{RUNTIME}run/test_segments.py::test_a_job_whose_stop_failed_and_that_ends_by_itself_is_not_rescaled",
+        f"{RUNTIME}run/test_instances.py::test_a_job_whose_stop_failed_and_that_ends_by_itself_is_not_rescaled",
     ),
     Rule(
         "a stop that fails is requested again",
         "runtime/simulate.py",
         "                request(instance.context, instance.job.coordinator, segment.stop)\n",
         "                pass\n",
-        f"{RUNTIME}run/test_segments.py::test_a_stop_that_fails_is_requested_again",
+        f"{RUNTIME}run/test_instances.py::test_a_stop_that_fails_is_requested_again",
     ),
     Rule(
         "requests under way stay with their task when others are rescaled",

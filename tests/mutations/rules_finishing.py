@@ -9,7 +9,7 @@ END, PLAN, LAWS = (
 )
 COORDINATOR, STOP = (
     "tests/protocol/coordinator/test_coordinator.py::",
-    "tests/runtime/jobmanager/test_stop_with_savepoint.py::",
+    "tests/runtime/jobmanager/test_contents_of_snapshots.py::",
 )
 
 FINISHING = (
@@ -165,6 +165,6 @@ FINISHING = (
         "runtime/task_manager.py",
         "incomplete=set(self.members) - self._gone)",
         "incomplete=set(self.members))",
-        "tests/runtime/taskmanager/test_channel_state.py::test_nobody_waits_for_a_member_that_has_finished",
+        "tests/runtime/taskmanager/test_files_of_a_task_manager.py::test_nobody_waits_for_a_member_that_has_finished",
     ),
 )

@@ -109,7 +109,7 @@ OPERATORS = (
         "runtime/task/sink.py",
         "return Uncommitted(checkpoint, (*self._waiting, *self.machine.committables), behind)",
         "return Uncommitted(checkpoint, (*self._waiting, *self.machine.committables))",
-        "tests/runtime/task/test_overtaken_committables.py::test_flinks_own_committer_loses_nothing_that_is_overtaken",
+        "tests/runtime/task/test_committer_of_a_sink.py::test_flinks_own_committer_loses_nothing_that_is_overtaken",
     ),
     Rule(
         "what waits for another attempt at its commit is in a checkpoint",
@@ -123,14 +123,14 @@ OPERATORS = (
         "protocol/commit.py",
         "rewritten = {checkpoint, *(committable.epoch for committable in self.since_snapshot)}",
         "rewritten = {checkpoint}",
-        "tests/runtime/task/test_overtaken_committables.py::test_only_version_1_loses_records_and_only_if_barriers_overtake",
+        "tests/runtime/task/test_committer_of_a_sink.py::test_only_version_1_loses_records_and_only_if_barriers_overtake",
     ),
     Rule(
         "a restore takes lists up to the table's newest commit for committed",
         "protocol/commit.py",
         "_split_at(event.committables, event.newest_commit)",
         "_split_at(event.committables, 0)",
-        "tests/runtime/task/test_overtaken_committables.py::test_a_failure_during_a_commit_lets_the_older_list_be_forgotten",
+        "tests/runtime/task/test_committer_of_a_sink.py::test_a_failure_during_a_commit_lets_the_older_list_be_forgotten",
     ),
     Rule(
         "the next instance of a job knows what was committed",

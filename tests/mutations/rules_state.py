@@ -129,14 +129,14 @@ STATE = (
         "runtime/task/keyed_state.py",
         "            snapshot.logged.append((yield from self.log.wait(file)))\n",
         "            pass\n",
-        f"{RUNTIME}task/test_log_writer.py::test_a_checkpoint_waits_for_the_tail",
+        f"{RUNTIME}task/test_state_transfer.py::test_a_checkpoint_waits_for_the_tail",
     ),
     Rule(
         "a file of the changelog that several checkpoints wait for is written once",
         "runtime/task/keyed_state.py",
         "        if self._claims[file.name] > 0:\n",
         "        if self._claims[file.name] > 9:\n",
-        f"{RUNTIME}task/test_log_writer.py::test_a_file_that_two_checkpoints_wait_for_is_written_once",
+        f"{RUNTIME}task/test_state_transfer.py::test_a_file_that_two_checkpoints_wait_for_is_written_once",
     ),
     Rule(
         "state grows with the records served",
@@ -213,14 +213,14 @@ STATE = (
         "storage/changelog.py",
         "self._failed_bytes > self._from_bytes",
         "self._failed_bytes < 0",
-        f"{RUNTIME}task/test_log_writer.py::test_a_failed_upload_is_not_tried_again",
+        f"{RUNTIME}task/test_state_transfer.py::test_a_failed_upload_is_not_tried_again",
     ),
     Rule(
         "a materialisation gets over an upload that failed",
         "storage/changelog.py",
         "self._failed_bytes > self._from_bytes",
         "self._failed_bytes > 0",
-        f"{RUNTIME}task/test_log_writer.py::test_a_materialisation_gets_over_a_failed_upload",
+        f"{RUNTIME}task/test_state_transfer.py::test_a_materialisation_gets_over_a_failed_upload",
     ),
     Rule(
         "a materialisation truncates the log",
@@ -262,7 +262,7 @@ STATE = (
         "runtime/task_manager.py",
         "np.fmin(busy, served * np.array(work))",
         "busy",
-        f"{RUNTIME}taskmanager/test_contention_of_tasks.py::test_a_thread_that_waits_for_answers_takes_no_core",
+        f"{RUNTIME}taskmanager/test_processor.py::test_a_thread_that_waits_for_answers_takes_no_core",
     ),
     Rule(
         "threads that are flushed together wait for cores together",

@@ -4,7 +4,7 @@ from tests.mutations.rule import Rule
 
 _LATE, _OUTPUT = "tests/plane/test_rules_late.py::test_", "tests/plane/test_rules_output.py::test_O4_"
 _SOURCES = "tests/plane/test_rules_sources.py::test_W3_"
-_WARM = "tests/runtime/jobmanager/test_warm_up.py::test_"
+_WARM = "tests/runtime/jobmanager/test_restarted_tasks.py::test_"
 
 TIMING = (
     Rule(
@@ -104,7 +104,7 @@ TIMING = (
         "runtime/lowering.py",
         "        factors |= {first + subtask: factor for",
         "        factors |= {first: factor for",
-        "tests/runtime/run/test_service_factors.py::test_services_of_a_subtask_take_its_factor_times_as_long",
+        "tests/runtime/run/test_simulate.py::test_services_of_a_subtask_take_its_factor_times_as_long",
     ),
     Rule(
         "a flusher sleeps for the timeout and works then",

@@ -5,8 +5,8 @@ from tests.mutations.rule import Rule
 _WINDOW = "tests/runtime/task/test_window.py::test_"
 _FIRING = "tests/plane/test_rules_late.py::test_"
 _TIME = "tests/protocol/test_event_time.py::test_"
-_KINDS = "tests/runtime/task/test_window_kinds.py::test_"
-_IDLE = "tests/runtime/task/test_idle_sources.py::test_"
+_KINDS = "tests/runtime/task/test_window.py::test_"
+_IDLE = "tests/runtime/task/test_watermark_generator.py::test_"
 _IMPORT = "tests/jobs/infer/test_made_windows.py::test_"
 
 WINDOWS = (

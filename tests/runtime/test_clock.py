@@ -1,11 +1,14 @@
-"""One clock for two planes: control before data at the same time, a notice suspends the data, integers only."""
+"""One clock for two planes, and the loop of a host: control before data at the same time, events in the order they come."""
 
 import pytest
 
 from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.host_loop import HostLoop
 from tests.oracle import ReferencePlane
 from tests.plane.lab import pipe
 from tests.runtime.fakes import clock
+
+# One clock for two planes: control before data at the same time, a notice suspends the data, integers only.
 
 
 @pytest.mark.parametrize("delay", [1.5, 2.0, float("inf")])
@@ -44,3 +47,28 @@ def test_looks_stand_where_a_repetition_would():
     assert run(one_by_one) == run(together)
     assert max(story) == 3
     assert sum(story) == 14
+
+
+# The loop of a host: events in the order they come, commands in the order of their machine.
+
+
+def counting(seen, event):
+    """A machine that remembers its events; each number asks for itself twice."""
+    return (*seen, event), (f"{event}a", f"{event}b")
+
+
+def test_nothing_is_carried_out_when_all_is_over():
+    """Neither the commands that are left nor the events that wait; what comes later is heard elsewhere."""
+    done, late = [], []
+
+    def carry_out(command):
+        done.append(command)
+        loop.dispatch(2)
+        loop.is_over = True
+
+    loop = HostLoop((), counting, carry_out, late.append)
+    loop.dispatch(1)
+    loop.dispatch(3)
+
+    assert (done, late) == (["1a"], [3])
+    assert loop.machine == (1,)

@@ -1,4 +1,4 @@
-"""What the outside world knows of transactions: nothing is committed twice, by a job that was rescaled or whose commits fail."""
+"""What the outside world knows of transactions, and what a checkpoint holds of them: nothing is committed twice."""
 
 from dataclasses import replace
 
@@ -7,8 +7,11 @@ import pytest
 from sim.model.faults import FailedCommits, Rescale, Restart
 from sim.model.job import Job
 from sim.model.sinks import Commit
+from sim.runtime.context import Uncommitted
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import MS, chain, fault_at, scenario
+
+# What the outside world knows of transactions: nothing is committed twice, by a job that was rescaled or whose commits fail.
 
 
 def run(committing=Commit(), **changes):  # noqa: B008  # frozen
@@ -53,3 +56,13 @@ def test_output_whose_commit_failed_becomes_visible_with_the_commit_after_the_re
     assert not failed.commits.loc[failed.commits["again"], "records"].any()
     assert failed.recoveries["cause"].eq("a commit failed").any()
     assert waited_ms[1] > waited_ms[0] + 100
+
+
+# What a checkpoint holds of each task: its transactions.
+
+
+def test_the_same_tasks_keep_their_numbers():
+    """What is in flight goes on growing: it is the same list."""
+    names = (("sink", 0), ("sink", 1))
+    kept = Uncommitted(3, (), [])
+    assert kept is kept.renumbered(names, list(names))

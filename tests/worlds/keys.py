@@ -24,12 +24,12 @@ EXCEPTIONS = {
     "Fault.commit": "the same",
     "Lsm.freeze": "a time besides files: tests/storage/state and tests/jobs/infer/test_recorded_truth.py",
     "Lsm.upload": "the same",
-    "Cluster.barrier-wake-up": "tests/runtime/task/test_barrier_wake_up.py, in both engines",
-    "Restart.state-start": "tests/runtime/jobmanager/test_starts_of_tasks.py, in both engines",
-    "Run.cold-start": "tests/runtime/jobmanager/test_warm_up.py, in both engines",
-    "Snapshot.after-in-flight": "tests/runtime/task/test_after_in_flight.py, in both engines",
+    "Cluster.barrier-wake-up": "tests/runtime/task/test_task_thread.py, in both engines",
+    "Restart.state-start": "tests/runtime/jobmanager/test_restarted_tasks.py, in both engines",
+    "Run.cold-start": "tests/runtime/jobmanager/test_restarted_tasks.py, in both engines",
+    "Snapshot.after-in-flight": "tests/runtime/task/test_parts_of_a_task.py, in both engines",
     "Storage.read-latency": "file-latency is drawn, which it is by default; tests/storage/test_parallel.py",
-    "Storage.in-flight-bandwidth": "tests/runtime/taskmanager/test_channel_state.py, in both engines",
+    "Storage.in-flight-bandwidth": "tests/runtime/taskmanager/test_files_of_a_task_manager.py, in both engines",
 }
 """Keys no random world sets -> why."""
 

@@ -1,4 +1,4 @@
-"""What the scenarios about the end of jobs answer, as tables: the claims of FLIP-147, to the digit."""
+"""The end of jobs (FLIP-147), to the digit; tasks that were restored as finished are finished in the snapshots that follow."""
 
 from textwrap import dedent
 
@@ -7,7 +7,10 @@ import pytest
 from sim.model.schema.study import load
 from sim.runtime.simulate import simulate
 from tests.places import ROOT
-from tests.scenarios import read_scenario
+from tests.scenarios import read_scenario, run_scenario
+
+# What the scenarios about the end of jobs answer, as tables: the claims of FLIP-147, to the digit.
+
 
 SCENARIOS = ROOT / "scenarios"
 
@@ -130,3 +133,37 @@ def test_stopping_with_a_savepoint():
             unaligned, savepoint-then-finish  7 completed             676 ms     8082               4000
         """
     ).strip("\n")
+
+
+# A task that was restored as finished is finished in the snapshots that follow, and is restored as finished again.
+
+
+WORLD = """# What becomes of a task that has finished when the job fails twice?
+version: 1
+job:
+  short: {{source: {{rate-per-subtask: 100/s, record: 100 B, records-per-subtask: 5}}}}
+  kept: {{input: {{short: forward}}, state: {{size: 20 kB{state}}}}}
+  long: {{source: {{rate-per-subtask: 100/s, record: 100 B, records-per-subtask: 400}}, service: 1 ms}}
+  sink: {{input: {{kept: hash, long: hash}}}}
+checkpoint: {{interval: 100 ms, finish: {finish}}}
+restart: {{strategy: fixed-delay, delay: 10 ms, attempts: 5, failover: full}}
+faults: [{{kill: long, at: 1510 ms}}, {{kill: long, at: 1790 ms}}]
+run: {{duration: 20 s}}
+"""
+STATES = ("", ", backend: rocksdb", ", ttl: 1 h", ", ttl: 1 h, changelog: {storage: memory}")
+
+
+@pytest.mark.parametrize("finish", ["flink", "naive"])
+@pytest.mark.parametrize("state", STATES)
+def test_a_finished_task_has_no_state_behind_a_second_failure(state, finish):
+    """The first checkpoint behind a restart waits for it: it has come to the end of its inputs only then."""
+    result = run_scenario(WORLD.format(state=state, finish=finish))
+    kept = result.subtasks[result.subtasks["vertex"] == "kept"].merge(
+        result.checkpoints[["id", "trigger_timestamp"]], on="id"
+    )
+    begun, later = kept["trigger_timestamp"] < 100, kept["trigger_timestamp"] > 1790
+
+    assert (result.job_status, len(result.recoveries), result.violations) == ("FINISHED", 2, ())
+    assert kept[begun]["state_size"].sum() >= 20_000
+    assert later.any()
+    assert kept[later]["state_size"].sum() == 0

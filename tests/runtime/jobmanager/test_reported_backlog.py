@@ -1,10 +1,18 @@
-"""Sources that report a backlog: when they do, and what the coordinator makes of it."""
+"""Sources that report a backlog: when they do, how an enumerator sees one, and what the coordinator makes of it."""
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
 
 from sim.model.job import Backlog, Rate, Source
+from sim.runtime.jobmanager.coordinator_host import _Enumerator
 from tests.laws.small_jobs import MS, SECOND, chain, scenario, started
+from tests.runtime.task.fake_slots import FakeClock
+
+# Sources that report a backlog: when they do, and what the coordinator makes of it.
+
 
 HISTORY = (Rate(0, Fraction(2000)), Rate(1 * SECOND, Fraction(100)))
 """Per subtask: 2,000 records that are due at once, and then a hundred a second; the sink serves 500/s."""
@@ -44,3 +52,41 @@ def test_a_source_that_has_ended_is_not_behind():
     instance.env.run(until=4 * SECOND)
 
     assert sum(stats.trigger_ns > 1 * SECOND for stats in instance.stats.values()) > 8
+
+
+# How an enumerator sees a backlog: look by look, as the JobManager is told of it.
+
+
+class Looking:
+    """A source with two subtasks that have to emit 1000 records."""
+
+    def __init__(self, backlog):
+        self.served = np.zeros(2, np.int64)
+        self.reports = []
+        context = SimpleNamespace(
+            env=FakeClock(),
+            layout=SimpleNamespace(first_task=[0]),
+            scenario=SimpleNamespace(job=SimpleNamespace(vertices=[SimpleNamespace(emitting=2)])),
+            plane=SimpleNamespace(served=lambda: self.served),
+            spec=SimpleNamespace(vertices=[SimpleNamespace(source=SimpleNamespace(total=1000))]),
+        )
+        self.machine = SimpleNamespace(leader=0, absent=False)
+        coordinator = SimpleNamespace(machine=self.machine, dispatch=lambda event: self.reports.append(event.behind))
+        self.enumerator = _Enumerator(context, coordinator, 0, backlog)
+
+    def report(self, first, second):
+        """What is told at a look at which its two subtasks have come so far."""
+        self.served[:] = first, second
+        self.reports.clear()
+        self.enumerator.look()
+        return self.reports
+
+
+def test_another_job_manager_knows_nothing_until_it_is_told():
+    looking = Looking(Backlog(records=100))
+    looking.report(0, 0)
+    looking.machine.leader = 1
+    assert looking.report(0, 0) == [True]
+    assert looking.report(0, 0) == []
+    looking.machine.leader = 2
+    assert looking.report(100, 100) == []

@@ -1,17 +1,26 @@
-"""Files of snapshots in whole runs: what is deleted when, and who waits for it."""
+"""Files of snapshots, call by call and in whole runs: who registers them, what is deleted when, and who waits for it."""
 
+from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+import simpy
 
 from sim.model.job import Distribution
-from sim.model.storage import ObjectStore
+from sim.model.storage import Directories, ObjectStore
+from sim.protocol.options import BarrierOptions
 from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
+from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.simulate import simulate
+from sim.storage.ledger import FileLedger
 from sim.storage.media.flat import FlatStorage
+from sim.storage.state_files import Handle
 from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario, started, with_options
 from tests.runtime.job_chains import jobs
+
+# Files of snapshots in whole runs: what is deleted when, and who waits for it.
 
 
 def there(instance):
@@ -145,3 +154,48 @@ def test_increments_that_overlap_lose_each_others_files():
         "it waits in vain until a newer one completes"
     )
     assert result.snapshots["restorable"].all()
+
+
+# The files that snapshots name, call by call: who registers them, when they are deleted, and what the next job takes over.
+
+
+DELETION_NS = 10
+
+
+class Store:
+    """Storage in which each deletion takes 10 ns, and a JobManager's knowledge of its files."""
+
+    def __init__(self):
+        self.env, self.ledger = simpy.Environment(), FileLedger()
+        storage = SimpleNamespace(files=self.ledger, delete=self.delete)
+        scenario = SimpleNamespace(directories=Directories())
+        self.files = SnapshotFiles(SimpleNamespace(env=self.env, storage=storage, scenario=scenario), None)
+
+    def delete(self, files):
+        for file in files:
+            with suppress(simpy.Interrupt):
+                yield self.env.timeout(DELETION_NS)
+                self.ledger.delete(file, int(self.env.now))
+                continue
+            return
+
+    def exclusive(self):
+        stored = self.ledger.create(("keyed", "map", 0, 1), 0, 0, disk=False)
+        self.ledger.close(stored, 0)
+        return Handle("meta", 100, "exclusive", stored.id)
+
+
+class TestDeletions:
+    def test_a_lost_job_manager_deletes_nothing_more(self):
+        """What tasks delete goes on."""
+        store = Store()
+        *registered, other = [store.exclusive() for _ in range(5)]
+        store.files.begun(1, BarrierOptions(0))
+        store.files.offer(1, 2, registered)
+        assert store.files.acknowledged(1, 2)
+        store.files.discard(1, lambda: None)
+        store.files.abandon([other])
+        store.env.run(until=DELETION_NS // 2)
+        store.files.lose_store()
+        store.env.run()
+        assert [file.deleted_ns for file in store.ledger] == [None] * 4 + [DELETION_NS]

@@ -1,12 +1,21 @@
-"""Chains of job instances: each begins from a snapshot of the one before it, under each claim mode."""
+"""Chains of job instances: where one ends and the next begins, under each claim mode, and at another parallelism."""
+
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
+from sim.model.faults import JobManagerDown, Kill, Rescale, Restart
+from sim.model.job import Job, Rate, Source
 from sim.model.scenario import Action
 from sim.model.storage import Directories
-from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import SECOND
+from sim.results.journal import Happening
+from sim.runtime.result import segments
+from sim.runtime.simulate import Chain, simulate
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, fault_at, scenario
 from tests.runtime.job_chains import jobs
+
+# Chains of job instances: each begins from a snapshot of the one before it, under each claim mode.
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +140,135 @@ def test_nothing_to_begin_from():
     result = simulate(jobs(count=2, seconds=4, start_from="savepoint"))
 
     assert result.job_status == "FAILED: job 1 cannot begin: no savepoint of job 0 was completed"
+
+
+# Where one job instance ends and the next begins: without a JobManager, with captured output, and what the tables say of it.
+
+
+RESCALED_NS = 3 * SECOND
+
+
+def rescaled(kind=ALIGNED, *, seconds=6, down_ms=None, sink_ns=2 * MS, **options):
+    """The sink gets a third subtask at 3 s; `down_ms`: from 2.9 s on there is no JobManager for so long."""
+    base = scenario(chain(2, rate=100, sink_ns=sink_ns), kind, seconds=seconds, interval_ms=400, **options)
+    faults = () if down_ms is None else (fault_at(JobManagerDown(down_ms * MS), 2900),)
+    return replace(
+        base,
+        restart=Restart("fixed-delay", delay_ns=10 * MS),
+        faults=faults,
+        rescale=(Rescale(RESCALED_NS, (("sink", 3),)),),
+    )
+
+
+def rescaled_ns(result):
+    return [row.time_ns for row in result.journal if row.happening is Happening.RESCALED]
+
+
+@pytest.mark.parametrize(("down_ms", "at_ns"), [(None, RESCALED_NS), (50, RESCALED_NS), (1500, 4400 * MS)])
+def test_a_rescale_waits_for_a_job_manager(down_ms, at_ns):
+    result = simulate(rescaled(down_ms=down_ms))
+
+    assert [at_ns] == rescaled_ns(result)
+    assert [len(rows) for _, rows in result.tasks[result.tasks["vertex"] == "sink"].groupby("x_job")] == [2, 3]
+    assert (result.job_status, result.violations) == ("RUNNING", ())
+
+
+def test_without_a_job_manager_to_the_end_nothing_is_rescaled():
+    result = simulate(rescaled(seconds=4, down_ms=1500))
+
+    assert rescaled_ns(result) == []
+    assert result.job_status == "FAILED: job 1 cannot begin: since 3 s there has been no JobManager to rescale it"
+    assert result.ended_ns == 4 * SECOND
+
+
+@pytest.mark.parametrize("on_downstream", [False, True])
+def test_captured_output_is_read_by_its_writers_or_by_its_readers(on_downstream):
+    """A slow sink: there is captured output of the stage, which is rescaled with its readers."""
+    ran = Chain(
+        rescaled(UNALIGNED, sink_ns=12 * MS, recover_output_on_downstream=on_downstream), "compiled", check=True
+    )
+    ran.run()
+    job = ran.instances[1]
+    overtaken = {job.names[task][0]: int(part.position.overtaken.sum()) for task, part in job.beginning.parts.items()}
+
+    assert job.violations() == ()
+    assert (overtaken["source"] + overtaken["stage0"] == 0) == on_downstream
+
+
+@pytest.fixture(scope="module")
+def chained():
+    """Three jobs that claim."""
+    chained = Chain(jobs("claim"), "compiled", check=False)
+    chained.run()
+    return chained
+
+
+# Rescaling: the job goes on with another parallelism from a checkpoint or a savepoint, and serves every record once.
+
+
+LOG = Source((Rate(0, Fraction(100)),), 500)  # 5 s of records
+LARGER = (("stage0", 3), ("sink", 4))
+
+
+def rescaling(kind, *, savepoint=False, faults=(), log=LOG, actions=()):
+    """At 3 s, while a slow sink keeps the queues full."""
+    job = chain(2, sink_ns=12 * MS, rate=100)
+    job = Job(tuple(replace(vertex, source=log) if vertex.source else vertex for vertex in job.vertices))
+    base = replace(
+        scenario(job, kind, seconds=24, interval_ms=400),
+        restart=Restart("fixed-delay", delay_ns=300 * MS),
+        faults=faults,
+        rescale=(Rescale(3 * SECOND, LARGER, savepoint=savepoint),),
+        actions=actions,
+    )
+    return simulate(base)
+
+
+def begun(result):
+    return result.recoveries[result.recoveries["kind"] == "rescale"].iloc[0]
+
+
+def test_an_action_at_the_moment_of_a_rescale_is_one_of_the_new_job():
+    actions = tuple(Action(at_s * SECOND) for at_s in (2, 3, 4))
+    parts = segments(
+        replace(scenario(chain(2), ALIGNED, seconds=9), actions=actions, rescale=(Rescale(3 * SECOND, LARGER),))
+    )
+
+    assert [[action.at_ns // SECOND for action in segment.scenario.actions] for segment in parts] == [[2], [3, 4]]
+
+
+KILLED_WHILE_STOPPING = (fault_at(Kill("sink", 1), 3200),)
+SAVEPOINT_BEFORE = (Action(1 * SECOND),)
+
+
+def test_a_stop_that_fails_is_requested_again():
+    """A kill aborts its savepoint.  The job restarts, runs on, and is rescaled from the next one: not from an older savepoint."""
+    log = Source((Rate(0, Fraction(100)),), 1500)
+    result = rescaling(ALIGNED, savepoint=True, faults=KILLED_WHILE_STOPPING, actions=SAVEPOINT_BEFORE, log=log)
+    stops = result.checkpoints[result.checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"]
+
+    assert result.violations == ()
+    assert result.job_status == "FINISHED"
+    assert stops["status"].tolist() == ["FAILED", "COMPLETED"]
+    assert [int(trigger) for trigger in stops["trigger_timestamp"]] == [3000, 13_000]
+    assert begun(result)["restored_checkpoint"] == stops["id"].iloc[1]
+
+
+def test_a_job_whose_stop_failed_and_that_ends_by_itself_is_not_rescaled():
+    """An older savepoint is no place to begin from: what came after it has been committed."""
+    result = rescaling(ALIGNED, savepoint=True, faults=KILLED_WHILE_STOPPING, actions=SAVEPOINT_BEFORE)
+
+    assert result.job_status == "FINISHED"
+    assert result.recoveries["kind"].tolist() == ["task"]
+
+
+@pytest.mark.parametrize(("seconds", "stopped"), [(3.1, False), (6, True)])
+def test_a_rescale_that_never_comes_is_told(seconds, stopped):
+    """Full queues keep the barrier of its savepoint, and the run is over; with time left the job is rescaled."""
+    base = scenario(chain(2, rate=100, sink_ns=12 * MS), ALIGNED, seconds=seconds, interval_ms=400)
+    result = simulate(replace(base, rescale=(Rescale(3 * SECOND, (("sink", 3),), savepoint=True),)))
+    status = (
+        "FAILED: job 1 cannot begin: the savepoint of 3 s that job 0 stops with was not complete at the end of the run"
+    )
+
+    assert ("RUNNING" if stopped else status) == result.job_status

@@ -1,13 +1,18 @@
-"""Whole runs of tiny scenarios: engines agree, failures end the job, options reach what they are about."""
+"""Whole runs of tiny scenarios: engines agree, failures end the job, options and service factors reach what they are about."""
 
 from dataclasses import replace
 
 import pytest
 
+import sim
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import MS, UNALIGNED, chain, scenario, source, with_options
+from tests.scenarios import read_scenario
+
+# Whole runs of tiny scenarios: engines agree, failures end the job, options reach what they are about.
+
 
 TINY = scenario(chain(), UNALIGNED, seconds=1, interval_ms=300)
 
@@ -62,3 +67,31 @@ def pointwise(ship="forward"):
     inlet = Input("source", ship, service=Distribution(100_000), record_bytes=Distribution(100))
     outlet = replace(inlet, upstream="map", ship="hash", service=Distribution(3 * MS))
     return Job((source("source", 2), Vertex("map", 2, inputs=(inlet,)), Vertex("sink", 2, inputs=(outlet,))))
+
+
+# Subtasks of one vertex that need other times for a record: in all engines, several records as one, and after a rescale.
+
+
+TEXT = """# Who is slow?
+version: 1
+job:
+  src: {source: {rate: 800/s, record: 400 B}, service: 1 us}
+  map: {input: {src: rebalance}, parallelism: 2, service: 1 ms}
+checkpoint: {interval: 1 s}
+run: {duration: 4 s}
+"""
+SLOW = "job.map.service-factor={1: 2}"
+
+
+def result(*overrides, engine="compiled"):
+    return sim.simulate(read_scenario(TEXT, overrides=list(overrides)), engine=engine)
+
+
+def each_ms(tasks):
+    """Busy time per record of each subtask of the map."""
+    tasks = tasks[tasks["vertex"] == "map"]
+    return [round(time_ms, 2) for time_ms in tasks["accumulateBusyTimeMs"] / tasks["numRecordsIn"]]
+
+
+def test_services_of_a_subtask_take_its_factor_times_as_long():
+    assert each_ms(result(SLOW).tasks) == [1, 2]

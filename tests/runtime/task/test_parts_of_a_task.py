@@ -1,11 +1,30 @@
-"""The parts of one task, as its host calls them: what is waited for before a barrier leaves."""
+"""The parts of one task, as its host calls them: what is waited for before a barrier leaves, captures, and the end."""
 
 from types import SimpleNamespace
 
+import pytest
 import simpy
 
+from sim.model.job import Snapshot, Vertex
+from sim.model.storage import Storage
+from sim.protocol.options import Ending
+from sim.protocol.task_finishing import FINISHING, EndState
+from sim.results.tables import CheckpointStats
+from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.task.channel_state import ChannelState
+from sim.runtime.task.end import TaskEnding
+from sim.runtime.task.keyed_state import StateOwner
 from sim.runtime.task.parts import TaskPart, TaskParts, task_features
+from sim.runtime.task.subtask_state import SubtaskState
+from sim.runtime.task_manager import ChannelStateWriter
+from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import StorageFailed
+from tests.runtime.fakes import FakePlane
+from tests.runtime.task.fake_slots import Recorder
+from tests.scenarios import run_scenario
+
+# The parts of one task, as its host calls them: what is waited for before a barrier leaves.
+
 
 OWN_NS, WORK_NS = 10, 20
 
@@ -63,3 +82,141 @@ def test_features_are_called_stage_by_stage():
     stages = [feature.stage for feature in task_features()]
     assert sorted(stages) == stages
     assert len(stages) >= 6
+
+
+# What a subtask writes: its own work in each phase.
+
+
+def test_each_phase_has_its_own_work():
+    vertex = Vertex("sink", snapshot=Snapshot(pre_barrier_ns=1, sync_ns=20, async_ns=300))
+    state = SubtaskState(StateOwner(vertex, 0, 1))
+
+    assert [state.work_ns(phase, 7) for phase in ("pre_barrier", "sync", "async")] == [1, 20, 300]
+
+
+# Channel state of a task: captured buffers go back to their pools when they are written, not before.
+
+
+MS = 1_000_000
+PER_MS = 1_000  # bytes
+TASK = 3
+
+
+def test_buffers_are_released_after_the_write():
+    """8 ms of data: pinned at 7, back in their pools at 9; the file is closed 5 ms later."""
+    plane = FakePlane()
+    plane.input_bytes = 8 * PER_MS
+    env = TwoPlaneEnvironment(plane, lambda _: None)
+    options = Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, inline_threshold_bytes=0)
+    writer = ChannelStateWriter(env, CheckpointStorage(env, options, seed=1), [TASK])
+    slot = SimpleNamespace(
+        context=SimpleNamespace(plane=plane, stats={1: CheckpointStats(1, 0, 1)}),
+        task=TASK,
+        manager=SimpleNamespace(channel_state={TASK: writer}),
+        contents=SimpleNamespace(in_flight_final=lambda *_, **__: None),
+        note=lambda *_: None,
+    )
+    data, closed_ms = ChannelState(slot), []
+    data.input_overtaken(1)
+    data.barriers_complete(1)
+    data.capture_ended(1, lambda: closed_ms.append(env.now / MS), lambda: None)
+    env.run(until=7 * MS)
+
+    assert plane.verbs == [("capture", TASK, 1)]
+    assert data.storing
+    env.run(until=9 * MS)
+    assert not data.storing
+    assert ("release_capture", TASK) in plane.verbs
+    assert closed_ms == []
+    env.run(until=20 * MS)
+    assert closed_ms == [13]
+
+
+# A chain whose last operator is finalized first writes its state when the in-flight data of its task manager is written.
+
+
+JOB = """\
+job:
+  a: {source: {rate: 1200/s, record: 1 kB}, parallelism: 2}
+  b: {input: {a: hash}, parallelism: 2, service: 2 ms, state: {size: 4 MB}}
+checkpoint: {interval: 4 s, barriers: unaligned}
+cluster: {placement: spread}
+storage: {bandwidth: 20 MB/s, in-flight-bandwidth: 2 MB/s}
+run: {duration: 30 s}
+"""
+AFTER = "job.b.snapshot.after-in-flight=true"
+
+
+def ran(*changes, engine="compiled"):
+    return run_scenario(JOB, overrides=changes, engine=engine)
+
+
+def medians(result):
+    """Asynchronous phases [ms] by vertex, of checkpoints that meet full queues."""
+    return result.subtasks[result.subtasks["id"] > 2].groupby("vertex")["async_duration"].median()
+
+
+def test_its_asynchronous_phase_is_the_sum_of_both():
+    """2 MB of state take 100 ms; in-flight data takes longer, and is all that the source waits for."""
+    together, after = medians(ran()), medians(ran(AFTER))
+
+    assert together["a"] == pytest.approx(after["a"], rel=0.1)
+    assert together["b"] == pytest.approx(together["a"], rel=0.2)
+    assert pytest.approx(after["b"] - together["b"], abs=15) == 100
+
+
+# How one task ends, moment by moment: when it stops with a savepoint, and what the savepoint's abort does to it.
+
+
+SOURCE, READER = 0, 1
+LAYOUT = SimpleNamespace(task_gates=[(), (0,)], writer=[0], task_partitions=[(0,), ()], partitions=[(0, 0, (0,))])
+"""A source, and a task that reads it."""
+
+
+class Parts(list):
+    """No part; the operators finish at once."""
+
+    def end_input(self, done):
+        done()
+
+
+class EndingTask:
+    """A task whose other components write down what it does."""
+
+    def __init__(self, task):
+        self.log = []
+        job = Recorder(self.log)
+        job.rule = FINISHING["flink"]
+        self.thread = SimpleNamespace(stopped=False, mails_only=False, yields=False)
+        self.thread.serve_mails_only = lambda: setattr(self.thread, "mails_only", True)
+        scenario = SimpleNamespace(overheads=SimpleNamespace(acknowledge_ns=0))
+        slot = SimpleNamespace(
+            context=SimpleNamespace(layout=LAYOUT, plane=Recorder([]), scenario=scenario, periodic=True),
+            task=task,
+            thread=self.thread,
+            job=job,
+            channels=[],
+            checks=Recorder([]),
+            note=lambda *_, **__: None,
+            now=0,
+        )
+        self.ending = TaskEnding(slot, Parts(), None, None)
+
+
+def test_a_stop_with_the_savepoint_first_ends_it_afterwards():
+    task = EndingTask(SOURCE)
+    task.ending.still_takes_part(4, Ending.AFTERWARDS, lambda: None)
+    assert (task.thread.mails_only, task.ending.machine.state) == (True, EndState.RUNNING)
+    task.ending.snapshot_begun(4, Ending.AFTERWARDS)
+    task.ending.completed(3)
+    assert EndState.RUNNING is task.ending.machine.state
+    task.ending.completed(4)
+    assert EndState.RUNNING is not task.ending.machine.state
+
+
+@pytest.mark.parametrize(("aborted", "fails"), [(4, True), (3, False)])
+def test_the_abort_of_the_savepoint_it_stops_with_fails_it(aborted, fails):
+    task = EndingTask(READER)
+    task.ending.snapshot_begun(4, Ending.NO_DRAIN)
+    task.ending.aborted(aborted)
+    assert ([("fail_task", READER, "stop-with-savepoint failed")] if fails else []) == task.log

@@ -1,16 +1,25 @@
-"""State as processes: how long uploads, copies and downloads take, exactly; and who else notices."""
+"""State as processes: how long uploads, copies, downloads and those of a changelog take, exactly; and who else notices."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 import simpy
 
-from sim.model.job import Snapshot, Vertex
+from sim.model.checkpoint import CheckpointOptions
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
+from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
-from sim.model.storage import Disk, Storage
+from sim.model.storage import Disk, Retry, Storage
+from sim.runtime.job_instance import JobInstance
 from sim.runtime.task.keyed_state import StateOwner
+from sim.runtime.task.sink import StagedFile, Uploads
 from sim.runtime.task.subtask_state import SubtaskState
 from sim.storage.filesystem import CheckpointStorage
+from sim.storage.ledger import StorageFailed
+
+# State as processes: how long uploads, copies and downloads take, exactly; and who else notices.
+
 
 MS, MB = 1_000_000, 1_000_000
 HEAP = State(10 * MB)
@@ -187,3 +196,177 @@ def test_a_full_disk_costs_the_copy_not_the_checkpoint():
 
     assert None is stored.local
     assert stored.written_bytes == 10 * MB
+
+
+# Uploads: so many at a time, in turn; each file knows how far it is.
+
+
+class Lab:
+    """Uploads that take as many ns as a file has bytes, and fail as often as it says."""
+
+    def __init__(self, threads=1, failures=0):
+        self.env = simpy.Environment()
+        self.failures = failures
+        self.log = []
+        self.uploads = Uploads(
+            self.env, threads, self.write, lambda file: self.log.append((self.env.now, file.name[0]))
+        )
+
+    def write(self, file):
+        if file.size_bytes:
+            yield self.env.timeout(file.size_bytes)
+        if self.failures:
+            self.failures -= 1
+            raise StorageFailed("gone")
+        return 7
+
+    def submit(self, *sizes):
+        files = [StagedFile((f"f{i}",), size) for i, size in enumerate(sizes)]
+        for file in files:
+            self.uploads.submit(file)
+        return files
+
+
+def test_files_without_time_are_durable_at_once():
+    lab = Lab()
+    files = lab.submit(0, 0)
+
+    assert [file.stored for file in files] == [7, 7]
+
+
+def test_a_file_that_was_cancelled_in_the_line_can_be_submitted_again():
+    """It waits behind another one when its upload is called off; later it is wanted after all."""
+    lab = Lab()
+    _, waiting = lab.submit(5, 3)
+    lab.uploads.cancel(waiting)
+    lab.env.run(until=7)
+    lab.uploads.submit(waiting)
+    lab.env.run()
+
+    assert lab.log == [(5, "f0"), (10, "f1")]
+
+
+# The changelog while a job runs: uploads of their own, tails that checkpoints wait for, materialisations in between.
+
+
+LOG_WRITER_MS, S = 1_000_000, 1_000_000_000
+NEVER = 10**6 * S
+
+
+def scenario(changelog, *, size=1000, rate=1000, interval=NEVER, seconds=10, backend="rocksdb", close_ns=0):
+    """1000 updates of 1 kB per second into a state of 1000 B, one subtask."""
+    source = Vertex("source", source=Source((Rate(0, Fraction(rate)),)), service=Distribution(1000))
+    inlet = Input("source", service=Distribution(1000), record_bytes=Distribution(100))
+    state = State(size, backend, Fraction(1), 1000, Lsm(memtable_bytes=10**12), changelog)
+    return Scenario(
+        "?",
+        "log",
+        Job((source, Vertex("map", inputs=(inlet,), state=state))),
+        CheckpointOptions(interval, state=StateOptions(incremental=True)),
+        Run(seconds * S),
+        storage=Storage(1_000_000_000, close_ns, inline_threshold_bytes=0),
+        overheads=Overheads(0, 0, 0, 0, S // 2, file_ns=0),
+    )
+
+
+def instance(*arguments, **options):
+    """A finished run."""
+    finished = JobInstance(scenario(*arguments, **options), "compiled")
+    finished.start()
+    finished.env.run(until=finished.scenario.run.duration_ns)
+    return finished
+
+
+def logs(simulated, kind="changelog"):
+    """(ms, bytes) of each whole file of the log, in order."""
+    return [
+        (stored.durable_ns / LOG_WRITER_MS, stored.size_bytes)
+        for stored in simulated.storage.files
+        if stored.name[0] == kind and stored.complete
+    ]
+
+
+def test_a_checkpoint_waits_for_the_tail():
+    """500 kB since the start and a state of 1000 B, half a second into the run: 10 ms of batching, 0.5 ms of writing."""
+    simulated = instance(Changelog(NEVER, 10**9), seconds=1)
+    (subtask,) = [row for row in simulated.stats[1].subtasks.values() if row.state_bytes]
+
+    assert [(pytest.approx(500 + 10 + 0.5, abs=0.1), pytest.approx(501_000, abs=2000))] == logs(simulated)
+    assert pytest.approx(subtask.async_ns / LOG_WRITER_MS, abs=0.1) == 10.5
+    assert subtask.sync_ns == 0
+    assert subtask.written_bytes == subtask.state_bytes == logs(simulated)[0][1]
+
+
+def upload_fails(materialize_ns=NEVER, pre_barrier_ns=0):
+    """An outage as long as a client insists, at the first checkpoint."""
+    base = scenario(Changelog(materialize_ns, 10**9, upload_attempts=1), interval=S, seconds=4)
+    source, reader = base.job.vertices
+    base = replace(base, job=Job((source, replace(reader, snapshot=Snapshot(pre_barrier_ns=pre_barrier_ns)))))
+    base = replace(base, storage=replace(base.storage, retry=Retry(attempts=2, backoff_ns=LOG_WRITER_MS)))
+    simulated = JobInstance(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=10)), "compiled")
+    simulated.start()
+    simulated.env.call_in(505 * LOG_WRITER_MS, lambda: simulated.storage.fail_until(700 * LOG_WRITER_MS))
+    simulated.env.run(until=base.run.duration_ns)
+
+    return simulated
+
+
+@pytest.mark.parametrize("pre_barrier_ns", [0, 3 * LOG_WRITER_MS])
+def test_a_failed_upload_is_not_tried_again(pre_barrier_ns):
+    """The first checkpoint fails with the file, the second one fails the task: its log lacks a file.  A restart begins a new one.
+
+    The exception ends the thread: the cancellation does not wait for what it was at, be that work before the barrier.
+    """
+    simulated = upload_fails(pre_barrier_ns=pre_barrier_ns)
+    (restart,) = simulated.job.recovery.stats.values()
+
+    assert [simulated.stats[number].status for number in sorted(simulated.stats)][:2] == ["FAILED", "FAILED"]
+    assert {"COMPLETED"} == {simulated.stats[number].status for number in sorted(simulated.stats)[2:]}
+    assert restart.what == "snapshot: an upload of the changelog has failed"
+    assert pytest.approx(restart.failed_ns / LOG_WRITER_MS, abs=20) == 1500
+
+
+def test_a_materialisation_gets_over_a_failed_upload():
+    """It holds everything before it, so no checkpoint needs the missing file."""
+    simulated = upload_fails(materialize_ns=1500 * LOG_WRITER_MS)
+
+    assert [simulated.stats[number].status for number in sorted(simulated.stats)] == [
+        "FAILED",
+        "COMPLETED",
+        "COMPLETED",
+        "COMPLETED",
+    ]
+    assert not simulated.job.recovery.stats
+
+
+def test_no_materialisation_gets_over_a_failed_upload_while_the_one_before_is_not_confirmed():
+    """That was taken before the upload failed, and the checkpoint that would have confirmed it failed with the file."""
+    simulated = upload_fails(materialize_ns=400 * LOG_WRITER_MS)
+
+    assert [simulated.stats[number].status for number in sorted(simulated.stats)][:2] == ["FAILED", "FAILED"]
+    assert len(simulated.job.recovery.stats) == 1
+
+
+def test_a_file_that_two_checkpoints_wait_for_is_written_once():
+    """The first one is over before the second one's turn comes: what it waited for is still known."""
+    slow = scenario(Changelog(NEVER, 10**9), interval=2 * S, seconds=12, size=4_000_000)
+    checkpoint = replace(slow.checkpoint, max_concurrent=3, tolerable_failed=100)
+    simulated = JobInstance(
+        replace(slow, checkpoint=checkpoint, storage=replace(slow.storage, bytes_per_second=1_000_000)), "compiled"
+    )
+    simulated.start()
+    simulated.env.run(until=simulated.scenario.run.duration_ns)
+    names = [stored.name for stored in simulated.storage.files if stored.name[0] == "changelog"]
+
+    assert len(set(names)) == len(names) > 3
+
+
+@pytest.mark.parametrize("interval", [None, S])
+def test_uploads_that_are_over_are_forgotten(interval):
+    """Dozens of files without a checkpoint that waits for them, or one per checkpoint: only what is under way is remembered."""
+    simulated = instance(Changelog(NEVER, 100_000), interval=interval, seconds=5)
+    log = simulated.tasks[1].state.keyed.log
+
+    assert len(logs(simulated)) > 20
+    assert len(log._uploads) <= 1
+    assert len(log._claims) <= 1

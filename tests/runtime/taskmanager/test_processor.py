@@ -1,4 +1,4 @@
-"""Threads of snapshots and of tasks share the cores of a task manager: who waits for whom, to the nanosecond."""
+"""Threads of snapshots and of tasks share the cores of a task manager: who waits for whom, whichever plane runs them."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -13,8 +13,12 @@ from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
 from sim.runtime.simulate import simulate
 from sim.runtime.task_manager import Busy, Processor
+from sim.studies.comparison import scarce_cores
 from tests.places import USERS
 from tests.scenarios import read_scenario, run_scenario
+
+# Threads of snapshots and of tasks share the cores of a task manager: who waits for whom, to the nanosecond.
+
 
 MS, S = 1_000_000, 1_000_000_000
 
@@ -142,3 +146,60 @@ def _warm_pace(job):
         if written_bytes(subtask) > 2e6
     ]
     return median(size / max(took_ms - 15, 1) * 1000 for size, took_ms in phases[-len(phases) // 3 :])
+
+
+# Task threads on few cores: more of them do no more work, whichever plane runs them.
+
+
+CONTENDED_JOB = """
+version: 1
+job:
+  src: {source: {rate: unlimited, record: 900 B}, parallelism: 2, service: 20 us}
+  parse: {input: {src: rebalance}, parallelism: 2, service: 240 us}
+  profile: {input: {parse: hash}, parallelism: 2, service: 540 us}
+cluster: {placement: spread, cores: 2, hosts: 1, services: idle-core}
+checkpoint: {interval: 5 s, barriers: aligned}
+run: {duration: 20 s, warmup: 5 s}
+"""
+PARALLELISM = ("job.src.parallelism", "job.parse.parallelism", "job.profile.parallelism")
+
+
+def ran(*overrides, engine="compiled"):
+    return run_scenario(CONTENDED_JOB, overrides=list(overrides), engine=engine, check=False)
+
+
+def served(result):
+    """Records per second behind the hash, after the first 5 s."""
+    rows = result.series[(result.series["vertex"] == "profile") & (result.series["time"] > 5)]
+    return rows["numRecordsInPerSecond"].mean()
+
+
+def test_a_thread_that_waits_for_answers_takes_no_core():
+    """Three threads with requests of 10 ms, four at a time: 1,200/s.  They leave both cores to profiles of 1.4 ms."""
+    overrides = [
+        "job.parse.async-io={latency: 10 ms, capacity: 4}",
+        "job.parse.service=1 us",
+        "job.profile.service=1.4 ms",
+    ]
+    waiting = ran(*overrides, *(f"{key}=3" for key in PARALLELISM))
+
+    assert served(waiting) == pytest.approx(3 * 4 / 0.01, rel=0.05)
+    assert "busy at once on 2 cores" not in scarce_cores(
+        ran(*overrides, "job.profile.service=1 us", *(f"{key}=3" for key in PARALLELISM))
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        ((), "3.0 threads of tasks are busy at once on 2 cores, so records take 1.5 times as long"),
+        (("cluster={placement: spread, cores: 2, hosts: 1}",), "services does not say how services were measured"),
+        (("cluster.services=side-by-side",), ""),
+        (("cluster.cores=64",), ""),
+    ],
+)
+def test_a_run_says_that_cores_are_scarce(overrides, sentence):
+    text = scarce_cores(ran(*overrides))
+
+    assert sentence in text
+    assert bool(sentence) == bool(text)

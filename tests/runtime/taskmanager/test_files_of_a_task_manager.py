@@ -1,12 +1,19 @@
-"""Writing in-flight data: first come, first served; one file per group, closed when all have completed; no data, no file."""
+"""Files of a task manager: in-flight data, changelogs on their way, and room for what is not uploaded yet."""
 
 import pytest
+import simpy
 
-from sim.model.storage import Retry, Storage
+from sim.model.job import Distribution
+from sim.model.state import Changelog
+from sim.model.storage import ObjectStore, Retry, Storage
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.runtime.task_manager import ChannelStateWriter
+from sim.runtime.task_manager import ChannelStateWriter, LogPart, LogUploads, StagingSpace
 from sim.storage.filesystem import CheckpointStorage
+from sim.storage.ledger import DiskFull
 from tests.runtime.fakes import FakePlane
+
+# Writing in-flight data: first come, first served; one file per group, closed when all have completed; no data, no file.
+
 
 MS = 1_000_000
 PER_MS = 1_000  # bytes
@@ -109,3 +116,60 @@ def test_what_the_buffer_does_not_hold_goes_to_a_file():
         ("closed for 1", 26),
     ]
     assert (office.storage.files.written, office.storage.files.bytes_written, inlined) == (1, 7 * PER_MS, [])
+
+
+# The changelogs of one task manager on their way: how often an upload is attempted.
+
+
+LOG_UPLOADS_MS, MB = 1_000_000, 1_000_000
+
+
+@pytest.mark.parametrize(("attempts", "expected"), [(1, (5, None)), (2, (515, 1))])
+def test_a_failed_attempt_is_followed_by_another_after_a_pause(attempts, expected):
+    """An outage at 5 ms breaks the first one off; half a second later storage is back: 10 ms of latency."""
+    store = ObjectStore(100 * MB, Distribution(10 * LOG_UPLOADS_MS), part_bytes=1000 * MB)
+    env, durable = simpy.Environment(), []
+    storage = CheckpointStorage(env, Storage(object_store=store, retry=Retry(1, LOG_UPLOADS_MS)), 1)
+    part = LogPart(("changelog", "a"), 0, lambda file: durable.append((env.now / LOG_UPLOADS_MS, file)))
+    LogUploads(env, storage, 0, 5).hand_in(part, Changelog(batch_delay_ns=0, upload_attempts=attempts))
+    env.timeout(5 * LOG_UPLOADS_MS).callbacks.append(lambda _: storage.fail_until(100 * LOG_UPLOADS_MS))
+    env.run()
+
+    assert durable == [expected]
+
+
+# Room for files that are not uploaded yet: who finds none waits for it in turn, or gives up.
+
+
+def reserve(space, size, log):
+    yield from space.reserve(size)
+    log.append((space.env.now, size))
+
+
+@pytest.mark.parametrize(("waits", "first", "second"), [(False, 60, 50), (True, 0, 101)])
+def test_no_room_at_all_is_an_error(waits, first, second):
+    """When it must not wait, or would wait for ever."""
+    space = StagingSpace(simpy.Environment(), 100, waits=waits)
+    list(space.reserve(first))
+
+    with pytest.raises(DiskFull):
+        list(space.reserve(second))
+
+
+@pytest.mark.parametrize("granted", [False, True])
+def test_whoever_gives_up_waiting_leaves_the_line(granted):
+    """The room goes to the next, also if it was granted in the instant the waiting one is stopped."""
+    env, log = simpy.Environment(), []
+    space = StagingSpace(env, 100)
+    list(space.reserve(60))
+    gone = env.process(reserve(space, 90, log))
+    env.process(reserve(space, 40, log))
+    env.run()
+    gone.defused = True
+    gone.interrupt()
+    if granted:
+        space.release(60)
+    env.run()
+
+    assert log == [(0, 40)]
+    assert (40 if granted else 100) == space.used_bytes

@@ -1,4 +1,4 @@
-"""What fails and what restarts, call by call: who stops, who reports it and when, what a restart is remembered as."""
+"""Commands of the coordinator and of the recovery, carried out one by one: whom they reach in which order."""
 
 from dataclasses import replace
 from functools import partial
@@ -6,12 +6,35 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.protocol import recovery
+from sim.protocol import coordinator_messages, recovery
 from sim.results.journal import Happening, Journal
 from sim.runtime.context import Context
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from tests.laws.small_jobs import MS, chain, scenario
 from tests.runtime.task.fake_slots import FakeClock
+
+# The coordinator's commands, carried out one by one: whom they reach in which order, and what it is told.
+
+
+def test_an_abort_tells_of_the_completion_before_it():
+    """A task that kept its part has an older one."""
+    env, calls, base = FakeClock(), [], scenario(chain(1))
+    task = lambda number: SimpleNamespace(notify_aborted=lambda *told: calls.append((env.now // MS, number, *told)))  # noqa: E731
+    parts = {(4, 1): SimpleNamespace(checkpoint=2)}
+    scenario_of_it = replace(base, overheads=replace(base.overheads, notify_ns=7 * MS))
+    context = SimpleNamespace(env=env, scenario=scenario_of_it, journal=Journal())
+    context.note = partial(Context.note, context)
+    contents = SimpleNamespace(of=lambda *which: parts.get(which))
+    host = CoordinatorHost(context, None, [task(0), task(1)], contents, *[None] * 5)
+    host.carry_out(coordinator_messages.NotifyAborted(5, frozenset({1, 0}), 4))
+    env.run(100 * MS)
+
+    assert calls == [(7, 0, 5, 4), (7, 1, 5, 2)]
+
+
+# What fails and what restarts, call by call: who stops, who reports it and when, what a restart is remembered as.
+
 
 HOSTS = (0, 1, 2, 0)
 """A source on each of two task managers, and two readers; the second one beside the first source."""
