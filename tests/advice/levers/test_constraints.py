@@ -2,7 +2,6 @@
 
 import math
 
-import pandas as pd
 import pytest
 
 from sim.advice import settings
@@ -148,19 +147,21 @@ class Bound(MadeUp):
 
     def __init__(self, path):
         super().__init__({})
-        self.path = path
+        self.path, self.bound = path, {}
 
     def run(self, scenarios):
-        found = []
         for scenario in scenarios:
-            self.is_bound = self.binds(scenario)
-            found.append(super().run([scenario]))
-        return pd.concat(found)
+            axes = dict(scenario.axes)
+            if (name := (axes["interval"], axes["protocol"])) not in self.bound:
+                self.bound[name] = self.binds(scenario)
+        return super().run(scenarios)
 
     def row(self, axes, k, more_ms):
-        ms = math.nan if self.is_bound else 100 * parse_duration(axes["interval"]) / 1e9
+        bound = self.bound[axes["interval"], axes["protocol"]]
+        ms = math.nan if bound else 100 * parse_duration(axes["interval"]) / 1e9
         own = {"caught_up_ms": ms, "downtime_ms": ms, "replayed_records": 0.0, "ended_s": 1e9}
-        return row(axes, k, 20.0, failed=int(self.is_bound), **own)
+        # no more of them than are due: trials would be repeated, as behind a long first upload
+        return row(axes, k, 20.0, failed=int(bound), completed=100 if axes["trial"] == "long" else 2, **own)
 
     def binds(self, scenario):
         own = [option for option in option_values(scenario) if ".".join(option.key.path) == self.path]
