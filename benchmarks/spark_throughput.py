@@ -32,9 +32,9 @@ from benchmarks.standalone import Cluster, standalone
 from sim.model.schema.study import load
 from sim.studies.cells import Row, timed, warm
 from sim.studies.local import run_each
-from sim.studies.plan import Cell, cells
+from sim.studies.plan import Cell, cells, planned_of
 from sim.studies.progress import Progress, no_watch
-from sim.studies.sweeps.spark_rows import QUICK_JAVA, rows_on
+from sim.studies.sweeps.spark_rows import QUICK_START_CONF, rows_on
 from sim.studies.sweeps.spark_session import context
 
 __all__ = ["Start", "Turn", "main", "on_processes", "on_spark", "planned"]
@@ -98,10 +98,10 @@ def on_spark(
 
     def sweep(name: str, chosen: Sequence[Cell]) -> None:
         begin, before = time.time(), meter.seconds()
-        rows = list(rows_on(spark, chosen, engine="compiled", watch=no_watch))
+        rows = list(rows_on(spark, planned_of(chosen), engine="compiled", watch=no_watch))
         measured[name] = (rows, meter.seconds() - before, begin, time.time())
 
-    with Meter() as meter, context(cluster.url, conf=QUICK_JAVA | conf) as spark:
+    with Meter() as meter, context(cluster.url, conf=QUICK_START_CONF | conf) as spark:
         while spark._jsc.sc().getExecutorMemoryStatus().size() <= workers:  # noqa: SLF001 - the driver is one
             time.sleep(0.2)
         sweep("", planned("50 ms", workers, first_seed=10_000))

@@ -42,7 +42,7 @@ def standalone(folder: Path, *, workers: int = 2) -> Iterator[Cluster]:
     import pyspark
 
     folder.mkdir(parents=True, exist_ok=True)
-    spark_masters.prepare(folder)
+    spark_masters.prepare_java(folder)
     home = Path(pyspark.__file__).parent
     environment = os.environ | {
         "SPARK_HOME": str(home),

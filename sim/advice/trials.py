@@ -21,7 +21,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,6 +44,7 @@ from sim.studies.sweeps.design import Point, override
 from sim.studies.sweeps.results import collect
 from sim.studies.sweeps.run import Workers, run_missing
 from sim.studies.sweeps.store import Store
+from sim.studies.work import finite_number, planned_work_s, work_s
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,42 +89,6 @@ class NothingRanError(PrintableError, RuntimeError):
     """Raised if the time limit is reached before any setting has run.  The message says what to do."""
 
     exit_code = 4
-
-
-# ---- The work of a run, estimated from what it simulated, so that it is the same on any machine. If measured CPU time counted
-# instead, a busy machine would run fewer trials and give another answer.
-
-CELL_S = 0.06
-PER_TASK_AND_SECOND_S = 4e-5
-PER_TASK_AND_CHECKPOINT_S = 7e-4
-PER_RECORD_AND_VERTEX_S = 1e-8
-"""CPU time [s] on an idle machine, fitted to 649 runs of three jobs with six tasks each; the sum over a job is within 12 %."""
-
-
-def work_s(row: Row, scenario: Scenario) -> float:
-    """Return the estimated CPU time [s] of a run on an idle machine.  `row`: its results."""
-    seconds = _number(row.get("ended_s")) or scenario.run.duration_ns / 1e9
-    completed, per_second = (_number(row.get(name)) for name in ("completed", "emitted_per_second"))
-    return _work_s(scenario, seconds, completed, per_second)
-
-
-def planned_work_s(scenario: Scenario, per_second: float) -> float:
-    """Return the estimated CPU time [s] of a run that lasts for its whole duration.  `per_second`: records that sources emit."""
-    options, seconds = scenario.checkpoint, scenario.run.duration_ns / 1e9
-    checkpoints = 0.0 if options.interval_ns is None else 1e9 * seconds / checkpoint_period_ns(options)
-    return _work_s(scenario, seconds, checkpoints, per_second)
-
-
-def _work_s(scenario: Scenario, seconds: float, checkpoints: float, per_second: float) -> float:
-    vertices = scenario.job.vertices
-    per_task_s = PER_TASK_AND_SECOND_S * seconds + PER_TASK_AND_CHECKPOINT_S * checkpoints
-    tasks = sum(vertex.parallelism for vertex in vertices)
-    return CELL_S + tasks * per_task_s + PER_RECORD_AND_VERTEX_S * per_second * seconds * len(vertices)
-
-
-def _number(value: object) -> float:
-    """Return a number, or 0 if the value is missing or not finite."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
 
 
 # ---- The runner of trials. It stores every row, and enforces two limits.
@@ -212,7 +176,7 @@ class TrialRunner:
             return False
         self._lack = OVER_BUDGET
         rows = self._own_rows()
-        per_second = max((_number(row.get("emitted_per_second")) for row in rows.values()), default=0.0)
+        per_second = max((finite_number(row.get("emitted_per_second")) for row in rows.values()), default=0.0)
         spent, planned = defaultdict[bool, float](float), defaultdict[bool, float](float)  # has a failure -> work [s]
         for name, row in rows.items():
             scenario = self._scenarios[name]

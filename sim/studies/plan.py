@@ -139,7 +139,7 @@ class CellPlan(Sequence[Cell]):
     def __getitem__(self, i: int | slice) -> Cell | CellPlan:
         if isinstance(i, slice):
             return self.take(np.arange(len(self))[i])
-        return Cell(_with_run(self.scenarios[i], int(self.seed[i])), self.ids[i].decode(), int(self.replication[i]))
+        return Cell(with_run(self.scenarios[i], int(self.seed[i])), self.ids[i].decode(), int(self.replication[i]))
 
     def __eq__(self, other: object) -> bool:
         return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
@@ -265,7 +265,7 @@ def with_baselines(planned: Sequence[Cell]) -> CellPlan:
 
 def _with_ids(scenarios: SeededScenarios, seed: Integers, replication: Integers) -> CellPlan:
     """Return the plan with these columns, and compute the ids of its cells and of their baselines."""
-    single = [_with_run(scenario, scenario.run.seed) for scenario in scenarios.different]
+    single = [with_run(scenario, scenario.run.seed) for scenario in scenarios.different]
     ids = _identities([content(scenario) for scenario in single], scenarios.of, seed)
     bare_ids = _identities([content(baseline(scenario)) for scenario in single], scenarios.of, seed)
     return CellPlan(scenarios, seed, replication, ids, bare_ids)
@@ -282,7 +282,7 @@ def _identities(contents: Sequence[bytes], of: Integers, seeds: Integers) -> Ids
     return np.fromiter(names, dtype="S20", count=len(pairs))[pair_of]
 
 
-def _with_run(scenario: Scenario, seed: int) -> Scenario:
+def with_run(scenario: Scenario, seed: int) -> Scenario:
     """Return the scenario with this seed and a single replication."""
     if (scenario.run.seed, scenario.run.replications) == (seed, 1):
         return scenario

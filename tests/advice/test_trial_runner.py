@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from sim.advice.trials import TrialRunner, planned_work_s
+from sim.advice.trials import TrialRunner
 from sim.model.schema.study import loads
 from sim.studies.plan import baseline
+from sim.studies.work import planned_work_s
 
 TINY = """\
 # A job of a second.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sim.results.summary import STATISTICS
 from sim.studies.cells import Row, died, timed, warm
 from sim.studies.local import cores, run_each
-from sim.studies.plan import Cell
+from sim.studies.plan import Cell, CellPlan
 from sim.studies.progress import Progress, Watch, no_watch
 from sim.studies.sweeps.results import read_results
 from sim.studies.sweeps.store import Store, WaitingRows
@@ -68,7 +68,7 @@ class Workers(ExitStack):
         self._jobs, self._master, self._conf = jobs, master, conf
         self._spark: Any = None
 
-    def rows(self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
+    def rows(self, missing: CellPlan, engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
         """Run cells and yield their rows as they finish.  With Spark, call this inside the block of the context."""
         if self._master is None:
             yield from self._local(missing, engine, watch, check)
@@ -80,7 +80,7 @@ class Workers(ExitStack):
             self._spark = self.enter_context(context(self._master, conf={**QUICK_START_CONF, **(self._conf or {})}))
         yield from rows_on(self._spark, missing, engine=engine, watch=watch, check=check)
 
-    def _local(self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
+    def _local(self, missing: CellPlan, engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
         warm(engine)
         jobs = self._jobs or min(len(missing), cores())
         with closing(run_each(partial(_row, engine, check), missing, jobs=jobs, watch=watch, died=died)) as outcomes:

@@ -1,47 +1,57 @@
 """Run the cells of a sweep on Spark.  The driver receives rows when tasks end, and stores them as in a local sweep.
 
+    cells, longest first:   c1 | c2 | c3 c4 c5 | c6 c7 c8 | ...      a task: one long cell, or short ones of about a second
+    open tasks:             <-- two per slot and some more -->       running or waiting in Spark; others follow as they end
+
+Tasks are submitted as jobs of half such a window, because Spark starts the tasks of jobs in the order of the jobs.  A job
+ends with its last task, so a limit on open jobs would let a few long cells idle the cluster; open tasks have a limit instead.
+Long cells come first, by their expected work, so that none of them begins when all others have ended.
+
 A job is a list of pickled cells, distributed with `parallelize`.  We tried `mapInArrow`; it takes 50 ms of CPU more per job,
 for planning and for Arrow.  A job returns its result only when its last task has ended, so tasks add their rows to an
-accumulator, which Spark merges at the end of each task.  Several jobs run at once, so that slots that are free at the end of
-one job run tasks of the next.  Short cells are grouped into tasks of about a second.  A cell may run twice (lost executor,
-speculative execution); both runs give the same row, because a run depends only on its cell.
+accumulator, which Spark merges at the end of each task.  Jobs are submitted asynchronously by one thread.  A cell may run
+twice (lost executor, speculative execution); both runs give the same row, because a run depends only on its cell.
 """
 
 from __future__ import annotations
 
-import json
-import pickle
+import math
 import re
-import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from sim.plane import compiled_kernel
 from sim.runtime.manifest import code_version
 from sim.studies.cells import Row, died
-from sim.studies.plan import Cell
+from sim.studies.local import delayed_signals
+from sim.studies.plan import CellPlan
 from sim.studies.progress import Watch
 from sim.studies.sweeps import spark_task
+from sim.studies.sweeps.packed_cells import CellPacker
 from sim.studies.sweeps.spark_masters import MissingDependencyError
 from sim.studies.sweeps.spark_session import ARCHIVE, reason
+from sim.studies.work import planned_work_s
 
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-CONCURRENT_JOBS = 3
-"""Jobs at the same time.  Two of them have tasks ready when slots of the first become free."""
+TASKS_PER_SLOT, SPARE_TASKS = 2, 16
+"""Maximum open tasks per slot, and in addition: on few slots, a job of a few tasks would cost more than its cells."""
 TASK_S = 1.0
 """CPU time [s] per task for which short cells are grouped; Spark spends 40-60 ms on each task."""
 MAX_CELLS_PER_TASK = 64
 """Maximum cells per task, because a killed executor loses the rows of its tasks."""
 EXECUTOR_CHECK_S = 5.0
 """Seconds between checks for executors."""
-TICK_S = 0.5
-"""Maximum seconds for which a row that has arrived waits on the driver."""
+TICK_S = 0.2
+"""Seconds between looks at what has arrived."""
+MAX_POLLED_JOBS = 10
+"""Maximum jobs that are asked at each look whether they have ended, in turn; each question is a call of Java."""
 MAX_WITHOUT_EXECUTOR_S = 300.0
 """Maximum seconds without an executor; requests to a cluster may queue for minutes."""
 
@@ -67,7 +77,7 @@ class ClusterError(RuntimeError):
 
 def rows_on(
     spark: Any,
-    planned: Sequence[Cell],
+    planned: CellPlan,
     *,
     engine: Engine,
     watch: Watch,
@@ -78,68 +88,124 @@ def rows_on(
     Raises ClusterError or MissingDependencyError if the cluster cannot run cells.  All jobs are then cancelled.
     """
     kernel = compiled_kernel() if engine == "compiled" else None
-    arrived = spark.accumulator([], spark_task.LinesAccumulatorParam())
-    jobs = _Jobs(spark, engine, check, kernel and spark.broadcast(kernel), arrived)
-    coming = iter(planned)
-    with ThreadPoolExecutor(max_workers=CONCURRENT_JOBS) as threads:
-        running = set[Future[None]]()
-        try:
-            while True:
-                while len(running) < CONCURRENT_JOBS and (batch := jobs.next_batch(coming)):
-                    running.add(threads.submit(jobs.run, batch))
-                done, running = wait(running, timeout=TICK_S, return_when=FIRST_COMPLETED)
-                jobs.check_executors()
-                yield from jobs.take_rows()
-                for job in done:
-                    job.result()
-                watch(jobs.finished, jobs.simulated_ns)
-                if not running and not done:
-                    return
-        except BaseException:
-            jobs.stopped = True
-            threads.shutdown(wait=False, cancel_futures=True)
-            with suppress(Exception):  # the context may be gone
-                spark.cancelAllJobs()
-            raise
+    jobs = _Jobs(spark, planned, engine, check, kernel and spark.broadcast(kernel))
+    try:
+        while True:
+            with delayed_signals():  # if a call of Java were interrupted, the next one would read its answer
+                jobs.advance()
+            yield from jobs.take_rows()
+            watch(jobs.finished, jobs.simulated_ns)
+            if jobs.finished == len(planned):
+                return
+            time.sleep(TICK_S)
+    except BaseException:
+        with suppress(Exception):  # the context may be gone
+            spark.cancelAllJobs()
+        raise
+
+
+class _Job(NamedTuple):
+    """A submitted job."""
+
+    future: Any  # Java's
+    cells: list[int]  # indices in the plan
 
 
 class _Jobs:
-    """The Spark jobs of a sweep, and the rows that have arrived.  `run` is called by several threads at once, one per job."""
+    """The Spark jobs of a sweep, and the rows that have arrived."""
 
-    def __init__(self, spark: Any, engine: Engine, check: bool, kernel: Any = None, arrived: Any = None) -> None:
+    def __init__(self, spark: Any, planned: CellPlan, engine: Engine, check: bool, kernel: Any = None) -> None:
         from pyspark import cloudpickle
 
         cloudpickle.register_pickle_by_value(spark_task)
-        self._spark, self._engine, self._check, self._kernel = spark, engine, check, kernel
-        self._lines = arrived
-        self._lock = threading.Lock()
-        self._open: dict[str, Cell] = {}  # id -> submitted cell without a row
-        self._rows: list[Row] = []  # rows that have arrived since the last call of `take_rows`
-        self._cpu_s, self.finished, self.simulated_ns, self._begun = 0.0, 0, 0, 0
+        self._spark, self._planned, self._packer = spark, planned, CellPacker(planned, spark.broadcast)
+        self._sent = spark.accumulator([], spark_task.RowsAccumulatorParam())
+        self._options = ARCHIVE, code_version(), engine, check, kernel, self._sent
+        self._expected_s = planned.per_scenario(planned_work_s).astype(float)
+        self._duration_ns = planned.per_scenario(lambda scenario: scenario.run.duration_ns)
+        self._order = np.argsort(-self._expected_s, kind="stable")  # of the cells
+        self._submitted = 0  # cells of `_order`
+        self._jobs, self._ended = deque[_Job](), list[_Job]()  # the rows of ended ones have arrived
+        self._open: dict[str, int] = {}  # id -> index of a submitted cell without a row
+        self._last_cells: set[str] = set()  # the last cell of each open task; its rows arrive together
+        self._cpu_s = self._expected_cpu_s = 0.0  # of finished cells
+        self.finished = self.simulated_ns = 0
         self._executor_seen_s = self._checked_s = (
             time.monotonic()
         )  # last time with an executor, and time of the last check
-        self.stopped = False
 
-    def next_batch(self, coming: Iterator[Cell]) -> list[Cell]:
-        """Return the cells of the next job, enough for one task per slot; empty if none are left."""
-        return list(islice(coming, self._slots() * self._cells_per_task()))
+    def advance(self) -> None:
+        """Submit cells of failed jobs again, and what fits in the window of open tasks."""
+        try:
+            while self._ended:
+                self._retry(self._ended.pop())
+            self._submit_next()
+            for _ in range(min(len(self._jobs), MAX_POLLED_JOBS)):
+                job = self._jobs.popleft()
+                (self._ended if job.future.isDone() else self._jobs).append(job)
+            self.check_executors()
+        except (ClusterError, MissingDependencyError):
+            raise
+        except Exception as error:
+            self._raise_unless_killed(error)
+            raise
 
     def take_rows(self) -> list[Row]:
-        """Return the rows that have arrived since the last call."""
-        self._take_lines()
-        with self._lock:
-            rows, self._rows = self._rows, []
-        return rows
+        """Return the rows that have arrived since the last call, without second rows of a cell."""
+        sent: list[Row] = self._sent.value
+        count = len(sent)  # Spark may append others at the same time
+        rows, sent[:count] = sent[:count], []
+        new = [(row, i) for row in rows if (i := self._open.pop(row["cell"], None)) is not None]
+        for row, i in new:
+            self._last_cells.discard(row["cell"])
+            # CPU time, not wall time: otherwise tasks would get fewer cells on a busy machine, and cost more
+            self._cpu_s += row.get("cpu_s", 0.0)
+            self._expected_cpu_s += self._expected_s[i]
+            self.simulated_ns += self._duration_ns[i]
+        self.finished += len(new)
+        return [row for row, _ in new]
+
+    def _submit_next(self) -> None:
+        """Submit the next cells as a job, if half of the window is free."""
+        if self._submitted == len(self._planned):
+            return
+        slots = self._slots()
+        window = TASKS_PER_SLOT * slots + SPARE_TASKS
+        if (room := window - len(self._last_cells)) >= window // 2:
+            self._submit(self._next_tasks(slots, room))
+
+    def _next_tasks(self, slots: int, most: int) -> list[list[int]]:
+        """Return the cells of the next tasks, at most `most` of them.
+
+        A task has cells of TASK_S in all, or less at the end, so that all slots have some.  Until a cell has finished, it is
+        not known how long cells take here, and each has a task.
+        """
+        cells = self._order[self._submitted : self._submitted + most * MAX_CELLS_PER_TASK]
+        if not self._expected_cpu_s:
+            tasks = [[cell] for cell in cells[:most].tolist()]
+        else:
+            rest_s = self._expected_s[self._order[self._submitted :]].sum() / slots
+            task_s = min(TASK_S * self._expected_cpu_s / max(self._cpu_s, 1e-9), rest_s)
+            tasks, filled_s = list[list[int]](), math.inf
+            for cell, expected_s in zip(cells.tolist(), self._expected_s[cells].tolist(), strict=True):
+                if filled_s + expected_s > task_s or len(tasks[-1]) == MAX_CELLS_PER_TASK:
+                    if len(tasks) == most:
+                        break
+                    tasks.append([])
+                    filled_s = 0.0
+                tasks[-1].append(cell)
+                filled_s += expected_s
+        self._submitted += sum(map(len, tasks))
+        return tasks
 
     def check_executors(self) -> None:
         """Raise ClusterError if there has been no executor for MAX_WITHOUT_EXECUTOR_S.  Spark itself waits without a limit."""
         if time.monotonic() - self._checked_s < EXECUTOR_CHECK_S:
             return
         self._checked_s = time.monotonic()
-        java = self._spark._jsc  # noqa: SLF001 - PySpark has no public way
-        if java is None or java.sc().isStopped():  # the jobs fail, which reports it
+        if self._is_gone():  # the jobs fail, which reports it
             return
+        java = self._spark._jsc  # noqa: SLF001 - PySpark has no public way
         if java.sc().isLocal() or java.sc().getExecutorMemoryStatus().size() > 1:  # one entry is the driver
             self._executor_seen_s = time.monotonic()
         elif (waited_s := time.monotonic() - self._executor_seen_s) > MAX_WITHOUT_EXECUTOR_S:
@@ -148,62 +214,43 @@ class _Jobs:
                 "run the same command to resume from the rows that are kept"
             )
 
-    def run(self, batch: Sequence[Cell]) -> None:
-        """Run a batch of cells as a job.
+    def _submit(self, tasks: Sequence[Sequence[int]]) -> None:
+        """Submit tasks, given as indices of cells, as a job."""
+        names = [[self._planned.ids[i].decode() for i in cells] for cells in tasks]
+        job = [i for cells in tasks for i in cells]
+        self._open.update(zip((name for task in names for name in task), job, strict=True))
+        self._last_cells.update(task[-1] for task in names)
+        packed, series = self._packer.pack(tasks)
+        self._spark.setJobDescription(f"{len(job)} cells, {self._submitted} begun")
+        run = spark_task.runner(*self._options, series)
+        jobs_rdd = self._spark.parallelize(packed, len(packed)).mapPartitions(run)
+        self._jobs.append(_Job(jobs_rdd._jrdd.collectAsync(), job))  # noqa: SLF001 - PySpark has no public way
 
-        If executors were killed so often that the job fails, the cells without a row are split into halves, which run as
-        separate jobs.  This is repeated until the cell that kills its executor is alone; it gets a row with an error.
+    def _retry(self, job: _Job) -> None:
+        """Submit the cells of an ended job that have no row.
+
+        If executors were killed so often that a job fails, these cells are split into halves, which run as separate jobs.  This
+        is repeated until the cell that kills its executor is alone; it gets a row with an error.
         """
-        with self._lock:
-            self._open |= {cell.id: cell for cell in batch}
+        remaining = [i for i in job.cells if self._planned.ids[i].decode() in self._open]
+        if not remaining:
+            return
         try:
-            self._run(batch)
-        except Exception as error:
-            if self.stopped:
-                raise
+            job.future.get()
+        except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
             self._raise_unless_killed(error)
-            self._take_lines()
-            remaining = [cell for cell in batch if cell.id in self._open]
-            if len(batch) == 1:
-                self._add([died(cell) for cell in remaining])
-                return
-            half = (len(remaining) + 1) // 2
-            for part in filter(None, (remaining[:half], remaining[half:])):
-                self.run(part)
-
-    def _run(self, batch: Sequence[Cell]) -> None:
-        """Submit a batch as a job, and wait until it has ended."""
-        count = min(len(batch), max(self._slots(), -(-len(batch) // MAX_CELLS_PER_TASK)))
-        # neighbours in a plan take about the same time, so each task gets every `count`-th cell
-        tasks = [pickle.dumps(batch[i::count]) for i in range(count)]
-        self._begun += len(batch)
-        self._spark.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # applies to jobs of this thread
-        run = spark_task.runner(ARCHIVE, code_version(), self._engine, self._check, self._kernel, self._lines)
-        self._spark.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
-
-    def _take_lines(self) -> None:
-        """Take the rows that tasks have sent, as lines of JSON.  Lines that Spark appends at the same time are left for the next call."""
-        sent: list[str] = self._lines.value
-        with self._lock:
-            count = len(sent)
-            rows = [json.loads(line) for line in sent[:count]]
-            del sent[:count]
-        self._add(rows)
-
-    def _add(self, rows: Sequence[Row]) -> None:
-        """Record rows as arrived; second rows of a cell are ignored."""
-        with self._lock:
-            for row in rows:
-                if (cell := self._open.pop(row["cell"], None)) is not None:  # otherwise the cell ran twice
-                    self._rows.append(row)
-                    # CPU time, not wall time: otherwise tasks would get fewer cells on a busy machine, and cost more
-                    self._cpu_s += row.get("cpu_s", 0.0)
-                    self.finished += 1
-                    self.simulated_ns += cell.scenario.run.duration_ns
+        if len(job.cells) == 1:
+            self._sent.value.append(died(self._planned[remaining[0]]))
+            return
+        self._last_cells.difference_update(self._planned.ids[remaining].astype(str))
+        half = (len(remaining) + 1) // 2
+        for cells in filter(None, (remaining[:half], remaining[half:])):
+            count = max(min(len(cells), self._slots()), -(-len(cells) // MAX_CELLS_PER_TASK))
+            self._submit([cells[i::count] for i in range(count)])
 
     def _raise_unless_killed(self, error: Exception) -> None:
         """Return if the job failed because executors were killed; otherwise raise ClusterError or MissingDependencyError."""
-        if self._spark._jsc is None or self._spark._jsc.sc().isStopped():  # noqa: SLF001 - there is no public way
+        if self._is_gone():
             raise ClusterError(
                 "the Spark cluster is gone; run the same command to resume from the rows that are kept"
             ) from None
@@ -218,12 +265,14 @@ class _Jobs:
             latest = re.search(r"most recent failure: (.*)", str(error))
             raise ClusterError(f"Spark cannot run cells: {latest[1] if latest else reason(str(error))}") from None
 
+    def _is_gone(self) -> bool:
+        """Return True if the context has stopped, or Java has ended."""
+        java = self._spark._jsc  # noqa: SLF001 - PySpark has no public way
+        try:
+            return java is None or java.sc().isStopped()
+        except Exception:  # noqa: BLE001 - of the bridge to Java
+            return True
+
     def _slots(self) -> int:
         """Return the current number of slots, which changes as executors join and leave; at least 1."""
         return max(1, int(self._spark.defaultParallelism))
-
-    def _cells_per_task(self) -> int:
-        """Return the number of cells that take about TASK_S of CPU time; 1 before any cell has finished."""
-        if not self.finished:
-            return 1
-        return min(max(round(TASK_S * self.finished / max(self._cpu_s, 1e-9)), 1), MAX_CELLS_PER_TASK)

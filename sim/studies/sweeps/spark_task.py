@@ -5,51 +5,51 @@ Therefore nothing of `sim` is imported at the top; the functions import the pack
 
 from __future__ import annotations
 
-import json
 import os
-import pickle
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 
-class LinesAccumulatorParam:
-    """Accumulator parameter that concatenates lists of lines."""
+class RowsAccumulatorParam:
+    """Accumulator parameter that concatenates lists of rows."""
 
-    def zero(self, value: list[str]) -> list[str]:
+    def zero(self, value: list[Any]) -> list[Any]:
         del value
         return []
 
-    def addInPlace(self, lines: list[str], others: list[str]) -> list[str]:  # noqa: N802 - Spark's name
-        lines.extend(others)
-        return lines
+    def addInPlace(self, rows: list[Any], others: list[Any]) -> list[Any]:  # noqa: N802 - Spark's name
+        rows.extend(others)
+        return rows
 
 
 def runner(
-    archive: str, version: str, engine: str, check: bool, kernel: Any, arrived: Any
+    archive: str, version: str, engine: str, check: bool, kernel: Any, sent: Any, series: Mapping[str, Any]
 ) -> Callable[[Iterator[bytes]], Iterator[str]]:
-    """Return the function that Spark applies to each partition: it runs pickled lists of cells.
+    """Return the function that Spark applies to each partition: it runs packed cells.
 
-    Rows are added as JSON to the accumulator `arrived`; the function itself returns no elements.  `archive`, `version`: the
-    package that was sent, and its code version.  `kernel`: broadcast variable with the driver's machine code, or None.
+    Rows are added to the accumulator `sent`; the function itself returns no elements.  `archive`, `version`: the package that
+    was sent, and its code version.  `kernel`: broadcast variable with the driver's machine code, or None.  `series`: broadcast
+    variables of `sim.studies.sweeps.packed_cells`.
     """
 
-    def run(lists: Iterator[bytes]) -> Iterator[str]:
+    def run(tasks: Iterator[bytes]) -> Iterator[str]:
         from pyspark import TaskContext
 
         import_driver_package(archive, version)
         from sim.studies.cells import timed, warm
+        from sim.studies.sweeps.packed_cells import unpack
 
         # does nothing if an earlier task of this worker has done it
         warm(engine, kernel and kernel.value)  # type: ignore[arg-type]
         context = TaskContext.get()
         attempt = context.attemptNumber() if context else 0
-        for pickled in lists:
-            for cell in pickle.loads(pickled):
-                arrived.add([json.dumps(timed(cell, engine, check=check, attempt=attempt))])  # type: ignore[arg-type]
+        for packed in tasks:
+            for cell in unpack(packed, series):
+                sent.add([timed(cell, engine, check=check, attempt=attempt)])  # type: ignore[arg-type]
         return iter(())
 
     return run

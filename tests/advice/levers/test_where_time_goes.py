@@ -51,8 +51,8 @@ from sim.advice.situation import (
     recovery_causes,
     recovery_parts,
 )
-from sim.advice.trials import work_s
 from sim.studies.sweeps.design import override
+from sim.studies.work import work_s
 from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.made_up import JOB as SMALL
 from tests.scenarios import read_scenario

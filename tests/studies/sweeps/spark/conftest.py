@@ -3,7 +3,11 @@
 import sys
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
+
+from sim.studies.plan import CellPlan, SeededScenarios
+from sim.studies.sweeps.packed_cells import unpack
 
 
 class PythonException(Exception):
@@ -30,14 +34,14 @@ class Conf:
         return self.setAll([(key, value)])
 
 
-class Lines:
+class Rows:
     """An accumulator."""
 
     def __init__(self, value):
         self.value = value
 
-    def add(self, lines):
-        self.value.extend(lines)
+    def add(self, rows):
+        self.value.extend(rows)
 
 
 class Java:
@@ -60,15 +64,37 @@ class Java:
         return SimpleNamespace(size=lambda: self.members)
 
 
-class Context:
-    """A context of `slots` slots.  `calls`: what was asked of it; `jobs`: the tasks of each job, by their items."""
+class Future:
+    """A job, which may end by an error."""
 
-    def __init__(self, slots=2):
-        self.defaultParallelism, self._jsc = slots, Java()
-        self.calls, self.jobs, self.descriptions = [], [], []
+    def __init__(self, ends):
+        self.error, self.ends, self.looks = None, ends, 0
+
+    def isDone(self):
+        self.looks += 1
+        return self.ends
+
+    def get(self):
+        if self.error:
+            raise self.error
+
+
+class Context:
+    """A context of `slots` slots.  `calls`: what was asked of it; `jobs`: the ids of cells in each task of each job.
+
+    Tasks run as they are sent, by `work`, which gets the function of the task, what it is applied to, and the ids of its cells.
+    `jobs_end`: whether their job has ended then.
+    """
+
+    jobs_end = True
+
+    def __init__(self, slots=2, work=lambda run, task, names: list(run(iter([task])))):
+        self.defaultParallelism, self._jsc, self.work = slots, Java(), work
+        self.calls, self.jobs, self.descriptions, self.futures = [], [], [], []
 
     def accumulator(self, zero, merge):
-        return Lines(merge.zero(zero))
+        self.sent = Rows(merge.zero(zero))
+        return self.sent
 
     def broadcast(self, value):
         self.calls.append(("broadcast", value))
@@ -77,11 +103,23 @@ class Context:
     def setJobDescription(self, text):
         self.descriptions.append(text)
 
-    def parallelize(self, items, count):
-        self.jobs.append((len(items), count))
+    def parallelize(self, tasks, count):
+        assert len(tasks) == count
         return SimpleNamespace(
-            mapPartitions=lambda run: SimpleNamespace(collect=lambda: [list(run(iter([item]))) for item in items])
+            mapPartitions=lambda run: SimpleNamespace(
+                _jrdd=SimpleNamespace(collectAsync=lambda: self.collect(run, tasks))
+            )
         )
+
+    def collect(self, run, tasks):
+        self.jobs.append([[cell.id for cell in unpack(task, {})] for task in tasks])
+        self.futures.append(Future(self.jobs_end))
+        for task, names in zip(tasks, self.jobs[-1], strict=True):
+            try:
+                self.work(run, task, names)
+            except RuntimeError as error:
+                self.futures[-1].error = error
+        return self.futures[-1]
 
     def __getattr__(self, name):
         return lambda *arguments: self.calls.append((name, *arguments))
@@ -114,3 +152,10 @@ def pyspark(monkeypatch):
     for name, module in (("pyspark", library), ("pyspark.errors", errors), ("pyspark.sql", sql)):
         monkeypatch.setitem(sys.modules, name, module)
     return library
+
+
+def plan_of(names, *scenarios, of=None):
+    """A plan of cells with these ids.  `of`: the index of each cell's scenario, by default that of the first."""
+    of = np.zeros(len(names), dtype=np.int64) if of is None else np.array(of, dtype=np.int64)
+    ids, seeds = np.array(list(names), dtype="S20"), np.arange(len(names))
+    return CellPlan(SeededScenarios(scenarios, of, seeds), seeds, seeds * 0, ids, ids)

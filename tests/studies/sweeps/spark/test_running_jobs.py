@@ -1,5 +1,6 @@
 """A whole sweep on a Spark that runs its tasks here: which cells run, in how many jobs, what is watched, and how it ends."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,13 +10,17 @@ from sim.studies import cells
 from sim.studies.sweeps import spark_rows as room
 from sim.studies.sweeps import spark_task
 from sim.studies.sweeps.spark_rows import ClusterError, rows_on
-from tests.studies.sweeps.spark.conftest import Context
+from tests.studies.sweeps.spark.conftest import Context, plan_of
 
 pytestmark = pytest.mark.usefixtures("pyspark")
 
 
-def made_cell(number):
-    return SimpleNamespace(id=f"c{number}", scenario=SimpleNamespace(run=SimpleNamespace(duration_ns=7)))
+@pytest.fixture
+def plan(study):
+    """The plan of so many cells of 7 ns, c0, c1, ..."""
+    scenario = study.scenarios[0]
+    short = replace(scenario, run=replace(scenario.run, duration_ns=7))
+    return lambda count: plan_of([f"c{i}" for i in range(count)], short)
 
 
 @pytest.fixture
@@ -33,41 +38,50 @@ def ran(monkeypatch):
     return found
 
 
-def test_every_cell_has_a_row_and_whoever_watches_sees_how_far_it_is(ran):
+def test_every_cell_has_a_row_and_whoever_watches_sees_how_far_it_is(ran, plan):
     spark, seen = Context(slots=2), []
-    rows = list(
-        rows_on(
-            spark, [made_cell(i) for i in range(7)], engine="interpreted", watch=lambda *reached: seen.append(reached)
-        )
-    )
+    rows = list(rows_on(spark, plan(50), engine="interpreted", watch=lambda *reached: seen.append(reached)))
 
-    assert [f"c{i}" for i in range(7)] == sorted(row["cell"] for row in rows)
-    assert seen[-1] == (7, 49)
+    assert sorted(f"c{i}" for i in range(50)) == sorted(row["cell"] for row in rows)
+    assert seen[-1] == (50, 350)
     assert seen == sorted(seen)
-    assert sorted(spark.jobs) == [(1, 1), (2, 2), (2, 2), (2, 2)], "a task per slot"
+    assert [len(job) for job in spark.jobs] == [20, 20, 10], "two tasks per slot, and 16"
 
 
-def test_a_task_says_which_attempt_it_is_and_checks_only_if_asked(ran, pyspark):
+def test_a_task_says_which_attempt_it_is_and_checks_only_if_asked(ran, pyspark, plan):
     pyspark.attempt = 3
-    list(rows_on(Context(), [made_cell(0)], engine="interpreted", watch=lambda *_: None, check=False))
-    list(rows_on(Context(), [made_cell(1)], engine="interpreted", watch=lambda *_: None))
+    list(rows_on(Context(), plan(1), engine="interpreted", watch=lambda *_: None, check=False))
+    list(rows_on(Context(), plan(1), engine="interpreted", watch=lambda *_: None))
 
-    assert ran == [("c0", "interpreted", False, 3), ("c1", "interpreted", True, 3)]
+    assert ran == [("c0", "interpreted", False, 3), ("c0", "interpreted", True, 3)]
+
+
+def test_a_cell_runs_with_its_own_seed(ran, plan, monkeypatch):
+    """A scenario is sent once for all of them."""
+    seeds = {}
+    monkeypatch.setattr(cells, "timed", lambda own, *_, **__: seeds.update({own.id: own}) or {"cell": own.id})
+    planned = plan(3)
+    list(rows_on(Context(), planned, engine="interpreted", watch=lambda *_: None))
+
+    assert [seeds[f"c{i}"].scenario.run.seed for i in range(3)] == [0, 1, 2]
+    assert [replace(cell.scenario, axes=()) for cell in planned] == [
+        replace(seeds[cell.id].scenario, axes=()) for cell in planned
+    ]
 
 
 @pytest.mark.parametrize(
     ("engine", "sent"), [("compiled", [("broadcast", ("kernel.o", b"code"))]), ("interpreted", [])]
 )
-def test_compiled_code_is_sent_where_there_is_some(ran, monkeypatch, engine, sent):
+def test_compiled_code_is_sent_where_there_is_some(ran, monkeypatch, plan, engine, sent):
     monkeypatch.setattr(room, "compiled_kernel", lambda: ("kernel.o", b"code"))
     spark = Context()
-    list(rows_on(spark, [made_cell(0)], engine=engine, watch=lambda *_: None))
+    list(rows_on(spark, plan(1), engine=engine, watch=lambda *_: None))
 
     assert sent == spark.calls
     assert [("warm", kernel) for _, kernel in sent] == ran[: len(sent)]
 
 
-def test_a_cluster_that_goes_ends_the_sweep_and_cancels_what_runs(ran):
+def test_a_cluster_that_goes_ends_the_sweep_and_cancels_what_runs(ran, plan):
     """Its jobs would keep a shared cluster busy for nobody."""
     spark = Context()
 
@@ -77,15 +91,15 @@ def test_a_cluster_that_goes_ends_the_sweep_and_cancels_what_runs(ran):
 
     spark.parallelize = gone
     with pytest.raises(ClusterError, match="the Spark cluster is gone"):
-        list(rows_on(spark, [made_cell(i) for i in range(3)], engine="interpreted", watch=lambda *_: None))
+        list(rows_on(spark, plan(3), engine="interpreted", watch=lambda *_: None))
 
     assert spark.calls == [("cancelAllJobs",)]
 
 
-def test_whoever_stops_listening_cancels_what_runs(ran):
+def test_whoever_stops_listening_cancels_what_runs(ran, plan):
     """Ctrl-C comes between two rows."""
     spark = Context(slots=1)
-    coming = rows_on(spark, [made_cell(i) for i in range(50)], engine="interpreted", watch=lambda *_: None)
+    coming = rows_on(spark, plan(50), engine="interpreted", watch=lambda *_: None)
     next(coming)
     coming.close()
 
@@ -93,27 +107,31 @@ def test_whoever_stops_listening_cancels_what_runs(ran):
     assert len(ran) < 50
 
 
-def test_executors_that_vanish_are_noticed_while_rows_are_awaited(ran, monkeypatch):
+def test_executors_that_vanish_are_noticed_while_rows_are_awaited(ran, monkeypatch, plan):
     """Spark itself would wait without a word."""
     looked = []
     monkeypatch.setattr(room._Jobs, "check_executors", lambda jobs: looked.append(True))
-    list(rows_on(Context(), [made_cell(0)], engine="interpreted", watch=lambda *_: None))
+    list(rows_on(Context(), plan(1), engine="interpreted", watch=lambda *_: None))
 
     assert looked
 
 
-def test_our_task_is_sent_as_text(ran, pyspark):
+def test_our_task_is_sent_as_text(ran, pyspark, plan):
     """Executors may not have the package."""
-    list(rows_on(Context(), [], engine="interpreted", watch=lambda *_: None))
+    list(rows_on(Context(), plan(0), engine="interpreted", watch=lambda *_: None))
 
     assert [spark_task] == pyspark.by_value
 
 
-def test_lists_of_lines_are_merged_behind_each_other():
+def test_lists_of_rows_are_merged_behind_each_other():
     """As tasks end."""
-    merge = spark_task.LinesAccumulatorParam()
+    merge = spark_task.RowsAccumulatorParam()
 
-    assert merge.addInPlace(merge.addInPlace(merge.zero(["old"]), ["a", "b"]), ["c"]) == ["a", "b", "c"]
+    assert merge.addInPlace(merge.addInPlace(merge.zero([{"old": 1}]), [{"a": 1}, {"b": 2}]), [{"c": 3}]) == [
+        {"a": 1},
+        {"b": 2},
+        {"c": 3},
+    ]
 
 
 @pytest.mark.parametrize(("version", "is_replaced"), [(None, False), ("another", True)])
