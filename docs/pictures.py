@@ -13,9 +13,10 @@ from docs.drawing import Drawing, lanes, storeys
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from sim.model.scenario import Scenario
     from sim.results.charts import Chart
 
-__all__ = ["FOLDER", "LAYERS", "PICTURES"]
+__all__ = ["FOLDER", "LAYERS", "PICTURES", "PLAYERS", "players"]
 
 FOLDER = Path(__file__).parent / "pictures"
 
@@ -232,15 +233,41 @@ def failures_lag() -> str:
     return _alone(lines(curves, "seconds behind", failures=[100.0]), "failures-lag")
 
 
+PLAYERS = {
+    "aligned": ["aligned"],
+    "unaligned": ["unaligned"],
+    "beside": ["aligned", "unaligned", "aligned-timeout 1 s"],
+}
+"""Players of docs/player.md -> the strategies of the example `first` that they show."""
+
+
+def players() -> dict[str, str]:
+    """Return checkpoint 2 of the example `first` as animations, which `docs/site.py` puts into their page."""
+    from sim.explain.close_up import rerun_with_observers
+    from sim.explain.player import choose_checkpoints, describe
+    from sim.results.page import player_html
+
+    runs = {label: rerun_with_observers(scenario) for label, scenario in _scenarios("first").items()}
+    return {
+        name: player_html(describe(choose_checkpoints({label: runs[label] for label in shown}, 2)))
+        for name, shown in PLAYERS.items()
+    }
+
+
 def _tables(example: str) -> dict[str, dict[str, DataFrame]]:
     """By strategy: the tables of its run."""
+    from sim.runtime.simulate import simulate
+
+    return {label: simulate(scenario).tables for label, scenario in _scenarios(example).items()}
+
+
+def _scenarios(example: str) -> dict[str, Scenario]:
+    """By strategy: the scenario of an example."""
     from sim.app.examples import contents
     from sim.model.schema.study import loads
-    from sim.runtime.simulate import simulate
     from sim.studies.comparison import label
 
-    study = loads(contents(example)[f"{example}.yaml"], example)
-    return {label(scenario): simulate(scenario).tables for scenario in study.scenarios}
+    return {label(scenario): scenario for scenario in loads(contents(example)[f"{example}.yaml"], example).scenarios}
 
 
 def _alone(drawn: Chart, name: str) -> str:

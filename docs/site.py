@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-__all__ = ["on_files", "on_page_markdown", "on_post_build"]
+__all__ = ["on_files", "on_page_markdown", "on_post_build", "on_post_page"]
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # mkdocs loads this file by its path
@@ -49,6 +49,17 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if place in OUTSIDE.values():
         markdown = re.sub(r"(\]\(|src=\")docs/", r"\1", markdown)
     return markdown
+
+
+def on_post_page(output: str, page: Page, **_: Any) -> str:
+    """Put the players in their places.  They are no text, so the search does not see them."""
+    if "data-player" not in output:
+        return output
+    from docs.pictures import players
+
+    for name, player in players().items():
+        output = output.replace(f'<div data-player="{name}"></div>', player)
+    return output
 
 
 def on_post_build(config: MkDocsConfig) -> None:

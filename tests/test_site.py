@@ -18,6 +18,7 @@ PAGES = (
     "index",
     "tutorial",
     "protocols",
+    "player",
     "architecture",
     "truth",
     "your-own-job",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -42,6 +42,7 @@ class Block:
     chart: Chart | None = None
     caption: str = ""  # description of the chart, also for screen readers
     code: str = ""
+    player: Mapping[str, object] | None = None  # a checkpoint as an animation, see `sim.explain.player.describe`
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,17 @@ def html(page: Page) -> str:
             "library": b64encode((files("sim.results") / "echarts.min.js.gz").read_bytes()).decode(),
             "draw": Markup((files("sim.results") / "browser.js").read_text(encoding="utf-8")),
         }
+    players = {i: Markup(player_html(block.player)) for i, block in enumerate(page.blocks) if block.player}
     titled = [(f"s{i}", _entry(block.title)) for i, block in enumerate(page.blocks) if block.title]
     contents = titled if len(titled) >= _MIN_HEADINGS_FOR_CONTENTS else []
-    return _template().render(page=page, pictures=pictures, charts=charts, scripts=scripts, contents=contents) + "\n"
+    parts = {"pictures": pictures, "charts": charts, "scripts": scripts, "players": players}
+    return _template().render(page=page, contents=contents, **parts) + "\n"
+
+
+def player_html(description: Mapping[str, object]) -> str:
+    """Return a checkpoint as an animation: an HTML element with its style and script, which loads nothing."""
+    text = (files("sim.results") / "player.html").read_text(encoding="utf-8")
+    return text.replace("{data}", _in_script(description))
 
 
 @cache

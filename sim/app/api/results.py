@@ -152,6 +152,20 @@ class RunAgain:
 
         return write_timeline(self._again, Path(file), listener=Notebook(), **options)
 
+    def player(self, checkpoint: int | None = None, *, strategy: str | None = None, height: int = 720) -> Embedded:
+        """Return one checkpoint as an animation for display below a notebook's cell: bytes, barriers and phases of tasks.
+
+        `checkpoint`: of the first strategy (default: its slowest).  The others show the one that is triggered closest in
+        time.  `strategy`: only this one.  `height`: in pixels.
+
+        OptionError (a ValueError): no such strategy.  LookupError: no such checkpoint.
+        """
+        from sim.app.verbs.pictures import player_page
+        from sim.results.page import html
+
+        page = player_page(self._again, checkpoint, strategy=strategy, listener=Notebook())
+        return Embedded(html(page), height)
+
     @property
     @abstractmethod
     def _again(self) -> Runs:

@@ -107,10 +107,13 @@ EXPLAIN_VERB = Verb("explain", Purpose.WHY, 1, "Show where one checkpoint spent 
 def export_timeline(
     run: Annotated[str, argument("RUN", "A results folder or a scenario file.")],
     *,
-    out: Annotated[Path, Option("Output file (.json).", flag="--out -o")],
+    out: Annotated[Path, Option("Output file (.json, or .html).", flag="--out -o")],
     **options: Unpack[TimelineOptions],
 ) -> None:
-    """Write the activity of every subtask, file and barrier as Trace Event JSON, for ui.perfetto.dev."""
+    """Write the activity of every subtask, file and barrier as Trace Event JSON, for ui.perfetto.dev.
+
+    FILE.html: one checkpoint as an animation, with the strategies side by side.
+    """
     with stoppable("nothing is kept"):
         from sim.app.verbs.pictures import draw
 
@@ -118,7 +121,12 @@ def export_timeline(
             draw(run, out, listener=console, **options)
 
 
-def _show_timeline(written: WrittenTimeline) -> None:
+def _show_timeline(written: WrittenTimeline | WrittenReport) -> None:
+    from sim.app.verbs.pictures import WrittenTimeline
+
+    if not isinstance(written, WrittenTimeline):
+        print_message(str(written.file))
+        return
     if written.others:
         print_message(f"timeline of {written.strategy} (--strategy: {', '.join(written.others)})")
     if written.left_out:

@@ -490,6 +490,7 @@ class WindowOptions(TypedDict, total=False):
 class TimelineOptions(WindowOptions, total=False):
     """Options of `timeline`."""
 
+    checkpoint: Annotated[int | None, Option("Animate this checkpoint; FILE.html only. (Default: the slowest.)", min=1)]
     changes: SetOption
 
 
@@ -497,7 +498,11 @@ class ReportOptions(TypedDict, total=False):
     """Options of `report`."""
 
     checkpoint: Annotated[
-        int | None, Option("Real jobs: checkpoint id. (Default: slow checkpoints.)", min=1, of="real jobs")
+        int | None,
+        Option(
+            "Checkpoint id. Simulated runs: animate it, which runs them again. (Default: slow checkpoints of a real job.)",
+            min=1,
+        ),
     ]
     job: JobOption
     out: Annotated[FilePath, Option("Output file (.html).", ..., "--out -o", "FILE")]

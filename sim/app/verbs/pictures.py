@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
@@ -24,17 +24,20 @@ from sim.app.verbs.options import (
     refuse_others,
     with_all_options,
 )
+from sim.explain.player import choose_checkpoints, describe
 from sim.explain.timeline import WindowError, document, samples_in, timeline
 from sim.jobs.history.explanation import answer
 from sim.jobs.history.reading import history_of
 from sim.model.files import replace_text
 from sim.model.text import without_credentials
 from sim.model.units import MS, format_duration, parse_duration
+from sim.results.page import Block, Page
 from sim.studies.run_folder import FolderError, runs_of
 from sim.studies.sweeps.sweep_file import define
 
 if TYPE_CHECKING:
     from sim.jobs.reading import RecordingSource
+    from sim.plane import Engine
     from sim.studies.run_folder import Runs
 
 
@@ -60,18 +63,36 @@ class WrittenTimeline:
 
 
 @with_all_options(TimelineOptions)
-def draw(name: str, file: Path, *, listener: Listener = SILENT, **given: Unpack[TimelineOptions]) -> WrittenTimeline:
-    """Write the timeline of a scenario file or a results folder.
+def draw(
+    name: str, file: Path, *, listener: Listener = SILENT, **given: Unpack[TimelineOptions]
+) -> WrittenTimeline | WrittenReport:
+    """Write the timeline of a scenario file or a results folder, or one checkpoint as an animation (FILE.html).
 
-    FolderError: `name` is a real job, or has no results.  Other errors are those of `write_timeline`.
+    FolderError: `name` is a real job, or has no results.  OptionError: an option is for the other kind of file.  Other
+    errors are those of `write_timeline` and `player_page`.
     """
     if is_real(name):
         raise FolderError(
             f"{without_credentials(name)}: timelines show simulated runs only: ckptsim report and ckptsim explain show the checkpoints of a "
             "real job, and ckptsim import turns it into a scenario"
         )
-    window = part_of(WindowOptions, given)
-    return write_timeline(runs_of(Path(name), lines_of(given["changes"])), file, listener=listener, **window)
+    window, runs = part_of(WindowOptions, given), runs_of(Path(name), lines_of(given["changes"]))
+    checkpoint = given["checkpoint"]
+    if file.suffix.lower() == ".html":
+        if given["begin"] != "0 s" or given["end"] is not None:
+            raise OptionError(
+                "begin", f"{file}: an animation shows one checkpoint: --checkpoint instead of --from and --to"
+            )
+        command = command_line("timeline", [Path(name), "-o", file], TimelineOptions, given)
+        strategy, engine = given["strategy"], given["engine"]
+        page = player_page(runs, checkpoint, strategy=strategy, engine=engine, command=command, listener=listener)
+        write_page(page, file)
+        written = WrittenReport(file)
+        listener.result(written)
+        return written
+    if checkpoint is not None:
+        raise OptionError("checkpoint", f"{file}: the animation of a checkpoint is a file that ends in .html")
+    return write_timeline(runs, file, listener=listener, **window)
 
 
 @with_all_options(WindowOptions)
@@ -101,6 +122,32 @@ def write_timeline(
     return written
 
 
+# ---- The animation of one checkpoint, for `timeline`, `report` and notebooks: two more runs of each strategy.
+
+
+def player_page(
+    runs: Runs,
+    checkpoint: int | None = None,
+    *,
+    strategy: str | None = None,
+    engine: Engine = "compiled",
+    command: str = "",
+    listener: Listener = SILENT,
+) -> Page:
+    """Return a page that animates a checkpoint of the first strategy (default: its slowest), and of the others at that time.
+
+    `strategy`: only this one.  OptionError: no such strategy.  NoCheckpointError: no such checkpoint.
+    """
+    scenarios = choose_strategies(runs, strategy, listener)
+    again = {name: rerun_observed(name, scenario, engine, listener) for name, scenario in scenarios.items()}
+    with stoppable("nothing is kept"):
+        player = describe(choose_checkpoints(again, checkpoint), engine)
+    title = f"Checkpoint {player['runs'][0]['checkpoint']}"
+    return Page(
+        f"{title} of {runs.name}", runs.question, "", [Block(f"{title} as it ran", player=player)], command=command
+    )
+
+
 # ---- `report` of a results folder, or of a scenario or sweep file that is run first.
 
 SimulatedForReport: TypeAlias = running.RunOutcome | sweeping.Sweep
@@ -123,7 +170,7 @@ def report(name: str, *, listener: Listener = SILENT, **given: Unpack[ReportOpti
     file, checkpoint = Path(given["out"]), given["checkpoint"]
     if not is_real(name):
         refuse_others(ReportOptions, given, "simulated runs")
-        return write_report(Path(name), file, listener=listener)
+        return write_report(Path(name), file, checkpoint, listener=listener)
     place = place_of([name], given, given["deadline"])
     source = place.read("0 s", under_way=True, listener=listener)
     command = command_line("report", [name if place.is_live else Path(name)], ReportOptions, {**given, "out": file})
@@ -131,10 +178,17 @@ def report(name: str, *, listener: Listener = SILENT, **given: Unpack[ReportOpti
         return report_source(source, file, checkpoint, command=command, listener=listener)
 
 
-def write_report(results: Path, file: Path, *, jobs: int | None = None, listener: Listener = SILENT) -> WrittenReport:
+def write_report(
+    results: Path,
+    file: Path,
+    checkpoint: int | None = None,
+    *,
+    jobs: int | None = None,
+    listener: Listener = SILENT,
+) -> WrittenReport:
     """Write the page of a results folder, or of a scenario or sweep file, which is run first; its results are stored.
 
-    FolderError: no readable results.  ScenarioError: mistakes in a file.
+    `checkpoint`: animate it, see `player_page`.  FolderError: no readable results.  ScenarioError: mistakes in a file.
     """
     simulated = _simulate(results, jobs, listener) if results.is_file() else None
     folder = results if simulated is None else simulated.folder
@@ -142,7 +196,12 @@ def write_report(results: Path, file: Path, *, jobs: int | None = None, listener
     if simulated is not None and _has_failed(simulated):
         return WrittenReport(None, simulated)
     with stoppable("nothing is kept" if simulated is None else f"no page is written; the results are in {folder}"):
-        write_page(page_of(folder), file)
+        page = page_of(folder)
+        if checkpoint is not None:
+            page = replace(
+                page, blocks=[*page.blocks, *player_page(runs_of(folder), checkpoint, listener=listener).blocks]
+            )
+        write_page(page, file)
     written = WrittenReport(file, simulated)
     listener.result(written)
     return written

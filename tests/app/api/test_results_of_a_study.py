@@ -144,3 +144,13 @@ def test_axes_of_quantities_are_numbers_too(study):
 
     assert table["checkpoint.interval_ms"].tolist() == [1500.0, 1500.0, 800.0, 800.0]
     assert [name for name in table if name.startswith("checkpoint.barriers")] == ["checkpoint.barriers"]
+
+
+def test_a_checkpoint_is_played_below_the_cell(results):
+    """It is an iframe with its own style and script; a name that others chose ends no script."""
+    shown = results.player(2, strategy="unaligned")
+
+    assert 'class="player"' in shown.page
+    assert unescape(shown._repr_html_().split('srcdoc="')[1].split('" style=')[0]) == shown.page
+    with pytest.raises(LookupError, match="no checkpoint 99"):
+        results.player(99)

@@ -42,6 +42,16 @@ def test_a_comparison(ckptsim, tiny, tmp_path):
     assert "end_to_end" not in text
 
 
+def test_a_report_plays_a_checkpoint(ckptsim, tiny, tmp_path):
+    """On request only: the runs are simulated again for it."""
+    ckptsim(f"run {tiny} --jobs 1 --out {tmp_path}/results")
+    ckptsim(f"report {tmp_path}/results -o {tmp_path}/page.html --checkpoint 1")
+    page = (tmp_path / "page.html").read_text()
+
+    assert page.count('<section class="player"') == 1
+    assert "Checkpoint 1 as it ran" in page
+
+
 def test_failures_commits_and_what_is_unknown(ckptsim, tiny, tmp_path):
     text = tiny.read_text().replace("service: 1 ms", "service: 1 ms, commit: two-phase")
     text = text.replace("{interval: 1 s, ", "\n  interval: 1 s  # UNKNOWN: nobody said\n  ").replace(
