@@ -3,7 +3,7 @@
     python -m benchmarks.defaults [FILE ...]  # writes sim/model/schema/defaults.csv
 
 An option is kept if another value of it changes the median duration of checkpoints, or the data in flight that they
-store, by more than a quarter in some file.  Notes of `ckptsim run` name these options (`sim.model.schema.influential`).
+store, by more than a quarter in some file.  Notes of `ckptsim run` name these options (`sim.model.schema.option_values`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from sim.model.schema.study import INFLUENTIAL_OPTIONS_FILE as FILE
 from sim.model.schema.study import load
 from sim.model.schema.text import Mapping, Reading, ScenarioError, compose, read_text, value_at
 from sim.model.units import SECOND
-from sim.runtime.manifest import identity
-from sim.runtime.result import Result
+from sim.runtime.result import Result, identity
 from sim.studies.cells import simulated
 from sim.studies.plan import Cell
 

@@ -32,8 +32,8 @@ from sim.model.faults import RESTARTS, RestartKind
 from sim.model.fields import ByteRate, Duration
 from sim.model.job import SHIPPING, Distribution, Shipping
 from sim.model.randomness import DISTRIBUTIONS, quantile_table
-from sim.model.schema.flink_text import configuration_text, non_default_keys
 from sim.model.schema.job import Checkpoint, DeadlineBarriers
+from sim.model.schema.option_values import configuration_text, non_default_keys
 from sim.model.schema.reference import explain_key, json_schema
 from sim.model.schema.sections import DurationLaw, OneOf
 from sim.model.schema.study import loads

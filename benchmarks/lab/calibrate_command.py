@@ -65,7 +65,7 @@ def _interval(row: Mapping[Hashable, Any]) -> str:
 
 def _show_errors(found: CrossValidation) -> None:
     from benchmarks.lab.calibration.cross_validation import WAYS
-    from sim.app.cli.truth import share
+    from sim.app.cli.jobs import share
 
     keys = [f"{way}: {name}" for way in WAYS for name in ("median", "p90")]
     counted = ("quantity", "recordings", "rows")

@@ -14,10 +14,10 @@ from benchmarks.lab.settings import settings_of_job
 from benchmarks.lab.side_by_side import MIN_COMPARED_MS, SideBySide, side_by_side
 from sim.app.cli.console import Console
 from sim.app.cli.errors import Code
+from sim.app.cli.jobs import share, show_validation
 from sim.app.cli.options import argument
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import put, show
-from sim.app.cli.truth import share, show_validation
 from sim.app.verbs.common import Listener, Stopped, Work
 from sim.app.verbs.options import Option, ValidateOptions
 from sim.app.verbs.validate import Validation, recordings_of, validate

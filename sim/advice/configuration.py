@@ -15,8 +15,7 @@ from sim.advice.settings import Change, SettingName
 from sim.model.quantities import cost_text
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_file import FlinkFile
-from sim.model.schema.flink_text import non_default_keys
-from sim.model.schema.option_values import key_in_release
+from sim.model.schema.option_values import key_in_release, non_default_keys
 from sim.model.schema.text import DocumentPath
 from sim.results.estimates import PairedChange, paired_change
 from sim.results.formats import bytes_text, ms_text, per_second_text

@@ -29,7 +29,7 @@ from sim.jobs.source.recorded_job import (
 from sim.jobs.source.rest_answers import RestSnapshot, parsed
 from sim.jobs.source.rest_job import RestJob, RestVertex, Series
 from sim.model.quantities import QUANTITIES, quantities
-from sim.model.series.unknown import is_known
+from sim.model.series.columns import is_known
 
 # ---- Tables of observations.  The quantities are defined in `sim.model.quantities`.
 

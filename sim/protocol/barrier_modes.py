@@ -9,8 +9,12 @@ from enum import Enum
 
 from sim.model.catalog import Catalog, find_plugins
 from sim.model.checkpoint import BARRIERS, Barriers
-from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
-from sim.protocol.barrier_states import AlternatingWaitingForFirstBarrier, WaitingForFirstBarrier
+from sim.protocol.barrier_handler import (
+    AlternatingWaitingForFirstBarrier,
+    BarrierHandler,
+    BarrierTracker,
+    WaitingForFirstBarrier,
+)
 from sim.protocol.coordinator_messages import Work
 from sim.protocol.machine import value_class
 from sim.protocol.options import AlignmentType, BarrierOptions

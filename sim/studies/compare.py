@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.files import replace_file, replace_text
 from sim.model.quantities import COST
-from sim.results.csv_files import write_csv
-from sim.results.formats import json_ready
+from sim.results.formats import json_ready, write_csv
 from sim.results.summary import WarmUpEnd
-from sim.runtime.manifest import identity
-from sim.runtime.result import Result
+from sim.runtime.result import Result, identity
 from sim.studies.cells import simulated, warm
 from sim.studies.comparison import Comparison, label
 from sim.studies.local import run_each

@@ -37,8 +37,13 @@ from sim.model.units import UnitError, format_duration, parse_flink_size
 from sim.protocol.options import forced_aligned_edges
 from sim.protocol.recovery import outages
 from sim.results.checkpoint_kinds import has_savepoints, is_periodic
-from sim.results.consequences import Consequences, replay_waits_ms
-from sim.results.consequences_texts import consequences_sentence, consequences_texts, planned_restarts_table
+from sim.results.consequences import (
+    Consequences,
+    consequences_sentence,
+    consequences_texts,
+    planned_restarts_table,
+    replay_waits_ms,
+)
 from sim.results.end_of_job import finish, last_trigger_s
 from sim.results.estimates import is_noise
 from sim.results.formats import TextTable, bytes_text, change_text, count_text, ms_text, per_second_text, share_text
@@ -63,8 +68,7 @@ from sim.results.sweep_values import DEAD
 from sim.results.tables import EXPIRED
 from sim.results.verdict import MIN_COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
 from sim.runtime.lowering import hosts
-from sim.runtime.manifest import identity
-from sim.runtime.result import Result
+from sim.runtime.result import Result, identity
 from sim.storage.media.flat import slowness
 from sim.studies.plan import baseline
 from sim.studies.replications import Replications

@@ -25,8 +25,7 @@ from sim.results.formats import bytes_text, ms_text
 from sim.results.side_by_side import Single
 from sim.results.tables import EXPIRED
 from sim.runtime.lowering import hosts
-from sim.runtime.manifest import identity
-from sim.runtime.result import Result
+from sim.runtime.result import Result, identity
 from sim.studies.cells import simulated
 from sim.studies.comparison import TIMEOUT, WARM_UP, DecidingAssumption
 from sim.studies.local import run_each

@@ -16,7 +16,7 @@ from sim.model.schema.reference import KeyReference, all_keys
 from sim.model.schema.text import DocumentPath, ScenarioError
 from sim.model.schema.text import Mapping as Plain
 from sim.model.units import format_duration
-from sim.runtime.manifest import content
+from sim.runtime.result import content
 from sim.studies.sides import Side, put, scenario_of
 
 # ---- Renamed vertices.

@@ -16,7 +16,7 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, TaskManagerLost
 from sim.model.scenario import Instances, Overheads, Scenario
 from sim.model.storage import Directories, Storage
-from sim.runtime.manifest import content, identity_of
+from sim.runtime.result import content, identity_of
 
 # ---- Scenarios that differ only in their seed are stored once, with an array of seeds.
 

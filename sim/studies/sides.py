@@ -16,7 +16,7 @@ from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose
 from sim.model.schema.text import Mapping as Plain
 from sim.model.schema.writer import write
-from sim.runtime.manifest import code_version
+from sim.runtime.result import code_version
 from sim.studies.comparison import label
 from sim.studies.run_folder import read_folder
 

@@ -212,7 +212,7 @@ def test_the_restart_strategy_of_the_job_is_tried_before_an_option_of_the_cluste
 
 
 def _all_restart_keys(scenario):
-    from sim.model.schema.flink_text import non_default_keys
+    from sim.model.schema.option_values import non_default_keys
 
     return {
         key: value

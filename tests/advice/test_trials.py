@@ -7,7 +7,7 @@ import pytest
 from sim.advice.job import write_sweep
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import Bench
-from sim.runtime.manifest import identity
+from sim.runtime.result import identity
 from sim.studies.sweeps.sweep_file import define
 
 S = 1_000_000_000

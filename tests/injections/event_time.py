@@ -6,8 +6,13 @@ from sim.protocol.event_time import (
     StatusWatermarkValve,
     WindowContents,
 )
-from sim.runtime.task.watermarks import WatermarkGenerator
-from sim.runtime.task.windows import EventTimeWindows, OperatorWindows, ProcessingTimeWindows, WatermarkForwarder
+from sim.runtime.task.windows import (
+    EventTimeWindows,
+    OperatorWindows,
+    ProcessingTimeWindows,
+    WatermarkForwarder,
+    WatermarkGenerator,
+)
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, source, world
 

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from sim.protocol import barrier_states
+from sim.protocol import barrier_handler
+from sim.protocol.barrier_handler import Pending
 from sim.protocol.barrier_modes import Requirement
-from sim.protocol.barrier_states import Pending
 from sim.protocol.task_checkpointing import SnapshotInProgress
 from sim.runtime.context import Contents, TaskSnapshot
 from sim.runtime.jobmanager import restore
@@ -31,7 +31,7 @@ def the_first_gate_is_enough(_):
     return lambda self: bool(self.arrived) or not self.target
 
 
-@add(barrier_states, "_unaligned_snapshot", UNALIGNED)
+@add(barrier_handler, "_unaligned_snapshot", UNALIGNED)
 def input_is_not_captured(original):
     """An unaligned snapshot captures no input."""
     return lambda pending, options, now: original(pending, options, now)[1:]

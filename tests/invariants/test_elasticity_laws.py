@@ -65,7 +65,7 @@ def test_it_takes_a_completed_checkpoint_along_or_has_waited_for_one():
 )
 def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
     from sim.protocol import recovery as adaptive
-    from sim.runtime.jobmanager import elasticity as scheduler
+    from sim.runtime.jobmanager import recovery_host as scheduler
 
     at_once = {
         "compute_start": lambda now, returns, _: adaptive.Start(now, complete=False),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sim.invariants.pace import TimingOptions, checkpoint_timing_errors, excess_triggers_in_backlog
+from sim.invariants.checkpoints import TimingOptions, checkpoint_timing_errors, excess_triggers_in_backlog
 from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.flink.classes import classpath, java
 from sim.model.schema.flink_block import _READERS
 from sim.model.schema.flink_keys import current_names, modelled_keys
-from sim.model.schema.flink_text import _MINIMAL_SCENARIO, configuration_lines
+from sim.model.schema.option_values import _MINIMAL_SCENARIO, configuration_lines
 from tests.scenarios import read_scenario
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]

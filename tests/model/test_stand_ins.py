@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.series.unknown import is_known
+from sim.model.series.columns import is_known
 
 LEAST, LARGEST = -(2**63), 2**63 - 1
 

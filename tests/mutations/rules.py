@@ -25,7 +25,7 @@ PROTOCOL, LAWS, RUNTIME = "tests/protocol/", "tests/laws/test_laws_", "tests/run
 BARRIERS = (
     Rule(
         "an aligned snapshot begins with the last barrier, not the first",
-        "protocol/barrier_states.py",
+        "protocol/barrier_handler.py",
         "        if pending.complete:\n",
         "        if pending.seen:\n",
         f"{PROTOCOL}barriers/test_aligned_barriers.py::test_two_of_three_gates_wait",
@@ -75,28 +75,28 @@ BARRIERS = (
     ),
     Rule(
         "an unaligned snapshot keeps what is on its way before anything else runs",
-        "protocol/barrier_states.py",
+        "protocol/barrier_handler.py",
         "    return CaptureInput(pending.checkpoint), pending.snapshot(options.as_unaligned(), now)\n",
         "    return (pending.snapshot(options.as_unaligned(), now),)\n",
         f"{PROTOCOL}barriers/test_alternating_barriers.py::test_the_first_unaligned_barrier_starts_the_snapshot",
     ),
     Rule(
         "capturing ends with the last barrier",
-        "protocol/barrier_states.py",
+        "protocol/barrier_handler.py",
         "        done = FinishCapture(pending.checkpoint), pending.inputs_complete(now), ResumeInputs(pending.checkpoint)\n",
         "        done = pending.inputs_complete(now), ResumeInputs(pending.checkpoint)\n",
         f"{PROTOCOL}barriers/test_alternating_barriers.py::test_the_last_unaligned_barrier_ends_the_capture",
     ),
     Rule(
         "a complete alignment is aligned, however late",
-        "protocol/barrier_states.py",
+        "protocol/barrier_handler.py",
         "        if pending.complete:  # checked before the deadline: a complete alignment is never unaligned\n",
         "        if pending.complete and not pending.timed_out(options, now):\n",
         f"{PROTOCOL}barriers/test_alternating_barriers.py::test_a_complete_alignment_is_aligned_however_late",
     ),
     Rule(
         "a barrier after the deadline goes unaligned without waiting for the timer",
-        "protocol/barrier_states.py",
+        "protocol/barrier_handler.py",
         "        if pending.timed_out(options, now):\n",
         "        if options.unaligned:\n",
         f"{PROTOCOL}barriers/test_alternating_barriers.py::test_a_late_barrier_times_out_without_the_timer",

@@ -78,8 +78,8 @@ RECOVERY = (
     Rule(
         "a failure restores the latest completed checkpoint",
         "runtime/jobmanager/recovery_host.py",
-        "self.coordinator.machine.latest_completed",
-        "self.coordinator.machine.next_id - 1",
+        "self.stats[command.restart], self.coordinator.machine.latest_completed",
+        "self.stats[command.restart], self.coordinator.machine.next_id - 1",
         f"{_HOST}a_failure_aborts_what_is_pending",
     ),
     Rule(

@@ -173,7 +173,7 @@ WINDOWS = (
     ),
     Rule(
         "back-pressure is no idleness",
-        "runtime/task/watermarks.py",
+        "runtime/task/windows.py",
         'int(times["soft_ns"]) + int(times["hard_ns"])',
         'int(times["hard_ns"])',
         f"{_IDLE}back_pressure_is_no_idleness",

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.barrier_handler import BarrierHandler
-from sim.protocol.barrier_states import (
+from sim.protocol.barrier_handler import (
     AlternatingCollectingBarriers,
     AlternatingCollectingBarriersUnaligned,
     AlternatingWaitingForFirstBarrier,
     AlternatingWaitingForFirstBarrierUnaligned,
+    BarrierHandler,
     CollectingBarriers,
     WaitingForFirstBarrier,
 )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.results.csv_files import escaped, unescaped, write_csv
+from sim.results.formats import escaped, unescaped, write_csv
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ from sim.app.verbs import advise as verbs_advise
 from sim.app.verbs import explain as explain_verb
 from sim.app.verbs import importing
 from sim.app.verbs.advise import Advised, AdvisedJob
-from sim.app.verbs.common import SILENT, Displayed, Listener
+from sim.app.verbs.common import SILENT, Displayed, Listener, Notebook
 from sim.app.verbs.explain import Explanation
-from sim.app.verbs.notebook import Notebook
 from sim.app.verbs.options import (
     AdviseOptions,
     ImportOptions,

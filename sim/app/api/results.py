@@ -20,8 +20,7 @@ from sim.app.report.figures import (
     triggers_s,
     with_moments,
 )
-from sim.app.verbs.common import Displayed, Embedded, Picture
-from sim.app.verbs.notebook import Notebook
+from sim.app.verbs.common import Displayed, Embedded, Notebook, Picture
 from sim.app.verbs.options import WindowOptions, documented
 from sim.results.charts import Chart, still
 from sim.results.formats import TextTable

@@ -13,8 +13,8 @@ from sim.app.api.results import Results
 from sim.app.api.study import Study, lists_of, study_of
 from sim.app.verbs import diff as diff_verb
 from sim.app.verbs import sweep as sweep_verb
+from sim.app.verbs.common import Notebook
 from sim.app.verbs.diff import Diff
-from sim.app.verbs.notebook import Notebook
 from sim.app.verbs.options import DiffOptions, SweepOptions, documented, lines_of, with_defaults
 from sim.app.verbs.run import StudySource
 from sim.app.verbs.sweep import Sweep, SweepRequest, read_request

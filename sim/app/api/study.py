@@ -149,7 +149,7 @@ class Study(Displayed, RunAgain):
 
     def flink_configuration(self) -> str:
         """Return lines for Flink's config.yaml.  ValueError: the study has several combinations."""
-        from sim.model.schema.flink_text import configuration_text
+        from sim.model.schema.option_values import configuration_text
 
         return configuration_text(self.single("flink_configuration"))
 

@@ -157,13 +157,13 @@ def check_files(
     files: Annotated[list[Path], argument("FILE", "Scenarios and sweep files (YAML).")], **options: Unpack[CheckOptions]
 ) -> Code:
     """Validate scenarios and sweep files without running them: all mistakes, warnings, and what would run."""
-    from sim.app.verbs.check import check
+    from sim.app.verbs.run import check_file
     from sim.model.schema.text import ScenarioError
 
     code = Code.FINE
     for file in files:
         try:
-            put(check(file, listener=Console(put), **options))
+            put(check_file(file, listener=Console(put), **options))
         except ScenarioError as error:
             print_message(str(error))
             code = Code.INVALID_INPUT

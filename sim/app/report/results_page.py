@@ -19,12 +19,12 @@ from sim.app.report.figures import (
     failures_s,
     group_identical_curves,
     history,
+    intervals,
     lines,
     phases,
     triggers_s,
 )
 from sim.app.report.job_page import checkpoint_blocks
-from sim.app.report.sweep_figures import intervals
 from sim.jobs.evidence.envelope import warning
 from sim.jobs.evidence.what_ifs import sentences
 from sim.model.backtest import Backtest

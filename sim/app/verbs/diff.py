@@ -22,7 +22,7 @@ from sim.app.verbs.run import StudySource
 from sim.jobs.reading import read_source
 from sim.model.files import replace_file
 from sim.model.quantities import COST, S3_STANDARD
-from sim.model.schema.influential import influential_defaults
+from sim.model.schema.option_values import influential_defaults
 from sim.model.schema.text import read_text
 from sim.model.schema.validation import load_prices
 from sim.model.units import format_duration

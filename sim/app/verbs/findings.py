@@ -29,7 +29,7 @@ from sim.model.files import replace_text
 from sim.model.text import listed
 from sim.model.units import SECOND, format_duration
 from sim.results.formats import TextTable, bytes_text
-from sim.runtime.manifest import code_version
+from sim.runtime.result import code_version
 from sim.studies.plan import SEED
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     from sim.jobs.evidence.envelope import warning
     from sim.jobs.evidence.what_ifs import history_sentences
     from sim.model.schema.history_file import contradiction
-    from sim.model.schema.influential import influential_defaults
+    from sim.model.schema.option_values import influential_defaults
 
     scenarios = list(scenarios)
     if finding := warning(scenarios):

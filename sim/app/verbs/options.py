@@ -28,8 +28,7 @@ from typing import (
     get_type_hints,
 )
 
-from sim.app.verbs.common import Listener, OptionError
-from sim.app.verbs.notebook import Notebook
+from sim.app.verbs.common import Listener, Notebook, OptionError
 from sim.model.text import without_credentials
 
 Engine: TypeAlias = Literal["compiled", "interpreted"]

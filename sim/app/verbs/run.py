@@ -1,4 +1,4 @@
-"""`run`: simulate every combination of a scenario, compare them, check its expectations, and store the results."""
+"""`run`: simulate every combination of a scenario, compare them, check its expectations, and store the results; `check`: validate a file only."""
 
 from __future__ import annotations
 
@@ -11,17 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from sim.app.verbs import sweep as sweeping
 from sim.app.verbs.common import SILENT, Listener, OptionError, Picture, Stopped, Work, writable_folder
-from sim.app.verbs.findings import (
-    Remark,
-    axes_of,
-    job_findings,
-    known_issues_json,
-    of_problem,
-    tell,
-    with_provenance,
-)
+from sim.app.verbs.findings import Remark, axes_of, job_findings, known_issues_json, of_problem, tell, with_provenance
 from sim.app.verbs.options import (
+    CheckOptions,
     RunFileOptions,
     RunOptions,
     command_line,
@@ -42,13 +36,15 @@ from sim.model.schema.text import Reading, ScenarioError, assumptions_note, comp
 from sim.model.schema.validation import load_prices
 from sim.results.formats import ms_text
 from sim.results.restarts import longest_lag_after_stop
-from sim.runtime.manifest import identity
+from sim.runtime.result import identity
 from sim.studies.compare import compare, folder_names, keep, plain
+from sim.studies.comparison import label
 from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
 from sim.studies.plan import Cell, cells, run_folder, with_baselines
 from sim.studies.progress import no_watch
 from sim.studies.run_folder import PICTURE, kept_scenario, replacing
+from sim.studies.sweeps.sweep_file import is_sweep
 
 if TYPE_CHECKING:
     from sim.plane import Engine
@@ -372,3 +368,20 @@ def _self_contained(origin: StudySource) -> str:
     """
     named = any(line.startswith("history=") for line in origin.changes)
     return origin.text if named else inline_history(origin.text, origin.folder)
+
+
+# ---- `check`: validate a scenario or a sweep file without running it.
+
+
+@with_all_options(CheckOptions)
+def check_file(file: Path, *, listener: Listener = SILENT, **given: Unpack[CheckOptions]) -> str:
+    """Return what would run, and report remarks as before a run.  ScenarioError: all mistakes in the file."""
+    if is_sweep(file):
+        definition = sweeping.read_request(file, **given).definition
+        tell(sweeping.findings_of(definition), listener)
+        return f"{portable(file)}: valid; ckptsim sweep runs {len(definition.scenarios)} cells"
+    request = read_file(file, **given)
+    tell(findings_of(request), listener)
+    labels = [label(scenario) for scenario in request.study.scenarios]
+    count = "1 strategy" if len(labels) == 1 else f"{len(labels)} strategies"
+    return f"{portable(file)}: valid; ckptsim run simulates {count}: {', '.join(labels)}"

@@ -136,7 +136,7 @@ class Sweep(Displayed):
         Without `y`: the answer, means by setting with confidence intervals and limits.  Without `x`: the first key that
         varies.  ValueError: no such column or key, no question or no values.
         """
-        from sim.app.report.sweep_figures import intervals
+        from sim.app.report.figures import intervals
 
         caption = self.definition.text or self.definition.name
         if y:

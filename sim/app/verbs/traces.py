@@ -19,7 +19,7 @@ from sim.app.verbs.common import (
 )
 from sim.app.verbs.options import FilePath, ReadTracesOptions, TraceWindowsOptions, path_of, with_all_options
 from sim.model.units import parse_duration
-from sim.results.csv_files import write_csv
+from sim.results.formats import write_csv
 from sim.studies.run_folder import FolderError
 from sim.studies.traces.anywhere import cut_anywhere, must_be_spark, read_anywhere
 from sim.studies.traces.choices import Choices

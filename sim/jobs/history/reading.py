@@ -47,7 +47,7 @@ from sim.jobs.source.rest_answers import (
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import LoneAnswer
 from sim.jobs.source.secrets import masked_text
-from sim.model.series.unknown import is_known
+from sim.model.series.columns import is_known
 from sim.model.text import capitalised, listed, one_line
 from sim.results.formats import bytes_text, ms_text
 

@@ -19,7 +19,7 @@ from sim.jobs.source.recorded_job import (
     summary,
 )
 from sim.model.schema.flink_keys import current_names, modelled_keys
-from sim.model.series.unknown import is_known
+from sim.model.series.columns import is_known
 from sim.model.text import one_line
 
 # ---- Short names of vertices.  Flink's names list all chained operators, and may be very long.

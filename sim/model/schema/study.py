@@ -162,7 +162,7 @@ def _with_default_restarts(document: doc.Document) -> doc.Document:
     return document.model_copy(update={"restart": section.model_copy(update={"strategy": "none"})})
 
 
-# ---- Options that decide in many jobs.  A file that leaves them out is told so (`sim.model.schema.influential`).
+# ---- Options that decide in many jobs.  A file that leaves them out is told so (`sim.model.schema.option_values`).
 
 INFLUENTIAL_OPTIONS_FILE = FilePath(__file__).with_name("defaults.csv")
 OFTEN_DECIDING_SHARE, MIN_DECIDED_FILES = 0.15, 5

@@ -18,7 +18,17 @@ from typing import Any, NamedTuple, TypeVar
 from sim.model.job import Rate
 from sim.model.packed_records import PackedRecords
 from sim.model.schema.job import Trace
-from sim.model.series.columns import TIME_COLUMNS, cell_number, cell_text, find_column
+from sim.model.series.columns import (
+    EXPECTED_TIMES,
+    MAX_INSPECTED_CELLS,
+    TIME_COLUMNS,
+    TimeFormat,
+    cell_number,
+    cell_text,
+    detect_time_format,
+    find_column,
+    is_zone,
+)
 from sim.model.series.metrics import Kind, Metric, classify_name, classify_series
 from sim.model.series.monitoring import (
     RECIPE,
@@ -30,7 +40,6 @@ from sim.model.series.monitoring import (
     table_of_counter,
     table_of_document,
 )
-from sim.model.series.time_format import EXPECTED_TIMES, MAX_INSPECTED_CELLS, TimeFormat, detect_time_format, is_zone
 from sim.model.text import PrintableError, did_you_mean
 from sim.model.units import DURATIONS, UnitError, billionths, format_duration, parse_number
 

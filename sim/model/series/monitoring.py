@@ -16,10 +16,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-from sim.model.series.columns import TIME_COLUMNS, find_column
+from sim.model.series.columns import EXPECTED_TIMES, TIME_COLUMNS, detect_time_format, find_column, is_known
 from sim.model.series.metrics import Kind, Metric, classify_series
-from sim.model.series.time_format import EXPECTED_TIMES, detect_time_format
-from sim.model.series.unknown import is_known
 from sim.model.text import PrintableError
 from sim.model.units import UnitError, parse_number
 

@@ -8,12 +8,14 @@ from typing import Self
 from sim.invariants import recovery
 from sim.invariants.checkpoints import (
     WATCHED,
+    TimingOptions,
+    checkpoint_timing_errors,
     coordinator_errors,
+    excess_triggers_in_backlog,
     restarts_counted_across_leaders,
     too_many_retained,
     without_job_manager,
 )
-from sim.invariants.pace import TimingOptions, checkpoint_timing_errors, excess_triggers_in_backlog
 from sim.invariants.recovery import Allowance, Deployed, LocalCopy, Waits
 from sim.invariants.state import RestoredState
 from sim.invariants.violation import Violation

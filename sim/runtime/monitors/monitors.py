@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sim.invariants import checkpoints, recovery
 from sim.invariants import output as invariants_output
-from sim.invariants import pace, recovery
 from sim.invariants.files import KeptSnapshot
 from sim.invariants.violation import Violation
 from sim.protocol.coordinator import Coordinator
@@ -21,7 +21,9 @@ from sim.runtime.monitors.windows import WindowMonitor
 from sim.runtime.ports import Checks, Ends
 
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
-_EVENT_KINDS = pace.EVENT_KINDS | recovery.EVENT_KINDS | recovery.ELASTICITY_EVENT_KINDS | invariants_output.EVENT_KINDS
+_EVENT_KINDS = (
+    checkpoints.EVENT_KINDS | recovery.EVENT_KINDS | recovery.ELASTICITY_EVENT_KINDS | invariants_output.EVENT_KINDS
+)
 """Kinds of journal rows about rare events, which monitors read at the end of a run."""
 _MOMENTS = tuple(name for name in vars(Checks) if not name.startswith("_"))
 

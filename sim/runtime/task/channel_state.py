@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sim.results.journal import Happening
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts
-from sim.runtime.task.slot import Slot
+from sim.runtime.task.thread import Slot
 from sim.storage.requests import Work
 
 

@@ -14,7 +14,7 @@ from sim.results.journal import Happening
 from sim.runtime.context import END_OF_DATA, END_OF_PARTITION
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.task.parts import TaskParts
-from sim.runtime.task.slot import Slot
+from sim.runtime.task.thread import Slot
 
 
 class TaskEnding:

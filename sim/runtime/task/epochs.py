@@ -7,7 +7,7 @@ from sim.protocol.coordinator_messages import Work as Piece
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts, WaitingBytes
 from sim.runtime.task.sink import OperatorFiles, SinkCommitter, SinkWriter
-from sim.runtime.task.slot import Slot
+from sim.runtime.task.thread import Slot
 from sim.storage.requests import Work
 
 # ---- The epochs of an operator's output: before the barrier of a snapshot, its files and its transaction are closed together.

@@ -24,9 +24,8 @@ from sim.runtime.host_loop import HostLoop
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.parts import TaskParts
 from sim.runtime.task.sink import SinkCommitter
-from sim.runtime.task.slot import Slot
 from sim.runtime.task.subtask_state import SubtaskState
-from sim.runtime.task.thread import AsyncThread, EqualSteps
+from sim.runtime.task.thread import AsyncThread, EqualSteps, Slot
 from sim.storage import requests as storage_work
 from sim.storage.state_files import CannotFreeze
 

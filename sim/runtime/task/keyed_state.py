@@ -19,7 +19,7 @@ from sim.model.state import State, StateOptions
 from sim.model.storage import SnapshotType
 from sim.runtime.clock import begin
 from sim.runtime.context import StateSnapshot
-from sim.runtime.task.slot import Slot
+from sim.runtime.task.thread import Slot
 from sim.runtime.task_manager import LogPart, WorkOnCore, on_own_core
 from sim.storage.changelog import Ages, ChangelogBackend, Expiry, together
 from sim.storage.filesystem import CheckpointStorage, FileSystem

@@ -16,7 +16,7 @@ from sim.protocol.task_messages import RunPreBarrier
 from sim.runtime.clock import begin
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.task.sink import SinkCommitter
-from sim.runtime.task.slot import Slot
+from sim.runtime.task.thread import Slot
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import Work
 

@@ -38,7 +38,7 @@ from sim.results.journal import Happening
 from sim.results.tables import TIMED_OUT, CommitStats, CommittedEpoch
 from sim.runtime.clock import begin
 from sim.runtime.context import Uncommitted
-from sim.runtime.task.slot import Slot
+from sim.runtime.task.thread import Slot
 from sim.storage.ledger import FileId, Name, StorageFailed
 from sim.storage.requests import Work
 

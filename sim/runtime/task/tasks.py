@@ -16,9 +16,8 @@ from sim.runtime.task.epochs import Epochs
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.keyed_state import StateOwner
 from sim.runtime.task.sink import SinkCommitter
-from sim.runtime.task.slot import Slot
 from sim.runtime.task.subtask_state import SubtaskState
-from sim.runtime.task.thread import EqualSteps, TaskThread
+from sim.runtime.task.thread import EqualSteps, Slot, TaskThread
 from sim.runtime.task_manager import Busy, Contention, Processor, TaskManager
 from sim.storage.ledger import FileId
 

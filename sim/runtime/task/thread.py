@@ -1,4 +1,4 @@
-"""The threads of a task: the asynchronous thread and the mailbox of the task thread; and a cache of state-machine steps."""
+"""The threads and the slot of a task: the asynchronous thread, the mailbox of the task thread, and a cache of machine steps."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from dataclasses import dataclass
 
 import simpy
 
-from sim.plane.interface import DataPlane
+from sim.model.job import Vertex
+from sim.plane.interface import DataPlane, channels_in
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_messages import TaskCommand, TaskEvent
+from sim.results.journal import Happening
 from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.context import CommittedOutput, Contents, Context
+from sim.runtime.ports import Checks, JobManagerPort
+from sim.runtime.task_manager import TaskManager
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import DetachedWork, Work, run_detached, schedule_urgent_callback
 
@@ -317,3 +322,35 @@ class TaskThread:
             self.plane.interrupt_after_next_element(self.task)
         else:
             self.plane.interrupt(self.task)
+
+
+# ---- The slot of a task: the objects that all parts of one attempt use.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """The slot of one attempt of a task: context, thread, TaskManager and JobManager.  All parts of the attempt share it."""
+
+    context: Context
+    task: int
+    vertex: Vertex
+    thread: TaskThread
+    manager: TaskManager
+    job: JobManagerPort
+    contents: Contents
+    output: CommittedOutput
+    checks: Checks = Checks()
+
+    @property
+    def now(self) -> int:
+        """The current simulated time [ns]."""
+        return self.context.env.now
+
+    @property
+    def channels(self) -> list[int]:
+        """The input channels of the task, in the order of its `Position`."""
+        return channels_in(self.context.layout, self.task)
+
+    def note(self, happening: Happening, checkpoint: int = -1, number: int = 0, detail: str = "") -> None:
+        """Add a journal row about the task at the current time."""
+        self.context.journal.note(self.context.env.now, happening, checkpoint, self.task, number, detail)

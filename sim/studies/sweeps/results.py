@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sim.model.files import kept_in, replace_file
 from sim.model.scenario import Scenario
 from sim.results.columns import numbers_of, units_of
-from sim.results.csv_files import write_csv
+from sim.results.formats import write_csv
 from sim.studies.cells import OUTCOME, PROVENANCE
 from sim.studies.plan import Cell, CellPlan, planned_of
 from sim.studies.sweeps.store import KeptRows, Store, forget_files

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sim.plane import compiled_kernel
-from sim.runtime.manifest import code_version
+from sim.runtime.result import code_version
 from sim.studies.cells import Row, died
 from sim.studies.local import delayed_signals
 from sim.studies.plan import CellPlan

@@ -58,7 +58,7 @@ def runner(
 def import_driver_package(archive: str, version: str) -> None:
     """Make `sim` importable in the driver's version: the installed package if its version matches, else the sent archive."""
     try:
-        from sim.runtime.manifest import code_version
+        from sim.runtime.result import code_version
 
         if code_version() == version:
             return

@@ -32,7 +32,7 @@ from sim.model.schema.validation import validate_as
 from sim.model.series.columns import find_rate_column
 from sim.model.text import did_you_mean
 from sim.model.units import format_duration, format_number
-from sim.results.csv_files import unescaped
+from sim.results.formats import unescaped
 from sim.results.sweep_answers import Limit, MeasureError, limit
 from sim.studies.cells import COLUMNS
 from sim.studies.plan import SEED, SeededScenarios, cells, distinct, with_baselines

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from sim.model.series.columns import GRAFANA_TIME_COLUMN, RATE_COLUMNS, TIME_COLUMNS, find_column
+from sim.model.series.columns import GRAFANA_TIME_COLUMN, RATE_COLUMNS, TIME_COLUMNS, find_column, is_zone
 from sim.model.series.metrics import Kind, classify_name
 from sim.model.series.monitoring import TIME
-from sim.model.series.time_format import is_zone
 from sim.model.text import PrintableError
 from sim.studies.traces.parsing import FORMATS, Format, arrivals, failures, rates, recognised
 

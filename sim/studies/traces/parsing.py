@@ -12,9 +12,16 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sim.model.series.columns import RATE_COLUMNS, TIME_COLUMNS, find_column
+from sim.model.series.columns import (
+    DATE,
+    EXPECTED_TIMES,
+    RATE_COLUMNS,
+    TIME_COLUMNS,
+    TimeFormat,
+    detect_time_format,
+    find_column,
+)
 from sim.model.series.metrics import Kind, classify_name
-from sim.model.series.time_format import DATE, EXPECTED_TIMES, TimeFormat, detect_time_format
 from sim.model.text import PrintableError, printable
 
 # ---- Rows that are out of order. As few rows as possible are dropped: one wrong time must not cause the rows after it to be dropped.

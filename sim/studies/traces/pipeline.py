@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from sim.runtime.manifest import code_version
+from sim.runtime.result import code_version
 from sim.studies.sweeps import spark_task
 from sim.studies.sweeps.spark_session import ARCHIVE, reason
 from sim.studies.traces import executor

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sim.model.files import replace_file
-from sim.runtime import manifest
+from sim.runtime import result
 from sim.studies.sweeps import spark_masters, store
 from sim.studies.sweeps.store import Store
 from tests.app.cli.conftest import without_axes
@@ -42,7 +42,7 @@ def test_a_second_call_goes_on(ckptsim, tiny, tmp_path, monkeypatch):
     others = f"3 rows in {tmp_path / 'out'} belong to other settings or another version of ckptsim: they are kept, and all 3 cells run\n"
     assert others == without_axes(ckptsim(command))
 
-    monkeypatch.setattr(manifest, "code_version", lambda: "another")
+    monkeypatch.setattr(result, "code_version", lambda: "another")
     assert others.replace("3 rows", "6 rows") == without_axes(ckptsim(command))
     assert len(Store(tmp_path / "out").rows()) == 9
 

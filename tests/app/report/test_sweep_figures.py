@@ -6,7 +6,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from sim.app.report.sweep_figures import intervals
+from sim.app.report.figures import intervals
 from sim.results.charts import still
 from sim.results.summary import in_words
 from sim.results.sweep_answers import Limit

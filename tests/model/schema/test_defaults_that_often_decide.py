@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.defaults import Measured, changes, left_out, other_value
 from sim.model.schema.flink_keys import document_options
-from sim.model.schema.influential import influential_defaults
+from sim.model.schema.option_values import influential_defaults
 from sim.model.schema.study import INFLUENTIAL_OPTIONS_FILE, OFTEN_DECIDING_SHARE, loads
 from sim.model.schema.text import Mapping
 

@@ -6,8 +6,7 @@ import pytest
 
 from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.schema.flink_keys import current_names, has_key, listed_keys, modelled_keys
-from sim.model.schema.flink_text import non_default_keys
-from sim.model.schema.option_values import key_in_release
+from sim.model.schema.option_values import key_in_release, non_default_keys
 from sim.model.schema.study import loads
 from tests.scenarios import read_scenario
 

@@ -3,7 +3,7 @@
 import pytest
 from ruamel.yaml import YAML
 
-from sim.model.schema.flink_text import configuration_text
+from sim.model.schema.option_values import configuration_text
 from tests.scenarios import read_scenario
 
 BASE = """\

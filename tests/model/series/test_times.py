@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.series.time_format import TimeFormat, detect_time_format
+from sim.model.series.columns import TimeFormat, detect_time_format
 from sim.studies.traces.parsing import seconds
 
 NOON = 1_699_963_200  # 2023-11-14T12:00:00Z

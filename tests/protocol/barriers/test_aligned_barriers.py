@@ -2,8 +2,7 @@
 
 import pytest
 
-from sim.protocol.barrier_handler import BarrierHandler
-from sim.protocol.barrier_states import CollectingBarriers, Pending, WaitingForFirstBarrier
+from sim.protocol.barrier_handler import BarrierHandler, CollectingBarriers, Pending, WaitingForFirstBarrier
 from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import BarrierOptions, FailureReason
 from sim.protocol.task_messages import (

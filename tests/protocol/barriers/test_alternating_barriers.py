@@ -2,12 +2,12 @@
 
 import pytest
 
-from sim.protocol.barrier_handler import BarrierHandler
-from sim.protocol.barrier_states import (
+from sim.protocol.barrier_handler import (
     AlternatingCollectingBarriers,
     AlternatingCollectingBarriersUnaligned,
     AlternatingWaitingForFirstBarrier,
     AlternatingWaitingForFirstBarrierUnaligned,
+    BarrierHandler,
 )
 from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason

@@ -8,7 +8,7 @@ import pytest
 from sim.model.faults import Restart, TaskManagerLost
 from sim.model.job import Distribution
 from sim.results.journal import Happening
-from sim.runtime.jobmanager.elasticity import Elasticity
+from sim.runtime.jobmanager.recovery_host import Elasticity
 from sim.runtime.jobmanager.task_managers import TaskManagers
 from tests.laws.small_jobs import SECOND, chain, scenario, with_options
 from tests.oracle import oracle

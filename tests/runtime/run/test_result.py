@@ -21,8 +21,8 @@ from sim.model.state import State
 from sim.model.storage import Storage
 from sim.protocol.options import FailureReason
 from sim.results.journal import Entry, Happening
-from sim.runtime import manifest as room
-from sim.runtime.manifest import identity
+from sim.runtime import result as room
+from sim.runtime.result import identity
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
 

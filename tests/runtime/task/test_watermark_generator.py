@@ -7,7 +7,7 @@ import pytest
 
 from sim.model.job import Source, Watermark, Window
 from sim.runtime.context import ACTIVE, IDLE
-from sim.runtime.task.watermarks import WatermarkGenerator
+from sim.runtime.task.windows import WatermarkGenerator
 from tests.runtime.task.fake_slots import FakeSlot
 from tests.runtime.task.windowed_runs import read, sizes
 from tests.scenarios import run_scenario

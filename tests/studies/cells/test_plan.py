@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from sim.model.schema.study import loads
-from sim.runtime.manifest import identity
+from sim.runtime.result import identity
 from sim.studies.plan import SeededScenarios, baseline, cells, distinct, with_baselines
 
 

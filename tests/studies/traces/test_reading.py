@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sim.model.series.time_format import EXPECTED_TIMES
+from sim.model.series.columns import EXPECTED_TIMES
 from sim.studies.traces import parsing as room
 from sim.studies.traces import reading
 from sim.studies.traces.choices import Choices

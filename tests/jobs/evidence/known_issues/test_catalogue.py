@@ -8,7 +8,7 @@ from sim.advice.constraints import new_defects
 from sim.jobs.evidence.known_issues import KnownIssue, issues_of, known_issues, predicates
 from sim.model.cluster import version_span
 from sim.model.schema.study import loads
-from sim.runtime.manifest import identity
+from sim.runtime.result import identity
 from tests.places import DATA
 from tests.scenarios import read_scenario
 

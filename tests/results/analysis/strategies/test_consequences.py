@@ -5,8 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from sim.results.consequences import consequences
-from sim.results.consequences_texts import consequences_sentence, consequences_texts
+from sim.results.consequences import consequences, consequences_sentence, consequences_texts
 
 COMMITS = ["records", "visible_latency", "again", "lost_records", "commit_timestamp", "commit_latency"]
 RECOVERIES = ["failed", "running", "caught_up", "replayed_records"]

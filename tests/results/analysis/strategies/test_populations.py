@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from sim.model.quantities import PLANNED_RESTARTS
 from sim.model.schema.study import load
 from sim.results.columns import Population, columns_of
-from sim.results.consequences import Consequences, consequences
-from sim.results.consequences_texts import consequences_sentence, planned_restarts_table
+from sim.results.consequences import Consequences, consequences, consequences_sentence, planned_restarts_table
 from sim.results.not_completed import BarrierPath
 from sim.results.restarts import longest_downtime_sentence, restarts_table
 from sim.results.summary import Summary, summarize

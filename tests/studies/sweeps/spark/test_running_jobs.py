@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.runtime.manifest import code_version
+from sim.runtime.result import code_version
 from sim.studies import cells
 from sim.studies.sweeps import spark_rows as room
 from sim.studies.sweeps import spark_task
