@@ -47,6 +47,7 @@ SHIPPING: Catalog[Shipping] = Catalog(
 
 # ---- Source connectors (`connector:` of a source vertex), each with its component in the catalogue of known defects.
 
+UNKNOWN = "unknown"
 SOURCES = {
     "kafka-source": "flink-connector-kafka",
     "pulsar-source": "pulsar",
@@ -442,6 +443,13 @@ class Vertex:
         """The connector, from the job or inferred from the name of the vertex; empty if unknown."""
         kind = None if self.connector or self.source is not None else recognised(self.name)
         return self.connector if kind is None else kind.name
+
+    @property
+    def flink_committers(self) -> tuple[str, ...]:
+        """The operators of Sink V2 (CommitterOperator, GlobalCommitterOperator) that commit its output; UNKNOWN without a connector."""
+        if self.commit is None:
+            return ()
+        return SINKS[self.known_connector].committers if self.known_connector in SINKS else (UNKNOWN,)
 
     def total(self, subtask: int) -> int | None:
         """The number of records of a source's subtask; None if unbounded."""

@@ -35,6 +35,7 @@ class SinkKind:
     timeout: str = ""  # option that bounds how long a transaction stays open, with its default
     component: str = ""  # of the catalogue of known defects
     committer: Literal["none", "chained", "global"] = "none"  # none: its output is visible at once
+    committers: tuple[Literal["committer", "global-committer"], ...] = ("committer",)  # of Flink's Sink V2; (): its own
     exchange: Literal["aligned", "as-job", "aligns-job"] = "aligned"  # these are options of Commit
     late: Literal["commits", "replaces"] = "commits"
     transaction_timeout_ns: int | None = None
@@ -120,6 +121,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         "the list that is there; after a restore, lists older than the table's newest commit are dropped: their records are lost",
         instead="IcebergSink (iceberg-v2)",
         committer="global",
+        committers=(),
         exchange="as-job",
         late="replaces",
         component="iceberg",
@@ -169,6 +171,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         why="the job does not start: FlinkSink checks that unaligned checkpoints are off, unless its coordinator commits (#9451)",
         instead="aligned checkpoints, with buffer debloating",
         committer="global",
+        committers=(),
         component="paimon",
         metadata="a snapshot, two manifest lists and a manifest",
         failed_commit="CommitterOperator#notifyCheckpointComplete throws; having committed again, the job fails once more on purpose "
@@ -185,6 +188,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         "copy-on-write tables may be hidden, which is not simulated",
         instead="aligned checkpoints, with buffer debloating",
         committer="global",
+        committers=(),
         component="hudi",
         metadata="three files of its timeline (requested, inflight, completed)",
         failed_commit="StreamWriteOperatorCoordinator fails the whole job (exceptionHook); that its restart may lose the instant "
@@ -213,6 +217,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         "delta-io/connectors#467; FLINK-36287",
         why="before FLINK-36287 a file may arrive after the commit",
         committer="global",
+        committers=("committer", "global-committer"),
         component="delta",
         metadata="a file of its log",
         failed_commit="an exception of a committer restarts the job (CommitRequestImpl)",

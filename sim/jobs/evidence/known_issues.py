@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pydantic import BaseModel, Field, field_validator
 
 from sim.model.cluster import spans_from, version_span
-from sim.model.job import SOURCES
+from sim.model.job import SOURCES, UNKNOWN
 from sim.model.scenario import Scenario
 from sim.model.sinks import SINKS
 
@@ -39,10 +39,9 @@ class Predicate(NamedTuple):
             value = dict(scenario.written_keys).get(expected)
             return None if value is None else value.lower() not in ("false", "off", "none", "0", "")
         wanted = expected or self.wanted
-        is_met = self.path and any(
-            bool(value) if wanted is None else value == wanted for value in _values(scenario, self.path.split("."))
-        )
-        return bool(is_met) or (None if self.is_event or not self.path else False)
+        values = [*_values(scenario, self.path.split("."))] if self.path else []
+        is_met = any(bool(value) if wanted is None else value == wanted for value in values)
+        return is_met or (None if self.is_event or not self.path or UNKNOWN in values else False)
 
 
 def _values(node: Any, path: list[str]) -> Iterator[Any]:

@@ -109,9 +109,28 @@ def test_a_mistake_in_an_entry_is_an_error(change, message):
         KnownIssue(**entry | change)
 
 
+@pytest.mark.parametrize(
+    ("sink", "first", "second"),
+    [
+        ("connector=delta", True, True),
+        ("connector=iceberg-v2", True, None),
+        ("connector=paimon", None, None),
+        ("connector=iceberg-v1", None, None),
+        ("connector=hudi", None, None),
+        ("commit={committer: global}", False, False),
+    ],
+)
+def test_defects_of_sink_v2_are_not_those_of_committers_of_their_own(sink, first, second):
+    """Paimon, Hudi and Iceberg's FlinkSink do not run CommitterOperator; without a connector nobody knows."""
+    own = [f"job.sink.{sink}", *["job.sink.commit=as-connector"] * sink.startswith("connector")]
+    issues = found("job.src.source.records=10000", "faults=[{kill: map, at: 30 s}]", "cluster.version=1.18.1", *own)
+
+    assert (issues.get("FLINK-25920"), issues.get("FLINK-38614")) == (first, second)
+
+
 def test_versions_that_are_not_known_may_have_it():
     """An entry for 1.19.2 up to 1.19.3 and 1.20.1 up to 1.20.2."""
-    job = ["checkpoint.barriers=unaligned", "job.sink.commit=two-phase"]
+    job = ["checkpoint.barriers=unaligned", "job.sink.connector=file-sink", "job.sink.commit=as-connector"]
     versions = [
         "1.18.1",
         "1.19.1",
