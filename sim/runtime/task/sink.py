@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import simpy
 
@@ -509,14 +510,18 @@ class SinkCommitter:
         """Start a commit on the task thread.  `lost` are expired transactions, reported when it ends; `attempt` counts retries."""
         if self._commit_ns:
             self.slot.thread.occupy()
+        self._attempt(commit, lost, attempt)
+
+    def _attempt(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
         self.context.env.call_in(self._commit_ns, lambda: self._committed(commit, lost, attempt))
 
     def _committed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
-        """Handle the end of a commit: publish its transactions, or retry if a fault fails it."""
+        """Handle the end of an attempt: publish its transactions, or retry if a fault fails it."""
         if self.slot.thread.stopped:  # the task has failed: the commit is repeated after the restore
             pass
         elif self._is_failing():
-            self._on_commit_failed(commit, lost, attempt)
+            if self._on_commit_failed(commit, lost, attempt):
+                return  # the thread stays at work
         else:
             fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
             self.output.commit(fresh, commit.checkpoint)
@@ -534,27 +539,33 @@ class SinkCommitter:
             del failing[vertex]
         return until_ns is None or self.slot.now < until_ns
 
-    def _on_commit_failed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
+    def _on_commit_failed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> bool:
         """Retry the commit, drop its transactions, or fail the task, depending on the options of the sink.
 
-        A failed task is restored, and then commits the committables of its checkpoint again.
+        A failed task is restored, and then commits the committables of its checkpoint again.  Return whether the next
+        attempt has begun in the same mail (CommitterOperator since FLINK-36455); before, a timer begins it.
         """
         retries = self._retries is None or attempt < self._retries
         follows = "tried again" if retries else "its records are lost" if self._drops else "the job restarts"
         records = sum(committable.records for committable in commit.committables)
         self.slot.note(Happening.COMMIT_FAILED, commit.checkpoint, records, follows)
+        if retries and not self._retry_ns:
+            self._attempt(commit, lost, attempt + 1)
+            return True
         if retries:
             self._waiting = commit.committables
-            self.context.env.call_in(self._retry_ns, lambda: self._retry(commit, lost, attempt + 1))
+            retry = partial(self.slot.thread.post, lambda: self._retry(commit, lost, attempt + 1))
+            self.context.env.call_in(self._retry_ns, retry)
         elif self._drops:
             lost = (*lost, *commit.committables)
             self._note(commit.checkpoint, (), lost, again=commit.again, why="its commit failed, and the sink gave up")
         else:
             self.slot.job.fail_task(self.slot.task, "a commit failed")
+        return False
 
     def _retry(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
         """Retry a commit, unless a later one includes its committables by now."""
-        if self._waiting is commit.committables and not self.slot.thread.stopped:
+        if self._waiting is commit.committables:
             self._waiting = ()
             self._begin(commit, lost, attempt)
 

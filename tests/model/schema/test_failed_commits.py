@@ -67,6 +67,18 @@ def test_before_2_0_flink_tries_every_second_and_goes_on():
     assert 0 == len(result.recoveries) == len(result.violations)
 
 
+@pytest.mark.parametrize(("profile", "between_s"), [("2.x", 0.1), ("1.20", 1.1)])
+def test_a_thread_with_records_to_serve_tries_again(profile, between_s):
+    """Flink 2 tries again at once, with the thread at work all the time; a timer of Flink 1 waits for a record to end."""
+    busy = "{time: 100 ms, retries: 3}, service: 9 ms"
+    result = ran("kafka-exactly-once", busy, profile=profile, lasts="8 s")
+    times = [row.time_ns / 1e9 for row in result.journal if row.happening is Happening.COMMIT_FAILED]
+
+    between = [later - earlier for earlier, later in pairwise(times[:4])]
+    assert between == pytest.approx([between_s] * 3, abs=0.01 if profile == "1.20" else 1e-9)
+    assert result.violations == ()
+
+
 def test_what_waits_for_another_attempt_is_in_the_next_checkpoint():
     """The task fails between two attempts, and a checkpoint that was taken meanwhile is restored."""
     text = TEXT.format(name="kafka-exactly-once", commit="as-connector", profile="1.20", lasts=", lasts: 20 s")
