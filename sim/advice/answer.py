@@ -198,14 +198,15 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
     before, commits, prices = search.replaced, _commits(search, chosen), search.bench.prices
     by = "by checkpoints " if commits else ""  # the sinks write files as well, which are not counted
     written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written {by}per hour"
-    than = f" (today {bytes_text(before.written_per_hour)})" if before is not None and before.completed else ""
-    yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}{than}", 8)
-    of_few = [_bytes_of_few(search, chosen, ""), _bytes_of_few(search, before, "today's ")]
-    yield from (Text("costs", text, 7) for text in of_few if text)
+    if math.isnan(chosen.written_per_hour):
+        written = "bytes unknown, as its checkpoints differ and no run is long"
+    elif before is not None and before.completed and math.isfinite(before.written_per_hour):
+        written += f" (today {bytes_text(before.written_per_hour)})"
+    yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}", 8)
     if commits:
         yield Text("costs", commits, 7)
     if math.isfinite(chosen.storage_cost):
-        than = f" (today {cost_text(before.storage_cost)})" if before else ""
+        than = f" (today {cost_text(before.storage_cost)})" if before and math.isfinite(before.storage_cost) else ""
         uncounted = ", without the table's metadata" if table_sinks(search.scenario.job) else ""
         yield Text("costs", f"object store {prices.text(chosen.storage_cost)} a month{than}{uncounted}", 7)
     changes = search.candidate_of(chosen.name).changes
@@ -217,14 +218,6 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
     for change in changes:
         if change.assumption is not None:
             yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 5)
-
-
-def _bytes_of_few(search: CandidateSearch, setting: Setting | None, whose: str) -> str:
-    """Return from how few checkpoints the bytes of a setting are known, or "" if they are many or all alike."""
-    if setting is None or not setting.completed or not search.has_few_bytes(setting.name):
-        return ""  # without completed checkpoints it has no measured bytes
-    count = search.checkpoint_count(setting.name)
-    return f"{whose}bytes are those of {count_text(count)} checkpoint{'s' * (count != 1)}, whose sizes differ: unsure"
 
 
 def _commits(search: CandidateSearch, chosen: Setting) -> str:
@@ -393,7 +386,6 @@ def answer(
         chosen,
         search.limits,
         search.bench.backtest,
-        search.period_ns(chosen) / 1e9,
         search.kinds_of(chosen.name),
         keeps_up=not search.unlimited,
         is_most=is_most,

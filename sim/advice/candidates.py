@@ -90,7 +90,6 @@ from sim.advice.trials import (
 )
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, margins, with_corrected_durations
 from sim.jobs.evidence.what_ifs import Kind, chance, kinds_of, within
-from sim.model.quantities import smallest_sample
 from sim.model.scenario import Scenario
 from sim.model.schema.axes import path_of
 from sim.model.schema.text import ScenarioError
@@ -236,7 +235,6 @@ class CandidateSearch:
         self.rare: dict[SettingName, str] = {}  # setting -> why rare checkpoints are longer than those of its trials
         self.longer_ms: dict[SettingName, float] = {}  # setting -> longest checkpoint of its long runs
         self.long_checkpoints: dict[SettingName, int] = {}  # setting -> number of checkpoints in long runs
-        self.long_runs: dict[SettingName, int] = {}  # setting -> number of its long runs
         self.long_rows: dict[SettingName, pd.DataFrame] = {}  # setting -> rows of its long runs
         self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
@@ -831,20 +829,28 @@ class CandidateSearch:
         self.rare = self._add_rare_checkpoints(short, self.rows)
 
     def _of_long_runs(self) -> Trials:
-        """Return `_measured`, with p50, p90, bytes and costs of long runs where there are any: few checkpoints show them badly."""
+        """Return `_measured`, with p50, p90, bytes and costs of long runs where there are any: few checkpoints show them badly.
+
+        Bytes and costs that only long runs show are NaN without.
+        """
         found = {
             name: {world: values.copy() for world, values in worlds.items()} for name, worlds in self._measured.items()
         }
-        p50, p90, written = map(MEASURED.index, ("checkpoint_p50_ms", "checkpoint_p90_ms", "written_per_hour"))
+        p50, p90 = map(MEASURED.index, ("checkpoint_p50_ms", "checkpoint_p90_ms"))
+        checkpointed, written, cost = map(MEASURED.index, ("checkpointed_bytes", "written_per_hour", "storage_cost"))
+        for name in filter(self._has_unknown_bytes, found):
+            for values in found[name].values():
+                values[:, [checkpointed, written, cost]] = math.nan
         for name, rows in self.long_rows.items():
             for world, runs in rows[rows["completed"] > 0].groupby(WORLD):
                 values = found[name][str(world)]
                 values[:, p50] = runs["end_to_end_p50_ms"].mean()
                 if np.isfinite(values[:, p90]).all():  # else a checkpoint failed
                     values[:, p90] = runs["end_to_end_p90_ms"].mean()
-                mean_bytes = np.average(runs["checkpointed_mean_bytes"], weights=runs["completed"])
-                values[:, written] = mean_bytes * 3600e9 / self._period_ns(name, float(values[0, p50]))
-                values[:, MEASURED.index("storage_cost")] = np.mean(storage_cost(runs, self.bench.prices))
+                values[:, checkpointed] = np.average(runs["checkpointed_mean_bytes"], weights=runs["completed"])
+                values[:, written] = values[:, checkpointed] * 3600e9 / self._period_ns(name, float(values[0, p50]))
+                values[:, written] += runs["materialized_bytes_per_hour"].mean()
+                values[:, cost] = np.mean(storage_cost(runs, self.bench.prices))
         return found
 
     def _add_rare_checkpoints(
@@ -917,27 +923,28 @@ class CandidateSearch:
         """Do long runs of the chosen setting if checkpoint p99 has a limit, because short runs do not show p99."""
         for _ in range(len(self.runs)):  # a long run may break the limit, and then another setting is chosen
             chosen = self.chosen
-            if self.limits.checkpoint_ms is None or chosen is None or self.long_runs.get(chosen.name, 0) >= runs:
+            if self.limits.checkpoint_ms is None or chosen is None:
+                return
+            if (long := self.long_rows.get(chosen.name)) is not None and long["replication"].nunique() >= runs:
                 return
             if not self.run_for_long(chosen.name, runs):
                 return
 
-    def has_few_bytes(self, name: SettingName) -> bool:
-        """Return True if few checkpoints show the bytes of a setting that writes changes, whose checkpoints differ in size.
+    def _has_unknown_bytes(self, name: SettingName) -> bool:
+        """Return True if a setting writes changes, and has no long run.
 
         Checkpoints of changes alone, incremental or of a changelog, are larger now and then: files are merged, or state is
-        materialized.
+        materialized.  All short runs of a setting show the same few of them.
         """
         scenario = self.bench.with_setting(self.candidate_of(name))
-        return self.checkpoint_count(name) < smallest_sample(0.9) and any(
+        return name not in self.long_rows and any(
             writes_changes(scenario, vertex.name) for vertex in scenario.job.vertices
         )
 
     def measure_bytes(self) -> None:
-        """Do a long run of the chosen and of the current setting if few checkpoints show their bytes."""
-        for candidate in self._compared_candidates():
-            name = candidate.name
-            if self.has_few_bytes(name) and name not in self.longer_ms and not self.run_for_long(name, 1):
+        """Do a long run of the chosen and of the current setting if their bytes are unknown without."""
+        for name in [candidate.name for candidate in self._compared_candidates()]:
+            if self.checkpoint_count(name) and self._has_unknown_bytes(name) and not self.run_for_long(name, 1):
                 return
 
     def fail_tasks(self) -> None:
@@ -976,7 +983,6 @@ class CandidateSearch:
                 self.skip(f"{name[1]}, every {name[0]} for {count * MIN_CHECKPOINTS_FOR_P99} checkpoints")
                 return False
             self.long_rows[name] = rows_of(rows, name, LONG)
-            self.long_runs[name] = count
             self.longer_ms[name], self.long_checkpoints[name] = longest_checkpoint(rows, name)
             self._correct()
             setting = self.setting(name)

@@ -68,14 +68,14 @@ def differences_to_current(search: CandidateSearch) -> list[Difference]:
 def differences(trials: Trials, today: SettingName, advised: SettingName) -> list[Difference]:
     """Return a Difference for each quantity, as a mean over the worlds in which both settings ran.
 
-    Quantities without any value are left out.
+    Quantities without a value on one side are left out.
     """
     shared = [world for world in trials[today] if world in trials[advised]]
     pairs = [pair for world in shared for pair in zip(trials[today][world], trials[advised][world], strict=False)]
     changes = []
     for column, quantity, text in _QUANTITIES if pairs else ():
         before, after = np.array(pairs, dtype=float)[:, :, MEASURED.index(column)].T
-        if not (np.isnan(before).all() and np.isnan(after).all()):
+        if not (np.isnan(before).all() or np.isnan(after).all()):
             changes.append(
                 Difference(quantity, float(before.mean()), float(after.mean()), paired_change(before, after), text)
             )

@@ -402,7 +402,7 @@ def _of_transactions(scenario: Scenario) -> Iterator[Caution]:
     for vertex, kind in sinks_of(scenario).items():
         if kind is not None and kind.timeout:
             text = f"'{vertex}' writes to {kind.title}: {capitalised(kind.why)} ({kind.timeout})."
-            yield Caution(f"{kind.timeout.partition(',')[0]}: above checkpoint and downtime", text, kind.source)
+            yield Caution(f"{kind.timeout.partition(',')[0]}: above interval and downtime", text, kind.source)
 
 
 def _of_backlogs(scenario: Scenario) -> Iterator[Caution]:

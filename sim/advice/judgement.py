@@ -70,7 +70,8 @@ class Measured:
     replayed: float  # records processed again after the failure
     completed: float  # number of checkpoints in the undisturbed run
     persisted_bytes: float  # in-flight data, per checkpoint
-    written_per_hour: float  # bytes written by checkpoints
+    checkpointed_bytes: float  # written by a checkpoint, mean
+    written_per_hour: float  # bytes written by checkpoints, and by materializations of changelogs
     per_second: float  # throughput, records/s
     longest_ms: float  # longest checkpoint
     checkpoint_p90_ms: float  # inf: as for checkpoint_ms
@@ -221,6 +222,7 @@ def measure(
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     bare = np.where(is_silent, 0.0, bare)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
+    checkpointed = steady["checkpointed_mean_bytes"].fillna(0.0)
     # may be negative, if restarts replay more records than are served
     served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)
     table = pd.DataFrame(
@@ -236,7 +238,8 @@ def measure(
             "replayed": failed["replayed_records"],
             "completed": steady["completed"],
             "persisted_bytes": steady["persisted_bytes"],
-            "written_per_hour": steady["checkpointed_mean_bytes"].fillna(0.0) * 3600 / periods_s,
+            "checkpointed_bytes": checkpointed,
+            "written_per_hour": checkpointed * 3600 / periods_s + steady["materialized_bytes_per_hour"],
             "per_second": served,
             "longest_ms": steady["end_to_end_max_ms"],
             "checkpoint_p90_ms": steady["end_to_end_p90_ms"].where(

@@ -136,7 +136,7 @@ def excluded(search: CandidateSearch) -> list[str]:
         sentences.append(
             f"Rare checkpoints break the limit with {name_of(rare)} ({ms_text(search.longer_ms[rare])}, longest of "
             f"{search.long_checkpoints[rare]}). {len(unseen)} settings that kept it in shorter runs, e.g. "
-            f"{name_of(unseen[0].name)}, are not advised: the budget (--budget) had no room for long runs of them."
+            f"{name_of(unseen[0].name)}, have no long run, and are not advised."
         )
     with_changes = [
         setting

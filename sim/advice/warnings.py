@@ -187,7 +187,7 @@ class Watch:
 
     factor: float  # error factor of p50
     p50_ms: tuple[float, float]
-    checkpointed_bytes: float
+    checkpointed_bytes: float  # NaN: unknown
     per_second: float
     roll_back_below_per_second: float
     roll_back_above_p50_ms: float
@@ -199,8 +199,9 @@ class Watch:
     def watch_text(self) -> str:
         """Return what to watch, for the overview, e.g. ``p50 325 ms to 900 ms, 1.2 GB each, 10,000/s served``."""
         least, most = map(ms_text, self.p50_ms)
-        size = f"{'up to ' if self.is_most else ''}{bytes_text(self.checkpointed_bytes)}"
-        return f"p50 {least} to {most}, {size} each, {per_second_text(self.per_second)} served"
+        size = f", {'up to ' if self.is_most else ''}{bytes_text(self.checkpointed_bytes)} each"
+        known = size if math.isfinite(self.checkpointed_bytes) else ""
+        return f"p50 {least} to {most}{known}, {per_second_text(self.per_second)} served"
 
     def roll_back_text(self) -> str:
         """Return when to revert the change, for the overview, e.g. ``p50 of 10 > 900 ms, or under 9,500/s and lag grows``."""
@@ -215,7 +216,6 @@ def watch(
     chosen: Setting,
     limits: Limits,
     backtest: Backtest | None,
-    interval_s: float,
     kinds: Sequence[Kind] = (),
     *,
     keeps_up: bool = False,
@@ -223,9 +223,8 @@ def watch(
 ) -> Watch:
     """Return the ranges and bounds for the advised setting.
 
-    `backtest`: determines the error factor of predictions, together with `kinds`, the kinds of changes.  `interval_s`:
-    effective interval.  `keeps_up`: the job serves all arrivals, so that a lower throughput may be due to a lower load.
-    `is_most`: bytes are an upper bound.
+    `backtest`: determines the error factor of predictions, together with `kinds`, the kinds of changes.  `keeps_up`: the job
+    serves all arrivals, so that a lower throughput may be due to a lower load.  `is_most`: bytes are an upper bound.
     """
     factors = None if backtest is None else factors_of(backtest, kinds)
     usual = BACKEND_ERROR_FACTOR if "backend" in kinds else P50_ERROR_FACTOR
@@ -240,7 +239,7 @@ def watch(
     return Watch(
         factor,
         (p50_ms / factor, p50_ms * factor),
-        chosen.written_per_hour / 3600 * interval_s,
+        chosen.checkpointed_bytes,
         chosen.per_second,
         _down(chosen.per_second * (1 - slower)),
         _up(p50_ms * factor * spread**MEDIAN_STANDARD_ERRORS),

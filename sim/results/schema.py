@@ -111,6 +111,11 @@ TASKS = (
         "",
         "how many times as long its work takes as on idle cores: mean over the run; 1 without `cluster.services: idle-core`",
     ),
+    Column(
+        "x_materialized",
+        "bytes",
+        "that materializations of its changelog write in an hour, which no checkpoint counts; -1: none",
+    ),
 )
 SERIES = (
     Column("time", "s", "end of the sampling interval"),

@@ -258,11 +258,15 @@ def _busiest_text(line: Any) -> str:
 
 
 def _written_text(line: Any) -> str:
-    """Return the median of the bytes that a checkpoint writes, and the mean if it differs by half."""
+    """Return the median of the bytes that a checkpoint writes, the mean if it differs by half, and what is materialized."""
     median, mean = line.summary.checkpointed_bytes, line.summary.checkpointed_mean_bytes
-    if abs(mean - median) > median / 2:
-        return f"median {bytes_text(median)}, mean {bytes_text(mean)}"
-    return bytes_text(median)
+    hourly = line.summary.materialized_bytes_per_hour
+    written = (
+        f"median {bytes_text(median)}, mean {bytes_text(mean)}"
+        if abs(mean - median) > median / 2
+        else bytes_text(median)
+    )
+    return f"{written}, materialized {bytes_text(hourly)}/h" if hourly else written
 
 
 def _backpressured_text(line: Any) -> str:
@@ -424,11 +428,18 @@ class Summary:
         lambda run: float(run.done["checkpointed_size"].mean()),
         title=title_of("checkpointed_size", "mean"),
     )
+    materialized_bytes_per_hour: float = result_column(
+        "written by materializations of changelogs, which no checkpoint counts",
+        Population.AFTER_WARMUP,
+        lambda run: run.materialized,
+        title="written by materializations",
+    )
     written_bytes_per_hour: float = result_column(
-        "written by them",
+        "written by them, and by materializations of changelogs",
         Population.COMPLETED,
         lambda run: (
-            float(run.done["checkpointed_size"].sum())
+            run.materialized
+            + float(run.done["checkpointed_size"].sum())
             * 3600
             / sum(own["series"]["time"].max() - run.warmup_s for own in run.runs)
         ),
@@ -553,6 +564,7 @@ def summarize(
         slowest=subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median(),
         load=load,
         emitted=emitted_per_second(load, edges) - again_per_second(runs, "replayed_records", rates_s),
+        materialized=0.0 if of_first_uploads else _materialized_per_hour(_pooled(runs, "tasks")),
         bottleneck=bottleneck(_pooled(runs, "tasks")),
         waiting=_name_of_largest(load["backPressured"]),
     )
@@ -561,6 +573,12 @@ def summarize(
         tail=path(paths[paths["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])]),
         **compute_columns(Summary, source)[0],
     )
+
+
+def _materialized_per_hour(tasks: pd.DataFrame) -> float:
+    """Return the bytes that materializations of all changelogs write per hour."""
+    known = tasks[tasks["x_materialized"] >= 0].groupby("vertex").agg({"x_materialized": "mean", "index": "nunique"})
+    return float((known["x_materialized"] * known["index"]).sum())
 
 
 def throughput(

@@ -378,6 +378,7 @@ def tasks_table(
     names: Sequence[tuple[str, int]],
     final_checkpoints: Sequence[int | None],
     slowdowns: Sequence[float],
+    materialized: Mapping[str, float],
 ) -> pd.DataFrame:
     """Return the table `tasks`: totals of each task over the run."""
     return frame(
@@ -397,6 +398,7 @@ def tasks_table(
                 "x_hardBackPressuredTimeMs": row["hard_ns"] / MS,
                 "x_finalCheckpoint": -1 if final is None else final,
                 "x_coreSlowdown": slowdown,
+                "x_materialized": materialized.get(name[0], -1.0),
             }
             for row, name, final, slowdown in zip(plane_tasks, names, final_checkpoints, slowdowns, strict=True)
         ),

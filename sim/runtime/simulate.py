@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from statistics import fmean
 from types import MappingProxyType
 
 import pandas as pd
 
 from sim.model.scenario import Scenario
 from sim.model.storage import Directories, StateFile, StoredSnapshot
-from sim.model.units import format_duration
+from sim.model.units import SECOND, format_duration
 from sim.plane import Engine, PlaneFactory
 from sim.protocol.coordinator_messages import SchedulerStopped
 from sim.protocol.options import FailureReason
@@ -43,6 +45,7 @@ from sim.runtime.redistribution import redistribute, served_before
 from sim.runtime.result import Result, Segment, segments
 from sim.runtime.sampling import Paths, Sampler
 from sim.runtime.standstill import endless, standstill
+from sim.storage.ledger import Name
 
 # ---- Chains of job instances: each instance is restored from a snapshot of an earlier one.
 #
@@ -414,6 +417,7 @@ def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collecti
             instance.names,
             [host.ending.machine.final for host in instance.tasks],
             instance.tasks.core_slowdowns(),
+            _materialized_per_hour(instance),
         ),
         "series": sampler.frame(),
         "commits": commits_table(instance.commits, instance.names),
@@ -421,6 +425,25 @@ def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collecti
         "path": Paths(instance.context).table(only.get("path")),
         "requests": frame("requests", map(asdict, getattr(instance.storage.medium, "requests", ()))),
     }
+
+
+def _materialized_per_hour(instance: JobInstance) -> dict[str, float]:
+    """Return the bytes that materializations of a changelog write per hour and subtask, by vertex.
+
+    The first one of a subtask with files is left out: it writes state that the job wrote before the run.
+    """
+    rates = {}
+    for vertex, state in ((vertex.name, vertex.state) for vertex in instance.context.scenario.job.vertices):
+        if state is None or state.changelog is None or state.changelog.reports_materialized:
+            continue
+        sizes = Counter[Name]()  # beginning of the names of a materialization's files -> bytes
+        for file in instance.storage.files:
+            if file.complete and file.name[:2] == ("materialized", vertex):
+                sizes[file.name[:4]] += file.size_bytes
+        counted = [size for name, size in sizes.items() if name[3] != 1 or not state.kind.keeps_files]
+        if counted:
+            rates[vertex] = fmean(counted) * 3600 * SECOND / state.changelog.materialize_ns
+    return rates
 
 
 def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

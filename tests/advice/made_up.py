@@ -47,6 +47,7 @@ def row(axes, k, ms, **others):
         "throughput_change": 0.0,
         "checkpointed_bytes": 1.0,
         "checkpointed_mean_bytes": 1.0,
+        "materialized_bytes_per_hour": 0.0,
         "persisted_bytes": 0.0,
         "end_to_end_p99_ms": ms,
         "end_to_end_p50_ms": ms,

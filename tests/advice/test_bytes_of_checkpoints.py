@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sim.advice.answer import _bytes_of_few, _expiring, advised_scenario
+from sim.advice.answer import _cost_lines, _expiring, advised_scenario
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
@@ -110,33 +110,33 @@ def test_a_setting_of_today_that_completes_nothing_is_described(tmp_path, option
     assert "today   no checkpoint completes" in text
     assert [sentence for sentence in told if sentence not in text] == []
     assert "(today 0 B)" not in text
-    assert "bytes are those of 0" not in text
 
 
 @pytest.mark.parametrize(
-    ("state", "text"),
+    ("state", "longest", "text"),
     [
-        ("", ""),
-        ("state: {size: 1 MB, update: 1 %}, ", ""),
+        ("", ["aligned"], "120 B written per hour (today 120 B)"),
+        ("state: {size: 1 MB, update: 1 %}, ", ["aligned"], "120 B written per hour (today 120 B)"),
+        ("state: {size: 1 MB, update: 1 %, backend: rocksdb}, ", ["aligned"], "120 B written per hour"),
         (
             "state: {size: 1 MB, update: 1 %, backend: rocksdb}, ",
-            "today's bytes are those of 6 checkpoints, whose sizes differ: unsure",
+            ["aligned", "unaligned"],
+            "bytes unknown, as its checkpoints differ and no run is long",
         ),
     ],
 )
-def test_few_checkpoints_are_named_where_their_bytes_differ(job, state, text):
-    """Full snapshots, and none at all, are as large in two checkpoints as in a hundred."""
+def test_bytes_of_changes_are_unknown_without_a_long_run(job, state, longest, text):
+    """Full snapshots, and none at all, are as large in two checkpoints as in a hundred.  `longest`: what does not run for long."""
     own = JOB.replace("service: 1 ms,", f"service: 1 ms, {state}").replace("30 s}", "30 s, incremental: true}")
     job.write_text(own)
     run = MadeUp({"aligned": 9000.0, "unaligned": 60.0})
     run.affords = lambda scenarios, _: (
-        not any({"aligned", LONG} <= set(dict(scenario.axes).values()) for scenario in scenarios)
+        not any({name, LONG} <= set(dict(scenario.axes).values()) for scenario in scenarios for name in longest)
     )
     found = searched(job, run, checkpoint_ms=1000)
 
     assert found.current.name != found.chosen.name
-    assert _bytes_of_few(found, found.current, "today's ") == text
-    assert _bytes_of_few(found, found.chosen, "") == ""  # it has run for long
+    assert [line.text for line in _cost_lines(found, found.chosen, is_most=False)] == [f"throughput ±0 %; {text}"]
 
 
 class Merging(MadeUp):
@@ -157,7 +157,6 @@ def test_bytes_of_changes_are_those_of_a_long_run(job, is_incremental):
     sizes = {(setting.written_per_hour / 120, setting.checkpoint_p50_ms) for setting in (found.current, found.chosen)}
 
     assert sizes == ({(28e6, 40.0)} if is_incremental else {(100e6, 100.0)})
-    assert found.has_few_bytes(found.chosen.name) is False
 
 
 class Sometimes(MadeUp):

@@ -225,16 +225,16 @@ def test_a_failing_task_is_told_beside_the_slots_that_are_missing():
 
 
 def test_ranges_to_watch():
-    """Half a second within a factor of 1.66; 120 MB an hour are 1 MB every 30 s; five per cent less than 400/s is no noise."""
+    """Half a second within a factor of 1.66; five per cent less than 400/s is no noise."""
     chosen = SimpleNamespace(
         checkpoint_p50_ms=500.0,
         checkpoint_p90_ms=500.0,
         checkpoint_ms=500.0,
         longest_ms=500.0,
-        written_per_hour=120e6,
+        checkpointed_bytes=1e6,
         per_second=400.0,
     )
-    own = watch(chosen, Limits(), None, 30.0)
+    own = watch(chosen, Limits(), None)
 
     assert pytest.approx(
         (
@@ -250,7 +250,7 @@ def test_ranges_to_watch():
     assert own.watch_text() == "p50 301 ms to 830 ms, 1 MB each, 400/s served"
     assert own.roll_back_text() == "p50 of 10 > 830 ms, or under 380/s"
     assert (
-        watch(chosen, Limits(), None, 30.0, keeps_up=True).roll_back_text()
+        watch(chosen, Limits(), None, keeps_up=True).roll_back_text()
         == "p50 of 10 > 830 ms, or under 380/s and lag grows"
     )
 
@@ -295,7 +295,7 @@ def test_cautions_before_a_setting_is_applied():
     job = read_scenario(FORWARDED.replace("count: forward}", "count: forward}, connector: kafka-exactly-once"))
     aligned, unaligned = (cautions(job, protocols()[place], []) for place in (0, -1))
 
-    assert [own.short for own in aligned] == ["transaction.timeout.ms: above checkpoint and downtime"]
+    assert [own.short for own in aligned] == ["transaction.timeout.ms: above interval and downtime"]
     assert [own.short for own in unaligned if own not in aligned] == ["stays aligned: count -> sink (forward)"]
     assert (
         "Flink keeps barriers aligned on edges that are pointwise or broadcast: count -> sink (forward). So does the simulation."

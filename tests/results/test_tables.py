@@ -65,7 +65,7 @@ def test_empty_runs_give_empty_tables_with_columns(name):
     empty = {
         "checkpoints": checkpoints_table([]),
         "subtasks": subtasks_table([], NAMES),
-        "tasks": tasks_table(none, [], [], []),
+        "tasks": tasks_table(none, [], [], [], {}),
         "series": PackedRows([column.name for column in SERIES]).frame(),
         "commits": commits_table([], NAMES),
         "recoveries": recoveries_table([]),

@@ -46,7 +46,7 @@ def advices(random):
             checkpoint_p90_ms=p90,
             checkpoint_ms=p90,
             longest_ms=p90 * random.uniform(1, 2),
-            written_per_hour=1e9,
+            checkpointed_bytes=1e7,
             per_second=10 ** random.uniform(-1, 7),
         )
         limit_ms = parse_duration(ms_text(p50 * random.uniform(0.5, 5))) / 1e6  # as it is printed
@@ -72,7 +72,7 @@ def test_what_is_observed_within_the_factors_and_the_limit_is_no_reason_to_go_ba
     A limit that the prediction just keeps is no reason either: its longest checkpoint may be off as predictions are.
     """
     for chosen, limits, history, kinds, keeps_up in advices(Random(3)):
-        ranges = watch(chosen, limits, history, 30.0, kinds, keeps_up=keeps_up)
+        ranges = watch(chosen, limits, history, kinds, keeps_up=keeps_up)
         of_median, of_longest = factors(history, kinds)
         longest_ms = max(limits.checkpoint_ms or 0.0, chosen.longest_ms * of_longest)
         slower = MAX_RESCALED_SHORTFALL if "parallelism" in kinds else MAX_SHORTFALL
@@ -95,10 +95,10 @@ def test_medians_of_few_checkpoints_scatter(spread):
         checkpoint_p90_ms=100.0 * spread,
         checkpoint_ms=100.0 * spread,
         longest_ms=100.0 * spread,
-        written_per_hour=1e9,
+        checkpointed_bytes=1e7,
         per_second=1.0,
     )
-    bound = watch(chosen, Limits(), None, 30.0).roll_back_above_p50_ms / P50_ERROR_FACTOR
+    bound = watch(chosen, Limits(), None).roll_back_above_p50_ms / P50_ERROR_FACTOR
     medians = [
         sorted(100.0 * spread ** (random.gauss(0, 1) / 1.2816) for _ in range(WATCHED_CHECKPOINTS))[4:6]
         for _ in range(2000)

@@ -12,6 +12,7 @@ from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
 from sim.model.storage import Disk, Retry, Storage
 from sim.runtime.job_instance import JobInstance
+from sim.runtime.simulate import _materialized_per_hour
 from sim.runtime.task.keyed_state import StateOwner
 from sim.runtime.task.sink import StagedFile, Uploads
 from sim.runtime.task.subtask_state import SubtaskState
@@ -370,3 +371,15 @@ def test_uploads_that_are_over_are_forgotten(interval):
     assert len(logs(simulated)) > 20
     assert len(log._uploads) <= 1
     assert len(log._claims) <= 1
+
+
+@pytest.mark.parametrize(
+    ("backend", "reports", "per_hour"),
+    [("hashmap", False, {"map": 3.6e9}), ("rocksdb", False, {"map": 1.8e9}), ("hashmap", True, {})],
+)
+def test_what_materialisations_write_in_an_hour(backend, reports, per_hour):
+    """1 MB of state each second, of which files have half a second's new keys; a checkpoint counts them if it reports them."""
+    log = Changelog(S, 10**9, reports_materialized=reports)
+    simulated = instance(log, size=1_000_000, rate=500, interval=S // 4, seconds=4, backend=backend)
+
+    assert pytest.approx(per_hour, rel=0.3) == _materialized_per_hour(simulated)
