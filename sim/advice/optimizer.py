@@ -225,11 +225,7 @@ def _not_worth(search: CandidateSearch, interval_ns: int) -> str:
     Recovery, and the time until output is visible, grow with the interval.  So if they clearly exceed a limit at the
     longest interval so far, or if recovery costs more than the best setting loses in all, longer intervals are not worth it.
     """
-    done = [
-        setting
-        for setting in search.settings
-        if parse_duration(setting.interval) < interval_ns and search.has_named_interval(setting)
-    ]
+    done = [setting for setting in search.settings if setting.completed and search.period_ns(setting) < interval_ns]
     if not done:
         return ""
     last = max(parse_duration(setting.interval) for setting in done)
@@ -241,7 +237,9 @@ def _not_worth(search: CandidateSearch, interval_ns: int) -> str:
         if bound is not None and min(getattr(setting, column) for setting in longest) > MIN_EXCESS_TO_STOP * bound:
             return f"{subject} takes too long at {format_duration(last)} already"
     kept = [setting.lost for setting in done if not setting.breaks and math.isfinite(setting.lost)]
-    recoveries = [setting.again_ms / 1e3 / search.mtbf_s / 2 * interval_ns / last for setting in longest]
+    recoveries = [
+        setting.again_ms / 1e3 / search.mtbf_s / 2 * interval_ns / search.period_ns(setting) for setting in longest
+    ]
     if kept and min(recoveries) * COST_SHARE_TO_SKIP > min(kept) * (1 + EQUAL_LOSS_RELATIVE) + EQUAL_LOSS_SHARE:
         return "a failure would cost more than all that fewer checkpoints save"
     return ""

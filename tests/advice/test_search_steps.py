@@ -97,6 +97,20 @@ def test_longer_intervals_are_given_up_where_output_is_late(job, other_ms, reaso
     assert reason == _not_worth(search, 60 * S)
 
 
+def test_a_setting_whose_checkpoints_are_longer_than_the_interval_shows_that_longer_ones_are_worth_it(job):
+    """Aligned checkpoints take 40 s, and recovery 35 s; unaligned ones keep their interval, and the job does not recover."""
+    run = MadeUp(
+        {"aligned": 40_000.0, "unaligned": 60.0},
+        but=lambda own: (
+            {} if own["protocol"] == "aligned" else {"caught_up_ms": math.nan, "busiest_subtask_share": 1.0}
+        ),
+    )
+    search = search_of(job, run, (30, "aligned"), (30, "unaligned"), recovery_ms=60_000)
+
+    assert {setting.recovery_ms for setting in search.settings} == {35_000.0, math.inf}
+    assert _not_worth(search, 60 * S) == ""
+
+
 @pytest.mark.parametrize(
     ("recovery_s", "reason"), [(17, ""), (18, "a failure would cost more than all that fewer checkpoints save")]
 )
