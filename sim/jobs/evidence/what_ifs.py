@@ -297,10 +297,17 @@ def sentences(backtest: Backtest, scenarios: Iterable[Scenario]) -> list[str]:
     return [_sentence(backtest, kinds) for kinds in combinations]
 
 
+MAX_FACTOR = 10.0
+"""Predictions that are further off decide nothing: the number is not printed."""
+
+
 def by_kind(backtest: Backtest) -> list[str]:
     """Return a line per kind of change, for example ``- other barriers: p50 within a factor of 1.4, p90 within 2.6``."""
     if backtest.other_settings is None:
         return []
+    as_it_is = factors_of(backtest, ())
+    if as_it_is is not None and MAX_FACTOR < as_it_is.p50 < math.inf:
+        return [f"Do not use what-ifs of this job: even as it is, its p50 is not within a factor of {MAX_FACTOR:g}."]
     recorded: list[tuple[Kind, ...]] = [(), *((kind,) for kind in KINDS if evidence()[(kind,)].settings)]
     lines = ["What-ifs of this job, of checkpoints with changes that our recordings have:"]
     for kinds in recorded:
@@ -337,8 +344,13 @@ def _sentence(backtest: Backtest, kinds: tuple[Kind, ...]) -> str:
 def _factors_text(backtest: Backtest, kinds: Sequence[Kind]) -> str:
     factors = factors_of(backtest, kinds)
     p50, p90 = (math.inf, math.inf) if factors is None else (factors.p50, factors.p90)
-    first, second = ("unknown" if math.isinf(factor) else f"within a factor of {factor:.2g}" for factor in (p50, p90))
-    return f"p50 {first}, p90 {second}"
+    return ", ".join(f"{name} {_factor_text(factor)}" for name, factor in (("p50", p50), ("p90", p90)))
+
+
+def _factor_text(factor: float) -> str:
+    if math.isinf(factor):
+        return "unknown"
+    return f"within a factor of {factor:.2g}" if factor <= MAX_FACTOR else f"not within a factor of {MAX_FACTOR:g}"
 
 
 # ---- Probability that the p90 after a change is at most a multiple of the predicted p90, from recordings of such changes.

@@ -14,6 +14,7 @@ from statistics import median
 from typing import NamedTuple
 
 from sim.jobs.infer.cores import Acknowledged, acknowledged_in, barrier_at_readers_ms, works_before_barrier
+from sim.jobs.infer.file_history import written_whole
 from sim.jobs.infer.options import NEVER_MS, with_current_names
 from sim.jobs.infer.windows import PlannedWindow
 from sim.jobs.source.job_log import Silence
@@ -27,13 +28,9 @@ from sim.model.text import PrintableError, one_line
 from sim.model.units import MS, format_duration
 from sim.results.formats import bytes_text, ms_text, share_text
 
-# ---- Do checkpoints share files with earlier ones?  The checkpointed size (written) is compared with the full size (referenced).
+# ---- Checkpoints that share no file with earlier ones, and why.
 
 INLINE_BYTES = Storage().inline_threshold_bytes
-_MIN_CHECKPOINTS = 3
-"""Minimum number of checkpoints, without the job's first, which has no earlier files to share."""
-_EQUAL_SIZE_SHARE, _MIN_SHARE_OF_CHECKPOINTS = 0.98, 0.9
-"""Minimum checkpointed size / full size that counts as equal, and minimum share of checkpoints with equal sizes."""
 _THRESHOLD_KEY = "state.storage.fs.memory-threshold"
 
 
@@ -51,16 +48,8 @@ def sharing(
     `backend` is the class of the state backend, or None if the configuration of the job is unknown.  State of less than
     `inline_bytes` is part of _metadata instead of a file.
     """
-    sized = [point for point in points if point.state_size > point.persisted_data and point.checkpointed_size >= 0]
-    sized = [point for point in sized if point.status == "COMPLETED" and not point.is_savepoint and point.id > 1]
-    # In-flight data is part of both sizes, and never shared.
-    equal = [
-        point
-        for point in sized
-        if point.checkpointed_size - point.persisted_data
-        >= _EQUAL_SIZE_SHARE * (point.state_size - point.persisted_data)
-    ]
-    if len(sized) < _MIN_CHECKPOINTS or len(equal) < _MIN_SHARE_OF_CHECKPOINTS * len(sized):
+    sized, equal = written_whole(points)
+    if not equal:
         return ""
     count = f"all {len(sized)}" if len(equal) == len(sized) else f"{len(equal)} of {len(sized)}"
     last = equal[-1]

@@ -20,8 +20,8 @@ from sim.jobs.history.history import (
     sum_collections,
 )
 from sim.jobs.infer.cores import host_loads
+from sim.jobs.infer.file_history import inline_bytes
 from sim.jobs.infer.options import NEVER_MS
-from sim.jobs.infer.storage import inline_bytes
 from sim.jobs.infer.windows import planned_window
 from sim.jobs.reading import RecordingSource
 from sim.jobs.source.job_log import (

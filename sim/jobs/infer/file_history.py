@@ -18,6 +18,9 @@ from itertools import pairwise
 from statistics import linear_regression, median
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
+from sim.jobs.source.rest_job import RestJob
+from sim.model.storage import Storage
+from sim.model.units import UnitError, parse_flink_size
 
 _MIN_FALLS_FOR_GROWTH = 3
 """Minimum falls from which growth is inferred."""
@@ -35,6 +38,50 @@ def own_bytes(subtask: RecordedSubtask) -> int:
 def written_bytes(subtask: RecordedSubtask) -> int:
     """Return the bytes of state written for this checkpoint, without in-flight data."""
     return max(subtask.checkpointed_size - max(subtask.alignment.persisted, 0), 0)
+
+
+INLINE_OPTIONS = (
+    "execution.checkpointing.data-inline-threshold",
+    "state.storage.fs.memory-threshold",
+    "state.backend.fs.memory-threshold",
+)
+"""Names of the option in different versions of Flink, the newest first."""
+
+
+def inline_bytes(job: RestJob) -> int:
+    """Return the largest state [bytes] that is sent in the acknowledgement instead of being written to a file."""
+    threshold = next((job.options[key] for key in INLINE_OPTIONS if key in job.options), None)
+    try:
+        return Storage().inline_threshold_bytes if threshold is None else parse_flink_size(threshold)
+    except UnitError:
+        return Storage().inline_threshold_bytes
+
+
+# ---- Do checkpoints share files with earlier ones?  The checkpointed size (written) is compared with the full size (referenced).
+
+_MIN_CHECKPOINTS = 3
+"""Minimum number of checkpoints, without the job's first, which has no earlier files to share."""
+_EQUAL_SIZE_SHARE, _MIN_SHARE_OF_CHECKPOINTS = 0.98, 0.9
+"""Minimum checkpointed size / full size that counts as equal, and minimum share of checkpoints with equal sizes."""
+
+
+def written_whole(
+    points: Iterable[RecordedCheckpoint],
+) -> tuple[Sequence[RecordedCheckpoint], Sequence[RecordedCheckpoint]]:
+    """Return (completed checkpoints with sizes, those of them that wrote all that they refer to), or nothing if few did.
+
+    In-flight data is left out: it is part of both sizes, and never shared.
+    """
+    sized = [point for point in points if point.state_size > point.persisted_data and point.checkpointed_size >= 0]
+    sized = [point for point in sized if point.status == "COMPLETED" and not point.is_savepoint and point.id > 1]
+    whole = [
+        point
+        for point in sized
+        if point.checkpointed_size - point.persisted_data
+        >= _EQUAL_SIZE_SHARE * (point.state_size - point.persisted_data)
+    ]
+    is_usual = len(sized) >= _MIN_CHECKPOINTS and len(whole) >= _MIN_SHARE_OF_CHECKPOINTS * len(sized)
+    return (sized, whole) if is_usual else ((), ())
 
 
 Acknowledgement = tuple[RecordedCheckpoint, RecordedSubtask]

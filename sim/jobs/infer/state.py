@@ -23,11 +23,13 @@ from sim.jobs.infer.file_history import (
     acknowledged_by,
     files_of,
     increment_bytes,
+    inline_bytes,
     own_bytes,
     rewritten_bytes,
     seconds_between,
     state_below_changelog,
     written_bytes,
+    written_whole,
 )
 from sim.jobs.infer.options import configured_ms, infer_pauses, with_current_names
 from sim.jobs.source.recorded_job import RecordedCheckpoint
@@ -210,6 +212,7 @@ _MIN_RECORD_BYTES, ASSUMED_ENTRY_BYTES = 5, 1000
 """Size of the smallest possible record on the wire, and the entry size that is assumed if record sizes are unknown."""
 _MIN_UPDATE_SHARE = Fraction(1, 10)
 """The share of updates that is assumed at least, even if nearly every record adds a key."""
+_UPDATE_QUESTION = "Which share of the records updates an entry?"
 _VALUE_QUESTION = "How large is an entry of its state (state size / number of keys)?"
 
 
@@ -228,7 +231,7 @@ def infer_rewritten(
     per_second, between = flow.per_second("records_in"), seconds_between(points)
     read = round(flow.bytes_per_record) if flow.bytes_per_record > 0 else 0
     if not (rewritten and between and per_second > 0 and read):
-        section.ask("state.update", "10 %", "Which share of the records updates an entry?", "one in ten.")
+        section.ask("state.update", "10 %", _UPDATE_QUESTION, "one in ten.")
         return
     records = per_second * between
     value = max(read, math.ceil(rewritten / records))  # a record updates at most one entry
@@ -382,10 +385,12 @@ def infer_state(draft: Draft, job: RestJob) -> None:
             )
             if not _configured_backend(job):
                 section.add_question("state.size", BACKEND_QUESTION, "on the heap, Flink's default.")
-    if (origin := _why_incremental(job)) and any(
-        "backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()
-    ):
-        draft.put("checkpoint.incremental", True, origin)
+    if any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
+        if origin := _why_incremental(job):
+            draft.put("checkpoint.incremental", True, origin)
+        elif _is_incremental_configured(job):
+            origin = "configured, but not in effect: checkpoints write all that they refer to, in files; `ckptsim explain` says why that may be"
+            draft.put("checkpoint.incremental", False, origin)
 
 
 _Sizes = Sequence[tuple[RecordedCheckpoint, list[int]]]
@@ -577,6 +582,9 @@ def _infer_state_in_files(
     )
     if len(all_files) < vertex.parallelism:
         section.append_comment("state.size", "no compaction was observed: it may include overwritten values")
+        if not (_why_incremental(job) or _has_changelog(job)):
+            section.ask("state.update", "10 %", _UPDATE_QUESTION, "one in ten; full checkpoints do not show it.")
+            return
         tasks = [point.tasks[vertex.name] for point in points if vertex.name in point.tasks]
         written = median(sum(map(written_bytes, task.subtasks)) for task in tasks)
         infer_rewritten(section, points, flow, written, f"median of {written:,.0f} bytes written per checkpoint")
@@ -650,13 +658,21 @@ def backend_of(job: RestJob) -> str:
     return "rocksdb" if _why_incremental(job) and not _has_changelog(job) else "hashmap"
 
 
+def _is_incremental_configured(job: RestJob) -> bool:
+    return with_current_names(job.options).get("execution.checkpointing.incremental") == "true"
+
+
 @lru_cache(maxsize=1)
 def _why_incremental(job: RestJob) -> str:
-    """Return why checkpoints are taken to be incremental, or "" if they are not: they write 90 % of their size or more."""
-    if with_current_names(job.options).get("execution.checkpointing.incremental") == "true":
-        return "from the configuration of the cluster"
-    subtasks = [
-        subtask for point in usual_checkpoints(job) for task in point.tasks.values() for subtask in task.subtasks
-    ]
+    """Return why checkpoints are taken to be incremental, or "" if they are not: they write 90 % of their size or more.
+
+    Those that are configured as incremental are, unless they write all that they refer to, and more than goes inline.
+    """
+    points = usual_checkpoints(job)
+    subtasks = [subtask for point in points for task in point.tasks.values() for subtask in task.subtasks]
+    if _is_incremental_configured(job):
+        are_files = max(map(own_bytes, subtasks), default=0) > inline_bytes(job)
+        is_in_effect = _has_changelog(job) or not are_files or not written_whole(points)[1]
+        return "from the configuration of the cluster" if is_in_effect else ""
     full, written = math.fsum(map(own_bytes, subtasks)), math.fsum(map(written_bytes, subtasks))
     return "checkpoints write less than they refer to" if written < 0.9 * full else ""

@@ -21,7 +21,7 @@ from sim.jobs.infer.cores import (
     works_before_barrier,
 )
 from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
-from sim.jobs.infer.file_history import acknowledged_by, written_bytes
+from sim.jobs.infer.file_history import acknowledged_by, inline_bytes, written_bytes
 from sim.jobs.infer.heap import LOCAL_FILE_MS, MAX_LOCAL_FILE_MS, HeapSerialization, heap_serialization, is_local
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_job import RestJob, RestVertex
@@ -29,8 +29,7 @@ from sim.model.cluster import NetworkMemory
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.scenario import Overheads
 from sim.model.state import Changelog, Lsm, StateOptions
-from sim.model.storage import Storage
-from sim.model.units import UnitError, format_byte_rate, parse_flink_size
+from sim.model.units import format_byte_rate
 
 # ---- Fit a line to asynchronous phases: their duration over the bytes of the longest stream.
 #
@@ -110,18 +109,16 @@ def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
 #   4. all vertices, if each task has a file of channel state of its own.  State and channel state are written in parallel, so
 #      the longer stream counts
 
-INLINE_OPTIONS = (
-    "execution.checkpointing.data-inline-threshold",
-    "state.storage.fs.memory-threshold",
-    "state.backend.fs.memory-threshold",
-)
-"""Names of the option in different versions of Flink, the newest first."""
 ASSUMED_BYTES_PER_SECOND = 100_000_000
+ASSUMED_LATENCY_MS = 20
+MAX_LATENCY_MS = 1000
+"""Maximum latency of a file that is taken for likelier than a slow stream."""
 MAX_BYTES_PER_SECOND = 10**12
 TRANSFER_LATENCIES = 3  # minimum duration / latency of an asynchronous phase that is mostly transfer
 MAX_IDLE_ALIGNMENT_MS = 10  # maximum alignment of a snapshot that did not wait for a barrier
 MAX_IN_FLIGHT_SHARE = 0.1  # maximum in-flight data / state, so that writing in-flight data does not delay the state
 MAX_WAIT_SHARE = 0.25  # maximum wait for barriers / median asynchronous phase, so that the wait does not delay its end
+_LATENCY_QUESTION = "How long does it take to write the smallest file?"
 _QUESTION = "How fast does checkpoint storage write one file, in bytes per second?"
 
 
@@ -133,9 +130,12 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
     phases = _select_phases(draft, job)
     metadata_ms, gaps = _metadata_latency(job)
     if not phases:
-        rate, latency = format_byte_rate(ASSUMED_BYTES_PER_SECOND), f"{20 if metadata_ms is None else metadata_ms} ms"
+        rate, latency = (
+            format_byte_rate(ASSUMED_BYTES_PER_SECOND),
+            f"{ASSUMED_LATENCY_MS if metadata_ms is None else metadata_ms} ms",
+        )
         draft.ask("storage.bandwidth", rate, _QUESTION, f"{rate}: no completed checkpoint shows it.")
-        draft.ask("storage.file-latency", latency, "How long does it take to write the smallest file?", f"{latency}.")
+        draft.ask("storage.file-latency", latency, _LATENCY_QUESTION, f"{latency}.")
         if metadata_ms is not None:
             draft.put("storage.metadata-latency", latency, gaps)
         return
@@ -188,8 +188,16 @@ def _put_median(
         f"subtasks write {least:,.0f} to {most:,.0f} bytes, too similar to separate transfer from latency; "
         f"the fastest wrote {at_least * 1000:,.0f} bytes/s"
     )
-    draft.ask("storage.bandwidth", _rate(per_ms), _QUESTION, f"{_rate(per_ms)}; {why}.")
     latency_ms = max(took_ms - size / per_ms, 0.0)
+    if not works and latency_ms > MAX_LATENCY_MS and took_ms / (size / per_ms) < latency_ms / ASSUMED_LATENCY_MS:
+        # a rate further below the assumed one is likelier than a latency as far above
+        rate, latency = _rate(size / (took_ms - ASSUMED_LATENCY_MS)), f"{ASSUMED_LATENCY_MS} ms"
+        draft.ask("storage.bandwidth", rate, _QUESTION, f"{rate}, from the {origin}; {why}.")
+        draft.ask(
+            "storage.file-latency", latency, _LATENCY_QUESTION, f"{latency}, so that nearly all of it is transfer."
+        )
+        return ASSUMED_LATENCY_MS
+    draft.ask("storage.bandwidth", _rate(per_ms), _QUESTION, f"{_rate(per_ms)}; {why}.")
     if work is None or not (works or (is_local(job) and latency_ms > MAX_LOCAL_FILE_MS)):
         draft.put("storage.file-latency", format_whole_ms(latency_ms), f"{origin}, less the bytes at that rate")
         return latency_ms
@@ -295,15 +303,6 @@ def _phases_of_vertex(
         for snapshot in _measured_phases(job, vertex.name)
         if is_selected(snapshot) and (size := written_bytes(snapshot)) > inline
     ]
-
-
-def inline_bytes(job: RestJob) -> int:
-    """Return the largest state [bytes] that is sent in the acknowledgement instead of being written to a file."""
-    threshold = next((job.options[key] for key in INLINE_OPTIONS if key in job.options), None)
-    try:
-        return Storage().inline_threshold_bytes if threshold is None else parse_flink_size(threshold)
-    except UnitError:
-        return Storage().inline_threshold_bytes
 
 
 def _metadata_latency(job: RestJob) -> tuple[int | None, str]:

@@ -55,6 +55,25 @@ def test_the_backend_is_what_the_job_says_before_its_cluster(named, option, back
     assert backend_of(MadeJob([])) == "hashmap"
 
 
+@pytest.mark.parametrize(
+    ("size", "written", "incremental"), [(3 * MB, 3 * MB, False), (3 * MB, 1 * MB, True), (15_000, 15_000, True)]
+)
+def test_increments_that_are_configured_may_not_be_in_effect(size, written, incremental):
+    """Small state is inline, so it is written each time; files that no checkpoint shares are full checkpoints."""
+    own = [subtask(i, size, written) for i in (0, 1)]
+    points = [
+        checkpoint(number, count=own).model_copy(update={"state_size": 2 * size, "checkpointed_size": 2 * written})
+        for number in range(2, 8)
+    ]
+    options = {"state.backend.incremental": "true", "state.backend.type": "rocksdb"}
+    job = MadeJob(VERTICES, points, options=options, flows={row.name: flow(RATE, size=1000) for row in VERTICES})
+    draft = drafted(job)
+    infer_state(draft, job)
+
+    assert draft.document["checkpoint"]["incremental"] is incremental
+    assert ("value" in state(draft)) == incremental, "bytes of full checkpoints tell nothing of entries"
+
+
 def test_a_backend_that_is_unknown_is_taken_as_rocksdb_and_named():
     draft = inferred([[3 * MB] * 2, [2 * MB] * 2], {"state_backend": "my.own.Backend"})
 

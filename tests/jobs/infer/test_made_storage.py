@@ -2,11 +2,8 @@
 
 import pytest
 
-from sim.jobs.infer.storage import (
-    infer_storage,
-    infer_uploads,
-    inline_bytes,
-)
+from sim.jobs.infer.file_history import inline_bytes
+from sim.jobs.infer.storage import infer_storage, infer_uploads
 from sim.jobs.source.rest_answers import VertexDetails
 from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, subtask, vertex
 
@@ -41,6 +38,29 @@ def test_late_checkpoints_tell_the_latency_of_metadata():
         "20 ms",
     )
     assert comment_of(draft, "storage.metadata-latency").startswith("median of 4 gaps between the last acknowledgement")
+
+
+@pytest.mark.parametrize(
+    ("size", "async_ms", "bandwidth", "latency"),
+    [
+        (
+            500_000_000,
+            21_520,
+            "23.3 MB/s",
+            "20 ms",
+        ),  # a stream at a quarter of the assumed rate, not 16.5 s for each file
+        (500_000, 3005, "100 MB/s", "3 s"),  # 3 s for 500 kB: a slow file
+        (5_000_000, 550, "100 MB/s", "500 ms"),
+    ],
+)
+def test_one_size_is_read_as_the_likelier_of_a_slow_stream_and_a_slow_file(size, async_ms, bandwidth, latency):
+    own = [subtask(i, size, async_=async_ms) for i in (0, 1)]
+    job = MadeJob(VERTICES, [checkpoint(number, count=own) for number in range(2, 7)])
+    draft = drafted(job)
+    infer_storage(draft, job)
+
+    storage = draft.document["storage"]
+    assert (storage["bandwidth"], storage["file-latency"]) == (bandwidth, latency)
 
 
 UNALIGNED = {"unaligned_checkpoints": True}

@@ -63,6 +63,16 @@ def test_what_a_history_does_not_tell_no_kind_does(known):
     assert "p50 unknown, p90 within a factor of 4" in by_kind(unknown)[2]
 
 
+def test_factors_that_decide_nothing_are_not_printed(known):
+    """A tail that is 57 times as long as predicted, and a median that is off by 20."""
+    tail = by_kind(Backtest((), other_settings=OtherSettings(1.5, 57.0)))
+    assert tail[1].endswith(" p90 not within a factor of 10")
+    assert "57" not in " ".join(tail)
+
+    (line,) = by_kind(Backtest((), other_settings=OtherSettings(30.0, 57.0)))
+    assert line.startswith("Do not use what-ifs of this job")
+
+
 def test_a_sentence_names_the_kind_and_how_much_is_known_of_it(known):
     job = JOB.replace("  runs: 3\n", "  runs: 3\n  other-settings: {p50: 1.3, p90: 2}\n")
     overrides = (
