@@ -21,7 +21,7 @@ from benchmarks.simpy_idiomatic import IdiomaticModel
 from benchmarks.simpy_lean import LeanModel
 from benchmarks.workloads import SIZES, Outcome, Workload, workload
 from sim.plane import build, warm
-from sim.plane.interface import DataPlane
+from sim.plane.kernel import KernelPlane
 from sim.plane.spec import PlaneSpec
 
 ENGINES = ("compiled", "c++", "idiomatic", "lean", "interpreted")
@@ -48,11 +48,11 @@ def standard(scale: float) -> Iterator[Workload]:
                 )
 
 
-def plane_run(make: Callable[[PlaneSpec], DataPlane], work: Workload) -> Callable[[], Any]:
+def plane_run(make: Callable[[PlaneSpec], KernelPlane], work: Workload) -> Callable[[], Any]:
     """Build a plane; what is returned drives it through the workload."""
     plane = make(work.spec)
 
-    def run() -> tuple[DataPlane, Outcome]:
+    def run() -> tuple[KernelPlane, Outcome]:
         snapshots = drive(plane, work)
         return plane, outcome(plane, snapshots)
 

@@ -8,13 +8,14 @@ input, the last one ends the capture.
 from __future__ import annotations
 
 from benchmarks.workloads import Outcome, Snapshot, Workload
-from sim.plane.interface import DataPlane, Marker, Notice, NoticeKind, Trait
+from sim.plane.interface import Marker, Notice, NoticeKind, Trait
+from sim.plane.kernel import KernelPlane
 
 __all__ = ["drive", "outcome"]
 
 
 class Driver:
-    def __init__(self, plane: DataPlane, work: Workload) -> None:
+    def __init__(self, plane: KernelPlane, work: Workload) -> None:
         self.plane = plane
         self.work = work
         self.traits = Trait.PRIORITY if work.unaligned else Trait.BLOCKING
@@ -75,14 +76,14 @@ class Driver:
             self.snapshots.append(row)
 
 
-def outcome(plane: DataPlane, snapshots: list[Snapshot]) -> Outcome:
+def outcome(plane: KernelPlane, snapshots: list[Snapshot]) -> Outcome:
     """The columns the baselines are held to."""
     rows = plane.tasks()
     columns = [rows[name].tolist() for name in ("served", "bytes_in", "bytes_out", "buffers_in")]
     return Outcome(*columns, snapshots)
 
 
-def drive(plane: DataPlane, work: Workload) -> list[Snapshot]:
+def drive(plane: KernelPlane, work: Workload) -> list[Snapshot]:
     """Run the workload on a plane; returns every task's part in every checkpoint."""
     driver = Driver(plane, work)
     driver.run()

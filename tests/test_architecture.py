@@ -23,8 +23,8 @@ INSIDE = {
     "jobs/source": {"jobs/source"},
     "jobs/infer": {"jobs/infer", "jobs/source"},
     "plane/text": {"plane/text", "plane/rows", "plane/interface", "plane/spec"},
-    "runtime/jobmanager": {"runtime/jobmanager", "runtime"},
-    "runtime/monitors": {"runtime/monitors", "runtime"},
+    "runtime/jobmanager": {"runtime/jobmanager", "runtime/task", "runtime"},
+    "runtime/monitors": {"runtime/monitors", "runtime/task", "runtime"},
     "runtime/task": {"runtime/task", "runtime"},
     "storage/media": {"storage/media", "storage"},
 }

@@ -1,19 +1,15 @@
-"""The interface of the data plane: methods, notices, positions, counters."""
+"""What the data plane and its hosts exchange: markers, notices, positions, counters.  `KernelPlane` has the methods."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, IntFlag
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sim.plane.spec import Layout
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 # ---- Counts of a task since the plane was built.  They never decrease, not even in restarts (rule P8).
 
@@ -26,9 +22,9 @@ class Counted(NamedTuple):
     written: np.ndarray  # by output channel
 
 
-# ---- The methods, notices and tables of the data plane.
+# ---- Markers, notices and the columns of tables.
 #
-# ``sim/plane/RULES.md`` specifies what they do; ``# M1`` refers to a rule of that document.  All times are int64
+# ``M1`` refers to a rule of ``sim/plane/RULES.md``.  All times are int64
 # nanoseconds, all volumes int64 bytes.
 
 BARRIERS = 0
@@ -119,73 +115,6 @@ class Position(NamedTuple):
     records_written: np.ndarray  # records written to the channel
     overtaken: np.ndarray  # bytes captured in the sender's queue; they end at `written`
     late: int = 0  # number of latest records served whose outputs are not written yet (L5)
-
-
-class DataPlane(Protocol):
-    """The data plane moves buffers and markers between tasks.  Comments refer to the rules of each method."""
-
-    now: int
-    layout: Layout
-
-    def advance(self, until: int) -> Notice: ...  # E3
-    def forward(self, task: int, marker: Marker, edge: int | None = None) -> int: ...  # M1
-    def convert_output(self, task: int, number: int) -> int: ...  # M2
-    def prioritise(self, task: int, number: int) -> None: ...  # M3
-    def resume(self, task: int, number: int = ANY_NUMBER) -> None: ...  # M5
-    def settle(self, task: int, number: int, series: int = BARRIERS) -> None: ...  # M5
-    def capture(self, task: int, number: int) -> None: ...  # C1
-    def captured(self, task: int) -> int: ...  # C5
-    def release_capture(self, task: int) -> None: ...  # C4
-    def interrupt(self, task: int) -> None: ...  # E4
-    def interrupt_after_next_element(self, task: int) -> None: ...  # E4: behind one element, if there is one
-    def hold(self, task: int) -> None: ...  # E4
-    def release(self, task: int) -> None: ...  # E4
-    def scale(self, task: int, num: int, den: int) -> None: ...  # E4
-    def release_late_outputs(self, task: int, until: int) -> None: ...  # L5
-    def wait_for_late(self, task: int) -> None: ...  # L6
-    def report_written(self, task: int) -> None: ...  # L9
-    def halt(self, tasks: Iterable[int]) -> None: ...  # P1
-    def position(self, task: int) -> Position: ...  # P2
-    def bare_position(self, task: int) -> Position: ...  # P2 without captures: `captured` and `overtaken` are 0
-    def start(self, positions: Mapping[int, Position]) -> None: ...  # P3
-    def counted(self, task: int) -> Counted: ...  # P8
-
-    def polled(self, task: int) -> int: ...  # bytes taken from all gates of the task so far (bytes_in of its row)
-    def served(self) -> np.ndarray: ...  # this column of `tasks()` alone
-
-    def sample_served(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
-        """E3: advance to `first`, then in steps of `every`, until a notice or `min(times, MAX_SERVED_SAMPLES)` steps.
-
-        Returns one row of `served()` per time reached, and the notice."""
-
-    def in_flight(self) -> np.ndarray:
-        """Return int64 by task: records written to its output channels minus records that it has read.
-
-        The sum over tasks that are connected to each other only is the number of records in flight between them."""
-
-    def sums(self) -> np.ndarray:
-        """Return a flat int64 array: `OF_VERTICES` of each vertex, then `OF_EDGES` of each edge."""
-
-    def tasks(self, *columns: str) -> np.ndarray:
-        """Return a table with one row per task and these columns, or all.
-
-        They are state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken), buffers_out
-        (sent; local: polled), busy_ns, idle_ns, soft_ns, hard_ns (all up to now), digest."""
-
-    def channels(self, *columns: str) -> np.ndarray:
-        """Return a table with one row per channel and these columns, or all.
-
-        They are written, sent, arrived, taken, consumed, records_in, records_out, credit, blocked, queued (elements in
-        the sender's queue), received (elements in the receive queue), buffer_bytes, cap_in, cap_out, digest."""
-
-    def partitions(self) -> np.ndarray:
-        """Return a table with one row per partition, by task, then edge: task, edge, used, size, available."""
-
-    def gates(self) -> np.ndarray:
-        """Return a table with one row per gate, by task, then edge: task, edge, idle_floating, buffer_bytes (last announced)."""
-
-    def check(self) -> None:
-        """Raise AssertionError if credits, buffers, segments or bytes are not conserved."""
 
 
 # ---- Validation of positions to start tasks at (P3, P5): both ends of each channel, and no more in flight than written.

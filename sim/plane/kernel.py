@@ -266,7 +266,7 @@ def seek_due(state: PlaneState, task: int, served: int) -> None:
         assign(state.tasks, "due_part", [task], parts % num)
 
 
-# ---- `KernelPlane` implements `DataPlane`: methods are operations of the kernel, tables are copies of its rows.
+# ---- The data plane: methods are operations of the kernel, tables are copies of its rows.
 #
 # The same class uses the compiled and the interpreted kernel.  It checks the arguments and whether a call is legal; the
 # kernel does the rest.
@@ -276,7 +276,10 @@ MARKER_ROOM = 1024  # initial elements of the pool for markers; at least one per
 
 
 class KernelPlane:
-    """A data plane that runs on the compiled or interpreted kernel.  Its state consists of rows of integers."""
+    """A data plane that runs on the compiled or interpreted kernel.  Its state consists of rows of integers.
+
+    Docstrings refer to the rules of ``sim/plane/RULES.md``.  The reference implementation of the tests has the same methods.
+    """
 
     def __init__(self, spec: PlaneSpec, backend: Literal["compiled", "interpreted"] = "compiled") -> None:
         self.spec = spec
@@ -324,6 +327,7 @@ class KernelPlane:
             self._notices.append(Notice(time, KINDS[kind], task, gate, series, number, channel, first == 1, last == 1))
 
     def advance(self, until: int) -> Notice:
+        """Process events up to `until` [ns], or up to the first notice, and return it (E3)."""
         if self._notices:
             return self._notices.popleft()
         if until == self.now:  # common: several control events at the same time
@@ -350,6 +354,7 @@ class KernelPlane:
         return notice
 
     def forward(self, task: int, marker: Marker, edge: int | None = None) -> int:
+        """Send a marker on the output channels of a task, or on those of one edge.  Return the bytes captured (M1)."""
         if marker.number <= 0 or not 0 <= marker.series < MAX_SERIES:
             raise ValueError(f"{marker}: a number is positive, a series below {MAX_SERIES}")
         only, channels = self._written_by(task, edge)
@@ -388,57 +393,73 @@ class KernelPlane:
             self._excess_room = segments
 
     def convert_output(self, task: int, number: int) -> int:
+        """Convert the queued marker of a task to a priority marker.  Return the bytes captured (M2)."""
         return self._execute(basics.CONVERT, task, number)
 
     def prioritise(self, task: int, number: int) -> None:
+        """Process the markers that wait in the receive queues of a task before its data (M3)."""
         self._execute(basics.PRIORITISE, task, number)
 
     def resume(self, task: int, number: int = ANY_NUMBER) -> None:
+        """Resume the channels that the markers up to `number` have blocked (M5)."""
         self._execute(basics.RESUME_ALL, task, number)
 
     def settle(self, task: int, number: int, series: int = BARRIERS) -> None:
+        """Report no more markers of a series up to `number` to a task (M5)."""
         self._execute(basics.SETTLE, task, series, number)
 
     def capture(self, task: int, number: int) -> None:
+        """Begin to capture the input of a task, up to the markers of `number` (C1)."""
         if number <= 0:
             raise ValueError(f"capture of number {number}: numbers are positive")
         self._execute(basics.CAPTURE, task, number)
 
     def captured(self, task: int) -> int:
+        """Return the input bytes that a task has captured (C5)."""
         return self._execute(basics.CAPTURED_INPUT, task)
 
     def release_capture(self, task: int) -> None:
+        """Give the captured buffers back (C4)."""
         self._execute(basics.RELEASE_CAPTURE, task)
 
     def interrupt(self, task: int) -> None:
+        """Stop a task at its next safe point, which a notice reports (E4)."""
         self._execute(basics.INTERRUPT, task)
 
     def interrupt_after_next_element(self, task: int) -> None:
+        """Stop a task behind one more element, if there is one (E4)."""
         self._execute(basics.INTERRUPT, task, 1)
 
     def hold(self, task: int) -> None:
+        """Hold an interrupted or idle task (E4)."""
         if not self._execute(basics.HOLD, task):
             raise ValueError(f"hold of task {task} at {self.now} ns: it is in service, inside a record or halted")
 
     def release(self, task: int) -> None:
+        """Let a held task continue (E4)."""
         if not self._execute(basics.RELEASE, task):
             raise ValueError(f"release of task {task} at {self.now} ns: it is not held")
 
     def scale(self, task: int, num: int, den: int) -> None:
+        """Multiply the service times of a task by `num / den` (E4)."""
         if not 0 < num < 1 << 20 or not 0 < den < 1 << 20:
             raise ValueError(f"scale of task {task} by {num} / {den}: both stand between 1 and 2**20")
         self._execute(basics.SCALE, task, num, den)
 
     def release_late_outputs(self, task: int, until: int) -> None:
+        """Write the pending outputs of the records up to `until` (L5)."""
         self._execute(basics.RELEASE_LATE_OUTPUTS, task, until)
 
     def wait_for_late(self, task: int) -> None:
+        """Let a task process nothing until its pending outputs are written (L6)."""
         self._execute(basics.WAIT_FOR_LATE, task)
 
     def report_written(self, task: int) -> None:
+        """Report when a task has written its released outputs (L9)."""
         self._execute(basics.REPORT_WRITTEN, task)
 
     def halt(self, tasks: Iterable[int]) -> None:
+        """Stop tasks for good: they have failed, are cancelled or finished (P1)."""
         halted = set(tasks)
         for task in halted:
             self._execute(basics.HALT, task)
@@ -454,11 +475,13 @@ class KernelPlane:
         return self._state
 
     def position(self, task: int) -> Position:
+        """Return the position of a task in its streams (P2)."""
         if task not in self._places:
             self._places[task] = places(channels_in(self.layout, task)), places(channels_out(self.layout, task))
         return with_captures(self._state, self._read_position(task), *self._places[task])
 
     def bare_position(self, task: int) -> Position:
+        """Return the position without captures: `captured` and `overtaken` are 0 (P2)."""
         return self._read_position(task)
 
     def _read_position(self, task: int) -> Position:
@@ -468,6 +491,7 @@ class KernelPlane:
         return position_of(self._copied(1 + 2 * (inputs + outputs)), inputs, outputs, late)
 
     def counted(self, task: int) -> Counted:
+        """Return the records counted over all attempts (P8)."""
         served = self._execute(basics.COUNTED, task, self._started)
         inputs, outputs = self._channel_counts(task)
         records = self._copied(inputs + outputs)
@@ -484,6 +508,7 @@ class KernelPlane:
         return np.array(self._state.words[self._copied_to : self._copied_to + n], np.int64)
 
     def start(self, positions: Mapping[int, Position]) -> None:
+        """Start tasks at these positions (P3)."""
         require_closed(self.layout, positions)
         self._drop_notices(positions)
         self._started = 1
@@ -491,12 +516,18 @@ class KernelPlane:
         start_at_positions(self._state_now(), self.spec, self.layout, positions, self._execute)
 
     def polled(self, task: int) -> int:
+        """Return the bytes that a task has taken from its gates so far: `bytes_in` of its row."""
         return self._execute(basics.POLLED, task)
 
     def served(self) -> np.ndarray[Any, Any]:
+        """Return the column of this name of `tasks` alone."""
         return column(self._state_now().tasks, "served")
 
     def sample_served(self, first: int, every: int, times: int) -> tuple[np.ndarray[Any, Any], Notice]:
+        """Advance to `first`, then in steps of `every`, until a notice or `min(times, MAX_SERVED_SAMPLES)` steps (E3).
+
+        Return one row of `served` per time reached, and the notice.
+        """
         times = min(times, MAX_SERVED_SAMPLES)
         last = first + every * (times - 1)
         if self._notices:
@@ -515,26 +546,44 @@ class KernelPlane:
         return np.array(self._state.words[begin : begin + n * tasks], np.int64).reshape(n, tasks)
 
     def in_flight(self) -> np.ndarray[Any, Any]:
+        """Return int64 by task: records written to its output channels minus records that it has read.
+
+        The sum over tasks that are connected to each other only is the number of records in flight between them.
+        """
         self._execute(basics.SUM_IN_FLIGHT)
         return self._copied(len(self.layout.vertex))
 
     def sums(self) -> np.ndarray[Any, Any]:
+        """Return a flat int64 array: `OF_VERTICES` of each vertex, then `OF_EDGES` of each edge."""
         self._execute(basics.SUM_UP, 0, self.now)
         return np.array(self._state.words[self._sums], np.int64)
 
     def tasks(self, *columns: str) -> np.ndarray[Any, Any]:
+        """Return a table with one row per task and these columns, or all.
+
+        They are state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken), buffers_out (sent;
+        local: polled), busy_ns, idle_ns, soft_ns, hard_ns (all up to now), digest.
+        """
         return task_table(self._state_now(), self.now, columns)
 
     def channels(self, *columns: str) -> np.ndarray[Any, Any]:
+        """Return a table with one row per channel and these columns, or all.
+
+        They are written, sent, arrived, taken, consumed, records_in, records_out, credit, blocked, queued (elements in the
+        sender's queue), received (elements in the receive queue), buffer_bytes, cap_in, cap_out, digest.
+        """
         return channel_table(self._state_now(), columns)
 
     def partitions(self) -> np.ndarray[Any, Any]:
+        """Return a table with one row per partition, by task, then edge: task, edge, used, size, available."""
         return partition_table(self._state, self.layout)
 
     def gates(self) -> np.ndarray[Any, Any]:
+        """Return a table with one row per gate, by task, then edge: task, edge, idle_floating, buffer_bytes (last announced)."""
         return gate_table(self._state, self.layout)
 
     def check(self) -> None:
+        """Raise AssertionError if credits, buffers, segments or bytes are not conserved."""
         state = self._state_now()
         used = self._general("fresh")
         if used > len(state.elements):

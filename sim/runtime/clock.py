@@ -36,14 +36,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import simpy
 
-from sim.plane.interface import DataPlane, Notice, NoticeKind
+from sim.plane.interface import Notice, NoticeKind
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import Work, resume_work
+
+if TYPE_CHECKING:
+    from sim.plane.kernel import KernelPlane
 
 # ---- One clock for two planes: a SimPy environment that advances the data plane before each control event.
 #
@@ -63,7 +66,7 @@ class TwoPlaneEnvironment(simpy.Environment):
     `on_notice` is called at the time of the notice; events that it schedules run before the data plane advances.
     """
 
-    def __init__(self, plane: DataPlane, on_notice: Callable[[Notice], None], begin_ns: int = 0) -> None:
+    def __init__(self, plane: KernelPlane, on_notice: Callable[[Notice], None], begin_ns: int = 0) -> None:
         super().__init__()
         self.plane = plane
         self.on_notice = on_notice

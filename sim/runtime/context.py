@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from sim.model.storage import SnapshotType
 from sim.plane.interface import (
     ANY_NUMBER,
     SINGLES,
-    DataPlane,
     Position,
     Trait,
     bytes_in_flight,
@@ -41,6 +40,9 @@ from sim.storage.changelog import Ages
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId, Name
 from sim.storage.state_files import FrozenState, Handle
+
+if TYPE_CHECKING:
+    from sim.plane.kernel import KernelPlane
 
 # ---- The contents of checkpoints: one `TaskSnapshot` per task and checkpoint.
 #
@@ -164,7 +166,7 @@ class TaskSnapshot:
 class Contents:
     """The snapshots of all tasks, by checkpoint."""
 
-    plane: DataPlane
+    plane: KernelPlane
     checkpoints: dict[int, dict[int, TaskSnapshot]] = field(default_factory=dict)  # id -> task -> its snapshot
     # called with (checkpoint, task, snapshot) at each cut
     on_cut: Callable[[int, int, TaskSnapshot], None] = lambda *_: None
@@ -438,7 +440,7 @@ class Context:
     scenario: Scenario
     spec: PlaneSpec
     layout: Layout
-    plane: DataPlane
+    plane: KernelPlane
     env: TwoPlaneEnvironment
     storage: CheckpointStorage
     hosts: Sequence[int]  # task manager of each task

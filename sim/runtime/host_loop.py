@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sim.model.job import Job, Vertex
 from sim.model.scenario import Scenario
-from sim.plane.interface import DataPlane
 from sim.protocol.machine import EventLog
+
+if TYPE_CHECKING:
+    from sim.plane.kernel import KernelPlane
 
 # ---- The event loop of a host.  An event caused by a command is dispatched after all commands of the current event.
 
@@ -75,14 +77,14 @@ class HostLoop(Generic[M, E, C]):
 # ---- The speed of tasks.  A task is slowed down by the product of the factors of all causes.
 
 _MAX_RATIO_TERM = 1 << 20
-"""Maximum numerator and denominator of the product (`DataPlane.scale`)."""
+"""Maximum numerator and denominator of the product (`KernelPlane.scale`)."""
 _MAX_DENOMINATOR = 1 << 10
 
 
 class Speed:
     """The factors by which tasks are slowed down, by task and cause."""
 
-    def __init__(self, plane: DataPlane) -> None:
+    def __init__(self, plane: KernelPlane) -> None:
         self.plane = plane
         self._factors: dict[int, dict[str, Fraction]] = {}
 

@@ -28,7 +28,7 @@ from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability, TaskManagers, WarmUp
 from sim.runtime.lowering import hosts, plane_spec, service_factors
 from sim.runtime.monitors.monitors import InvariantMonitors
-from sim.runtime.ports import Checks, TasksPort
+from sim.runtime.ports import Checks
 from sim.runtime.result import Outcome
 from sim.runtime.sampling import UsualBacklog
 from sim.runtime.task.host import TaskHost
@@ -46,7 +46,7 @@ class JobManager:
     def __init__(
         self,
         context: Context,
-        tasks: TasksPort,
+        tasks: Tasks,
         contents: Contents,
         outcome: Outcome,
         speed: Speed,

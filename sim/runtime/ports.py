@@ -1,15 +1,14 @@
-"""The interfaces between hosts.  Only the wiring in `job_instance` knows the classes that implement them."""
+"""The interfaces of hosts to those that they do not import: the JobManager as tasks see it, and the observers of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from sim.invariants.state import RestoredState
-from sim.protocol.options import BarrierOptions, FailureReason
-from sim.protocol.task_finishing import Finishing, TaskEnd
+from sim.protocol.options import FailureReason
+from sim.protocol.task_finishing import Finishing
 from sim.runtime.context import StateSnapshot, TaskSnapshot
-from sim.storage.requests import Work
 from sim.storage.state_files import Handle
 
 
@@ -43,84 +42,6 @@ class JobManagerPort(Protocol):
     def data_ended(self, task: int) -> None: ...
 
     def task_finished(self, task: int) -> None: ...
-
-
-class TaskPort(Protocol):
-    """A task as the JobManager sees it."""
-
-    running: bool  # neither initializing nor stopped
-
-    @property
-    def task(self) -> int: ...
-
-    @property
-    def stopped(self) -> bool: ...
-
-    @property
-    def occupied(self) -> bool:
-        """Whether the control plane holds the thread of the task."""
-
-    @property
-    def storing(self) -> bool:
-        """Whether captured buffers of the task are being written to storage."""
-
-    def trigger(self, checkpoint: int, options: BarrierOptions) -> None: ...
-
-    def notify_complete(self, checkpoint: int) -> bool:
-        """Notify the task of a completed checkpoint.  Return whether the task handles it."""
-
-    def notify_aborted(self, checkpoint: int, latest_completed: int) -> None: ...
-
-    def suspend(self, for_ns: int) -> None:
-        """Suspend the thread of the task for a time, from its next mail on."""
-
-    def stop(self) -> None:
-        """Stop the task, which has failed or is cancelled."""
-
-    def free(self) -> None:
-        """Mark the thread of a stopped task as free, because its process has ended."""
-
-    def when_freed(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the thread of a stopped task is free."""
-
-    def download(self, snapshot: TaskSnapshot, union: Iterable[StateSnapshot]) -> Work[int]:
-        """Process: download the state of the task, the `union` list state of its vertex, and the files of its features.
-
-        Return the size of the state [bytes].  Raise StorageFailed if a read fails.
-        """
-
-    def restored(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        """Start the task after its part of the checkpoint is downloaded."""
-
-
-class Ends(Protocol):
-    """The ends of tasks."""
-
-    def end(self, task: int) -> TaskEnd: ...
-
-    def drops(self, task: int) -> bool:
-        """Return whether the windows of the task wait for a watermark that never arrives, because all its sources are idle."""
-
-    def at_work(self, task: int) -> bool:
-        """Return whether the control plane holds the thread of the task."""
-
-    def in_use(self) -> Iterator[str]:
-        """Describe the resources that tasks and task managers use now."""
-
-    def __len__(self) -> int: ...
-
-
-class TasksPort(Protocol):
-    """All tasks of the job, by number."""
-
-    def __getitem__(self, task: int) -> TaskPort: ...
-
-    def __iter__(self) -> Iterator[TaskPort]: ...
-
-    def __len__(self) -> int: ...
-
-    def renew(self, task: int) -> None:
-        """Replace the host of a restarted task by a new one without state."""
 
 
 class Checks:

@@ -10,17 +10,20 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sim.model.job import Vertex
-from sim.plane.interface import DataPlane, ThreadState, channels_in
+from sim.plane.interface import ThreadState, channels_in
 from sim.plane.spec import Layout
 from sim.protocol.recovery import Restarted, find_restart_loop
 from sim.results.tables import EXPIRED, TOO_MANY_FAILED, RecoveryStats
 from sim.runtime.context import Context
-from sim.runtime.ports import TaskPort
+from sim.runtime.task.host import TaskHost
+
+if TYPE_CHECKING:
+    from sim.plane.kernel import KernelPlane
 
 # ---- Restart loops: how often the job restarted, from which checkpoint, why, and what to change.
 
@@ -145,7 +148,7 @@ class Blocked(NamedTuple):
     full: int  # task whose full output delays the missing barrier: `late` or a task upstream of it
 
 
-def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
+def standstill(context: Context, tasks: Iterable[TaskHost]) -> str:
     """Return a sentence about the tasks that wait for each other in a cycle, or "" if there is no cycle."""
     names = [name for name, _ in context.names]
     late = frozenset(number for number, vertex in enumerate(context.scenario.job.vertices) if _has_late_outputs(vertex))
@@ -182,7 +185,7 @@ def _reason_for_missing_barrier(late: str, full: str) -> str:
 
 
 def find_alignment_deadlock(
-    plane: DataPlane,
+    plane: KernelPlane,
     layout: Layout,
     *,
     flushes: bool = True,
@@ -217,7 +220,7 @@ def find_alignment_deadlock(
 class _Queues:
     """The queues and buffers of the data plane at one instant, and the tasks that wait because of them."""
 
-    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, late_tasks: Tasks, storing: Tasks) -> None:
+    def __init__(self, plane: KernelPlane, layout: Layout, *, flushes: bool, late_tasks: Tasks, storing: Tasks) -> None:
         channels = plane.channels("written", "sent", "arrived", "consumed", "queued", "received", "blocked")
         self._plane, self._layout = plane, layout
         self._late_tasks, self._storing = late_tasks, storing

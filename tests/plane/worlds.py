@@ -17,7 +17,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from sim.model.cluster import Debloating
-from sim.plane.interface import BARRIERS, DataPlane, Marker, NoticeKind, Trait
+from sim.plane.interface import BARRIERS, Marker, NoticeKind, Trait
+from sim.plane.kernel import KernelPlane
 from sim.plane.spec import EdgeSpec, Lag, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
 
 CHATTER, ENDS = 1, 2
@@ -215,7 +216,7 @@ Step = tuple[Any, ...]
 class Driver:
     """A control plane without any protocol to speak of: it only sees to it that every verb is used and nothing waits for ever."""
 
-    plane: DataPlane
+    plane: KernelPlane
     spec: PlaneSpec
     script: Script
     steps: list[Step] = field(default_factory=list)

@@ -33,9 +33,10 @@ from sim.runtime.context import Contents, Context
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability
-from sim.runtime.ports import Checks, TasksPort
+from sim.runtime.ports import Checks
 from sim.runtime.result import Outcome
 from sim.runtime.standstill import standstill
+from sim.runtime.task.tasks import Tasks
 from sim.storage.ledger import StorageFailed
 
 # ---- The end of tasks as the JobManager knows it: data ended, finished, and the final checkpoint.
@@ -140,7 +141,7 @@ class CoordinatorHost:
         self,
         context: Context,
         machine: Coordinator,
-        tasks: TasksPort,
+        tasks: Tasks,
         contents: Contents,
         files: SnapshotFiles,
         job_end: JobEnd,

@@ -28,7 +28,7 @@ from sim.runtime.host_loop import Speed
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from sim.runtime.jobmanager.task_managers import Reachability
-from sim.runtime.ports import TasksPort
+from sim.runtime.task.tasks import Tasks
 from sim.storage.requests import Work, schedule_urgent_callback
 
 # ---- Actions of the user on a running job: savepoint and stop-with-savepoint (StopWithSavepointTerminationManager).
@@ -73,7 +73,7 @@ class Faults:
     def __init__(
         self,
         context: Context,
-        tasks: TasksPort,
+        tasks: Tasks,
         recovery: RecoveryHost,
         reachability: Reachability,
         speed: Speed,

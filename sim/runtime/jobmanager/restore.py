@@ -16,8 +16,9 @@ from sim.runtime.context import Contents, Context, StateSnapshot, TaskSnapshot, 
 from sim.runtime.jobmanager.coordinator_host import JobEnd
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import TaskManagers, WarmUp
-from sim.runtime.ports import Checks, TasksPort
+from sim.runtime.ports import Checks
 from sim.runtime.sampling import CatchUp, UsualBacklog
+from sim.runtime.task.tasks import Tasks
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import Work
 
@@ -72,7 +73,7 @@ class RestoreContext:
     context: Context
     contents: Contents
     files: SnapshotFiles
-    tasks: TasksPort
+    tasks: Tasks
     job_end: JobEnd
     warm_up: WarmUp
     task_managers: TaskManagers

@@ -19,7 +19,8 @@ from sim.plane.interface import ChannelPlaces, channels_in, channels_out, places
 from sim.protocol.coordinator import Coordinator
 from sim.results.journal import Entry, Happening
 from sim.runtime.context import CommittedOutput, Contents, Context
-from sim.runtime.ports import Checks, Ends
+from sim.runtime.ports import Checks
+from sim.runtime.task.tasks import Tasks
 
 _MAX_EVIDENCE_ROWS = 8
 K = TypeVar("K")
@@ -45,7 +46,7 @@ class WatchedRun:
     context: Context
     contents: Contents
     output: CommittedOutput
-    ends: Ends
+    ends: Tasks
     formatter: JournalFormatter
     inputs: Sequence[ChannelPlaces]
     outputs: Sequence[ChannelPlaces]
@@ -53,7 +54,7 @@ class WatchedRun:
     deployed: list[Deployed] = field(default_factory=list)  # filled by the RestartMonitor
 
     @classmethod
-    def of(cls, context: Context, contents: Contents, output: CommittedOutput, ends: Ends) -> WatchedRun:
+    def of(cls, context: Context, contents: Contents, output: CommittedOutput, ends: Tasks) -> WatchedRun:
         """Create the shared data of a job instance that is about to start."""
         layout = context.layout
         tasks = range(len(layout.vertex))

@@ -18,7 +18,8 @@ from sim.runtime.monitors.output import CommitMonitor, EndOfTaskMonitor
 from sim.runtime.monitors.records import ConversionMonitor, CutMonitor, RecordMonitor, RouteMonitor, StateMonitor
 from sim.runtime.monitors.state import KeyedStateMonitor
 from sim.runtime.monitors.windows import WindowMonitor
-from sim.runtime.ports import Checks, Ends
+from sim.runtime.ports import Checks
+from sim.runtime.task.tasks import Tasks
 
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 _EVENT_KINDS = (
@@ -31,7 +32,7 @@ _MOMENTS = tuple(name for name in vars(Checks) if not name.startswith("_"))
 class InvariantMonitors(Checks):
     """The monitors of one job instance.  Each event is passed to the monitors that override its method, in a fixed order."""
 
-    def __init__(self, context: Context, contents: Contents, output: CommittedOutput, ends: Ends) -> None:
+    def __init__(self, context: Context, contents: Contents, output: CommittedOutput, ends: Tasks) -> None:
         watched = WatchedRun.of(context, contents, output, ends)
         self.context = context
         self.cuts = CutMonitor(watched)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import simpy
 
 from sim.model.job import Vertex
-from sim.plane.interface import DataPlane, channels_in
+from sim.plane.interface import channels_in
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_messages import TaskCommand, TaskEvent
 from sim.results.journal import Happening
@@ -19,6 +20,9 @@ from sim.runtime.ports import Checks, JobManagerPort
 from sim.runtime.task_manager import TaskManager
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import DetachedWork, Work, run_detached, schedule_urgent_callback
+
+if TYPE_CHECKING:
+    from sim.plane.kernel import KernelPlane
 
 # ---- The asynchronous thread of a task: snapshots queue, and each holds it until it is acknowledged or cancelled.
 #
@@ -153,7 +157,7 @@ class EqualSteps:
 class TaskThread:
     """The thread of one task."""
 
-    def __init__(self, plane: DataPlane, task: int) -> None:
+    def __init__(self, plane: KernelPlane, task: int) -> None:
         self.plane = plane
         self.task = task
         self.occupied = False
