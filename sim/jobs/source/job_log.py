@@ -66,7 +66,9 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     ),
     # at level DEBUG, since Flink 1.19 (FLINK-33071)
     "dumped": re.compile(rf"CheckpointStatistics \(for jobID={_JOB}, jobName=.*\) dump = (?P<dump>\{{.*\}})"),
-    "restored": re.compile(rf"Restoring job {_JOB} from (?:(?:[A-Z]\w* )+(?P<id>\d+)(?: @ (?P<at>\d+))?)?"),
+    "restored": re.compile(
+        rf"Restoring job {_JOB} from (?:latest valid checkpoint: )?(?:(?:[A-Z]\w* )+(?P<id>\d+)(?: @ (?P<at>\d+))?)?"
+    ),
     "strategy": re.compile(rf"Using restart back off time strategy (?P<strategy>\w+(?:\(.*\))?) for .* \({_JOB}\)"),
 }
 _EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
@@ -627,7 +629,7 @@ _SOON = 0.1
 SILENT_GAPS = 3
 """Minimum length of a silence / usual time between checkpoints."""
 _EXCEPTIONS = "Look at the exceptions of the job"
-_STORAGE = "Checkpoint storage could not be written: look at its address and access rights"
+_STORAGE = "Checkpoint storage could not be written: look at its address, access rights and quota"
 _WHAT_TO_DO = (
     (
         "memory-backed state",
@@ -785,9 +787,12 @@ def silence_of_log(log: JobLog) -> Silence | None:
 
 
 def _stopped_triggers(points: Sequence[Checkpoint], triggers: Sequence[int], end_ms: int) -> str:
-    """Return a sentence if a running job has triggered nothing for many of the usual times between triggers, or ""."""
+    """Return a sentence if a running job has triggered nothing for many of the usual times between triggers, or "".
+
+    A checkpoint without a trigger is one that failed in its trigger, so the coordinator still works.
+    """
     gaps = [after - before for before, after in pairwise(triggers) if after > before]
-    if len(gaps) < SILENT_GAPS or points[-1].status == "IN_PROGRESS":
+    if len(gaps) < SILENT_GAPS or points[-1].status == "IN_PROGRESS" or points[-1].trigger_timestamp < 0:
         return ""
     due = (end_ms - triggers[-1] - max(points[-1].end_to_end_duration, 0)) / median(gaps)
     if due < _MIN_STOPPED_GAPS:

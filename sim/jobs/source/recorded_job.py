@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import re
@@ -140,14 +141,18 @@ def refuse_special(path: Path) -> None:
 
 
 @contextmanager
-def open_uncompressed(path: Path) -> Iterator[BinaryIO | GzipFile]:
-    """Open a file for reading its uncompressed bytes.  Raises `RecordingError` if it cannot be read, or is damaged."""
+def open_uncompressed(path: Path) -> Iterator[BinaryIO | GzipFile | codecs.StreamRecoder]:
+    """Open a file for reading its uncompressed bytes, as UTF-8 if it is UTF-16 (what `>` of Windows PowerShell writes).
+
+    Raises `RecordingError` if it cannot be read, or is damaged.
+    """
     refuse_special(path)
     try:
         with path.open("rb") as file:
-            compressed = file.read(len(_GZIP)) == _GZIP
-        with gzip.open(path, "rb") if compressed else path.open("rb") as file:
-            yield file
+            start = file.read(len(_GZIP))
+        with gzip.open(path, "rb") if start == _GZIP else path.open("rb") as file:
+            is_utf_16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            yield codecs.EncodedFile(file, "utf-8", "utf-16", "replace") if is_utf_16 else file
     except RecordingError:  # raised in the body of the with statement
         raise
     except EOFError:

@@ -474,11 +474,8 @@ def _one_of(*options: str) -> Callable[[object], str]:
 def _backend(value: object) -> str:
     if (found := backend_named(str(value))) is not None:
         return found
-    if str(value).lower().endswith("factory"):
-        raise units.UnitError(
-            f"the class {value} is not modelled: expected {' or '.join(BACKENDS)}, or a class of theirs"
-        )
-    return _one_of(*BACKENDS)(value)
+    known = f"expected {' or '.join(BACKENDS)}, or a class of theirs"
+    raise units.UnitError(f"the state backend {value} is not modelled: {known}{did_you_mean(str(value), BACKENDS)}")
 
 
 _STRATEGIES = {spelling: kind.name for kind in RESTARTS.values() for spelling in kind.spellings}

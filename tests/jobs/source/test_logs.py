@@ -159,6 +159,15 @@ def test_what_is_no_such_log(tmp_path, content):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_a_log_that_windows_wrote(tmp_path, encoding):
+    """With the byte order mark by which PowerShell and editors tell the encoding."""
+    path = tmp_path / "jobmanager.txt"
+    path.write_text(LOG.read_text(), encoding=encoding)
+
+    assert read_source([path]).checkpoints == read_source([LOG]).checkpoints
+
+
 def test_a_damaged_log(tmp_path):
     path = tmp_path / "jobmanager.log.gz"
     packed = gzip.compress(LOG.read_bytes())

@@ -10,7 +10,7 @@ from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import FINISHED, silence_of_job, where_to_look
 from sim.jobs.source.recorded_job import RecordedCheckpoint
-from tests.jobs.short_logs import JOB, log_of, written
+from tests.jobs.short_logs import JOB, epoch_ms, log_of, written
 
 TASK = "Source: orders -> Map (2/3)"
 NOT_EXECUTED = (
@@ -621,6 +621,34 @@ def test_restarts_that_go_back_to_several_checkpoints(tmp_path):
 
     assert "2 restarts went back 30 s to 2 min, to checkpoints 5, 6: sources read again from there." in text
     assert "The job was restored 3 times." in text
+
+
+def test_a_restart_in_the_words_of_1_11(tmp_path):
+    text = told(
+        tmp_path,
+        f"""
+        06:00:00 CREATED -> RUNNING
+        06:01:00 triggers 5
+        06:01:01 completes 5
+        06:03:00 RUNNING -> RESTARTING
+        06:03:10 Restoring job {JOB} from latest valid checkpoint: Checkpoint 5 @ {epoch_ms("06:01:00")} for {JOB}.
+        06:03:10 RESTARTING -> RUNNING
+        """,
+    )
+
+    assert "1 restart went back 2 min, to checkpoint 5: sources read again from there." in text
+
+
+@pytest.mark.parametrize(("failing", "stopped"), [(True, False), (False, True)])
+def test_checkpoints_that_fail_in_their_trigger_are_triggered(tmp_path, failing, stopped):
+    """Only that nothing is triggered, without a reason, shows a CheckpointCoordinator that has stopped."""
+    lines = [f"06:0{n}:00 triggers {n}\n06:0{n}:01 completes {n}" for n in range(1, 6)]
+    fails = "Failed to trigger checkpoint {} for job {}. (1 consecutive failed attempts so far)"
+    lines += [f"06:{n:02}:00 {fails.format(n, JOB)}" for n in range(6, 20)] * failing
+    text = told(tmp_path, "\n".join(["06:00:00 CREATED -> RUNNING", *lines, "06:20:00 something else"]))
+
+    assert stopped == ("the CheckpointCoordinator has stopped" in text)
+    assert failing == ("14 checkpoints failed" in text)
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,8 @@ def test_durations_as_flink_writes_them(value, seconds):
         ("execution.checkpointing.max-concurrent-checkpoints: many", "expected a whole number, not 'many'"),
         ("execution.checkpointing.unaligned.enabled: yes", "expected true or false, not 'yes'"),
         ("execution.checkpointing.mode: EXACTLY_TWICE", "expected exactly_once or at_least_once"),
-        ("state.backend.type: forst", "expected hashmap or rocksdb, not 'forst'"),
+        ("state.backend.type: forst", "the state backend forst is not modelled: expected hashmap or rocksdb"),
+        ("state.backend.type: rokcsdb", "did you mean 'rocksdb'"),
         ("parallelism.default: [1, 2]", "cannot be a list"),
         (
             "taskmanager.memory.segment-size: 3000b",
