@@ -3,7 +3,7 @@
     python -m benchmarks.chaos SWEEP|SCENARIO [OPTIONS OF SWEEP ...] [--keep FOLDER]
 
 Runs `ckptsim sweep` three times.  First it runs undisturbed on two local processes.  Then it runs on a standalone
-cluster (a master, two workers), where an executor, a Python worker and at last the driver are killed.  The third run
+cluster (a master, four workers), where an executor, a Python worker and at last the driver are killed.  The third run
 goes to the end.  With --keep, what an earlier call left in the folder is taken up: what has no row yet runs.
 
 `scenarios/sweeps/khaos-windows.yaml` (two cores, shared): 2,304 cells; killed after so many rows: executor at 461, Python worker at 931,
@@ -66,7 +66,7 @@ def disturbed(options: Sequence[str], folder: Path) -> Damage:
     if _sweep([*options, "--jobs", "2", "--out", str(calm)]).wait():
         raise RuntimeError("the undisturbed sweep failed")
     count = pq.read_metadata(calm / "results.parquet").num_rows
-    with standalone(folder / "cluster") as cluster:
+    with standalone(folder / "cluster", workers=4) as cluster:
         conf = [word for key, value in event_log.settings(events).items() for word in ("--conf", f"{key}={value}")]
         arguments = [*options, "--master", cluster.url, *conf, "--out", str(out)]
         driver, kept = _sweep(arguments), {}

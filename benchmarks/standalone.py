@@ -17,7 +17,8 @@ from sim.studies.sweeps import spark_masters
 
 __all__ = ["Cluster", "standalone"]
 
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
+"""Limit on the wait for a process that starts: Java takes a second where nothing else runs, and minutes on a busy machine."""
 _MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 
 
@@ -54,7 +55,7 @@ def standalone(folder: Path, *, workers: int = 2) -> Iterator[Cluster]:
     }
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(name: str, *arguments: str) -> Path:
+    def start(name: str, *arguments: str) -> tuple[Path, subprocess.Popen[bytes]]:
         log = folder / f"{name}.log"
         command = [str(home / "bin" / "spark-class"), *arguments]
         with log.open("wb") as stream:
@@ -63,15 +64,17 @@ def standalone(folder: Path, *, workers: int = 2) -> Iterator[Cluster]:
                     command, env=environment, stdout=stream, stderr=stream, cwd=folder, start_new_session=True
                 )
             )
-        return log
+        return log, started[-1]
 
     try:
         ports = ("--port", "0", "--webui-port", "0")
-        url = _wait_for(start("master", _MASTER, "--host", "127.0.0.1", *ports), r"Starting Spark master at (\S+)")
+        url = _wait_for(*start("master", _MASTER, "--host", "127.0.0.1", *ports), r"Starting Spark master at (\S+)")
         slot = ("--cores", "1", "--memory", "2g")
-        logs = [start(f"worker-{i}", _WORKER, "--host", f"127.0.0.{i + 1}", *slot, *ports, url) for i in range(workers)]
-        for log in logs:
-            _wait_for(log, r"(Successfully registered with master)")
+        begun = [
+            start(f"worker-{i}", _WORKER, "--host", f"127.0.0.{i + 1}", *slot, *ports, url) for i in range(workers)
+        ]
+        for log, process in begun:
+            _wait_for(log, process, r"(Successfully registered with master)")
         yield Cluster(url, folder)
     finally:
         for process in reversed(started):
@@ -103,12 +106,15 @@ def _children(process: int) -> list[int]:
         return []
 
 
-def _wait_for(log: Path, pattern: str) -> str:
-    """What a log says within a minute."""
+def _wait_for(log: Path, process: subprocess.Popen[bytes], pattern: str) -> str:
+    """What the log of a process says.  A process that ends without it fails at once."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
+        has_ended = process.poll() is not None  # before its log is read for the last time
         if match := re.search(pattern, log.read_text(errors="replace")):
             return match[1]
+        if has_ended:
+            raise RuntimeError(f"{log}: ended without '{pattern}'")
         time.sleep(0.1)
     raise TimeoutError(f"{log}: no '{pattern}' within {PATIENCE_S:.0f} s")
 

@@ -30,7 +30,7 @@ QUICKLY = {
 }
 """Verb -> options that change only how long it takes."""
 PLACEHOLDERS = {"FOLDER": "day.csv", "FILE": "first.yaml", "SWEEP.yaml": "sweep.yaml"}
-NOT_HERE = {"--master yarn": "a YARN", "--master k8s": "a Kubernetes"}
+NOT_HERE = {"--master spark://": "a cluster", "--master yarn": "a YARN", "--master k8s": "a Kubernetes"}
 """Part of a command -> what it would need; tests/studies/sweeps/spark checks what those are told."""
 ELSEWHERE = {"questions": "tests/test_questions_of_users.py runs each of its commands, and reads what they print"}
 """Page -> why its commands are not run here."""

@@ -8,13 +8,13 @@ job:
   source: {source: {rate: 2k/s, record: 100 B}, parallelism: 2}
   sink: {input: {source: hash}, service: 100 us, parallelism: 2}
 checkpoint: {interval: 1 s, barriers: aligned}
-run: {duration: 120 s}
+run: {duration: 20 s}
 """
 SWEEP = """\
 # Does anything get lost?
 scenario: job.yaml
-vary: {checkpoint.barriers: [aligned, unaligned]}
-replications: 30
+vary: {checkpoint.barriers: [aligned, unaligned], run.duration: [20 s, 4 min]}
+replications: 15
 """
 
 

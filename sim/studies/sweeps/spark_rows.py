@@ -1,6 +1,6 @@
 """Run the cells of a sweep on Spark.  The driver receives rows when tasks end, and stores them as in a local sweep.
 
-    cells, longest first:   c1 | c2 | c3 c4 c5 | c6 c7 c8 | ...      a task: one long cell, or short ones of about a second
+    cells, longest first:   c1 | c2 | c3 c4 c5 | c6 c7 c8 | ...      a task: one long cell, or short ones of a second or more
     open tasks:             <-- two per slot and some more -->       running or waiting in Spark; others follow as they end
 
 Tasks are submitted as jobs of half such a window, because Spark starts the tasks of jobs in the order of the jobs.  A job
@@ -44,6 +44,8 @@ TASKS_PER_SLOT, SPARE_TASKS = 2, 16
 """Maximum open tasks per slot, and in addition: on few slots, a job of a few tasks would cost more than its cells."""
 TASK_S = 1.0
 """CPU time [s] per task for which short cells are grouped; Spark spends 40-60 ms on each task."""
+TASK_S_PER_SLOT = 0.01
+"""... and per slot of the cluster: the driver's Java spends 8 ms on each task, so a thousand slots need tasks of 10 s."""
 MAX_CELLS_PER_TASK = 64
 """Maximum cells per task, because a killed executor loses the rows of its tasks."""
 EXECUTOR_CHECK_S = 5.0
@@ -130,9 +132,7 @@ class _Jobs:
         self._last_cells: set[str] = set()  # the last cell of each open task; its rows arrive together
         self._cpu_s = self._expected_cpu_s = 0.0  # of finished cells
         self.finished = self.simulated_ns = 0
-        self._executor_seen_s = self._checked_s = (
-            time.monotonic()
-        )  # last time with an executor, and time of the last check
+        self._executor_seen_s = self._checked_s = time.monotonic()  # when there was one, and when that was checked
 
     def advance(self) -> None:
         """Submit cells of failed jobs again, and what fits in the window of open tasks."""
@@ -177,24 +177,24 @@ class _Jobs:
     def _next_tasks(self, slots: int, most: int) -> list[list[int]]:
         """Return the cells of the next tasks, at most `most` of them.
 
-        A task has cells of TASK_S in all, or less at the end, so that all slots have some.  Until a cell has finished, it is
-        not known how long cells take here, and each has a task.
+        A task has cells of a second in all, or of more on a large cluster, or of less at the end, so that all slots have some.
+        Until a cell has finished, it is not known how long cells take here, and each has a task.
         """
         cells = self._order[self._submitted : self._submitted + most * MAX_CELLS_PER_TASK]
-        if not self._expected_cpu_s:
-            tasks = [[cell] for cell in cells[:most].tolist()]
-        else:
+        task_s = 0.0
+        if self._expected_cpu_s:
             rest_s = self._expected_s[self._order[self._submitted :]].sum() / slots
-            task_s = min(TASK_S * self._expected_cpu_s / max(self._cpu_s, 1e-9), rest_s)
-            tasks, filled_s = list[list[int]](), math.inf
-            for cell, expected_s in zip(cells.tolist(), self._expected_s[cells].tolist(), strict=True):
-                if filled_s + expected_s > task_s or len(tasks[-1]) == MAX_CELLS_PER_TASK:
-                    if len(tasks) == most:
-                        break
-                    tasks.append([])
-                    filled_s = 0.0
-                tasks[-1].append(cell)
-                filled_s += expected_s
+            task_s = max(TASK_S, TASK_S_PER_SLOT * slots) * self._expected_cpu_s / max(self._cpu_s, 1e-9)
+            task_s = min(task_s, rest_s)
+        tasks, filled_s = list[list[int]](), math.inf
+        for cell, expected_s in zip(cells.tolist(), self._expected_s[cells].tolist(), strict=True):
+            if filled_s + expected_s > task_s or len(tasks[-1]) == MAX_CELLS_PER_TASK:
+                if len(tasks) == most:
+                    break
+                tasks.append([])
+                filled_s = 0.0
+            tasks[-1].append(cell)
+            filled_s += expected_s
         self._submitted += sum(map(len, tasks))
         return tasks
 
