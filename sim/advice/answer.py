@@ -16,6 +16,7 @@ from sim.advice.levers import SPARE
 from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
     LIMITED,
+    advised_scenario,
     attempts_cautions,
     breaks_text,
     close_value,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from sim.advice.judgement import Setting
     from sim.advice.settings import Candidate, Change
     from sim.advice.warnings import OtherFailure
-    from sim.model.scenario import Scenario
 
 
 # ---- The overview: values and limits, costs, changed Flink keys, cautions, and what to watch. Together with the verdict above
@@ -149,6 +149,7 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
         off = needed[column] if column in needed else search.margins(setting.name, column)
         # few checkpoints, or no window that fires, show that a limit is broken, not that it is kept
         is_unsure = column == "checkpoint_ms" and (not setting.ran_long or firing_cautions(search, setting))
+        is_unsure = is_unsure or (column == "loss" and setting.name in search.behind)
         label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
         quantity = JUDGED[search.bench.failure] if column == "recovery_ms" else quantity_of(column, setting)
         was = "" if before is None else f"{close_value(column, before.value(column), bound)} -> "
@@ -447,11 +448,6 @@ def answer(
         "patches": files,
     }
     return AdviceAnswer(overview(above, lines, below, line_count), parts, data, files)
-
-
-def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
-    """Return the job with the advised setting, without what trials change for their own sake, e.g. a fixed size of state."""
-    return search.bench.load(search.bench.common | search.candidate_of(chosen.name).point | search.own_keys(chosen))
 
 
 def levers_left(search: CandidateSearch, chosen: Setting | None) -> list[str]:

@@ -44,12 +44,14 @@ from sim.advice.judgement import (
     Setting,
     Trials,
     choose,
+    falls_behind,
     judge,
     measure,
     paired_noise,
     recoveries_ms,
     resample_choice,
     rows_of,
+    rows_of_kind,
     storage_cost,
     with_late_failures,
 )
@@ -240,6 +242,8 @@ class CandidateSearch:
         self._measured: Trials = {}
         self._unfinished: set[SettingName] = set()  # settings of trials that ended before the job had caught up
         self.losing: set[SettingName] = set()  # settings that lost output in a run without a failure
+        self.steady = pd.DataFrame()  # by setting: means of its undisturbed runs
+        self.behind: set[SettingName] = set()  # settings with which the job falls behind
         self.rows = pd.DataFrame()  # rows of all settings
         self.skipped: list[Skipped] = []
         self.is_over = False  # whether nothing will run any more
@@ -351,6 +355,14 @@ class CandidateSearch:
             )
         ]
         found = needed if any(setting.keeps_limits for setting in needed) else settings
+        # prefer other intervals and barrier modes if the job keeps up with them
+        levers = {setting.name: set(self.candidate_of(setting.name).changes) for setting in found}
+        calm = [levers[setting.name] for setting in found if setting.keeps_limits and setting.name not in self.behind]
+        found = [
+            setting
+            for setting in found
+            if setting.name not in self.behind or not any(own <= levers[setting.name] for own in calm)
+        ]
         if timeouts_ms := self.timeouts_ms:  # prefer settings with which a failure loses no output
             safe = [setting for setting in found if self.transactions_ms(setting) <= min(timeouts_ms.values())]
             found = safe if any(setting.keeps_limits for setting in safe) else found
@@ -704,6 +716,8 @@ class CandidateSearch:
         self._unfinished = set(zip(open_rows[INTERVAL], open_rows[PROTOCOL], strict=True))
         losing = rows[(rows[TRIAL] == UNDISTURBED) & (rows["lost_records"] > 0)]
         self.losing = set(zip(losing[INTERVAL], losing[PROTOCOL], strict=True))
+        self.steady = rows_of_kind(rows, UNDISTURBED).groupby([INTERVAL, PROTOCOL]).mean(numeric_only=True)
+        self.behind = set() if self.unlimited else set(self.steady.index[falls_behind(self.steady)])
         self._correct()
 
     def _scenarios(self, runs: Mapping[Candidate, int]) -> list[Scenario]:

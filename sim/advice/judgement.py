@@ -221,7 +221,10 @@ def measure(
     again_ms = _again_ms(failed, rate)
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     bare = np.where(is_silent, 0.0, bare)
-    keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
+    backlog = KEEPS_UP * steady["throughput_per_second"] * seconds
+    keeps_up = (not unlimited) & (
+        steady["backlog_growth"] <= np.fmax(backlog, steady["offered_per_second"] * _pause_s(steady))
+    )
     checkpointed = steady["checkpointed_mean_bytes"].fillna(0.0)
     # may be negative, if restarts replay more records than are served
     served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)
@@ -317,8 +320,21 @@ def with_late_failures(
 
 
 def falls_short(steady: pd.DataFrame) -> pd.Series[bool]:
-    """Return, for each undisturbed run, whether sources emit notably less than is offered."""
-    return steady["emitted_per_second"] < (1 - MIN_SHORTFALL_SHARE) * steady["offered_per_second"]
+    """Return, for each undisturbed run, whether sources emit notably less than is offered, by more than a checkpoint delays."""
+    missing = steady["offered_per_second"] - steady["emitted_per_second"]
+    delayed = steady["offered_per_second"] * _pause_s(steady)
+    return (missing > MIN_SHORTFALL_SHARE * steady["offered_per_second"]) & (
+        (delayed == 0) | (missing * steady.get("ended_s", 0.0) > delayed)
+    )
+
+
+def _pause_s(steady: pd.DataFrame) -> pd.Series[float]:
+    """Return for how long a checkpoint stops a task thread [s], for each undisturbed run; 0 if a subtask is fully busy.
+
+    A trial may end in such a pause, and what is due meanwhile is emitted after it.
+    """
+    pause_ms = steady.reindex(columns=["tail_pre_barrier_ms", "tail_sync_ms"]).sum(axis=1)
+    return (pause_ms / 1e3).where(steady["busiest_subtask_share"] < FULL, 0.0)
 
 
 def falls_behind(steady: pd.DataFrame) -> pd.Series[bool]:
@@ -583,8 +599,8 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         replay_ms = np.where(per_second > 0, replayed / per_second * 1e3, 0.0)
-    down_ms = np.maximum(again_ms - replay_ms, 0.0)
-    usual_ms = down_ms + (waited_ms - down_ms) * FAILURE_PHASE[1] / FAILURE_PHASE[0] / 2
+        down_ms = np.maximum(again_ms - replay_ms, 0.0)
+        usual_ms = down_ms + (waited_ms - down_ms) * FAILURE_PHASE[1] / FAILURE_PHASE[0] / 2
     lost: _Array = (np.maximum(loss, 0.0) + usual_ms / 1e3 / mtbf_s).mean(axis=0)
     return lost
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.advice import texts
-from sim.advice.answer import ADVISED, ROLLBACK, advised_scenario, answer, lines_below, no_answer
+from sim.advice.answer import ADVISED, ROLLBACK, answer, lines_below, no_answer
 from sim.advice.candidates import CandidateSearch, chances
 from sim.advice.configuration import diff_flink_keys, differences_to_current
 from sim.advice.job import write_sweep
@@ -226,7 +226,7 @@ def _not_released(search: CandidateSearch) -> dict[str, str]:
 
 def _configuration(search: CandidateSearch, chosen: Setting) -> str:
     """Return the Flink configuration of the advised setting, with a checkpoint timeout that has headroom."""
-    candidate, scenario = search.candidate_of(chosen.name), advised_scenario(search, chosen)
+    candidate, scenario = search.candidate_of(chosen.name), texts.advised_scenario(search, chosen)
     text = configuration_text(scenario, candidate.point)
     is_old = scenario.cluster.profile == "1.15"
     lines = [

@@ -8,25 +8,24 @@ from typing import Any
 
 from sim.advice.candidates import LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
-from sim.advice.constraints import Caution, condition, exhausted_attempts, unseen_firings
+from sim.advice.constraints import Caution, condition, exhausted_attempts, outage_cautions, unseen_firings
 from sim.advice.judgement import (
     EQUAL_SHORTFALL,
     Choice,
     Limits,
     Setting,
     Tight,
-    falls_behind,
     falls_short,
     near_ties,
     rows_of,
-    rows_of_kind,
 )
 from sim.advice.settings import PAUSE, TIMEOUT, SettingName
 from sim.advice.situation import hot_subtask, situation_of
-from sim.advice.trials import INTERVAL, LONG, PROTOCOL, UNDISTURBED
+from sim.advice.trials import LONG, UNDISTURBED
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
 from sim.advice.warnings import other_failure
 from sim.model.job import Job
+from sim.model.scenario import Scenario
 from sim.model.text import capitalised, listed
 from sim.model.units import parse_duration
 from sim.results.estimates import daly, renewal, young
@@ -176,27 +175,23 @@ def overload(search: CandidateSearch) -> str:
     A fully busy subtask is a sign of this, too, because sources may emit everything on time during a trial, while buffers
     are still filling.
     """
-    rows = rows_of_kind(search.rows, UNDISTURBED)
-    if search.unlimited or not len(rows):
-        return ""
-    emitted, due, busy = "emitted_per_second", "offered_per_second", "busiest_subtask_share"
-    means = rows.groupby([INTERVAL, PROTOCOL])[[emitted, due, busy]].mean()
-    is_short, behind = falls_short(means), means[falls_behind(means)]
+    means, behind = search.steady, search.behind
     names = [
         setting.name
         for setting in (search.chosen, search.current_candidate)
-        if setting is not None and setting.name in behind.index
+        if setting is not None and setting.name in behind
     ]
-    # a full subtask is no reason where sources emit all the same
-    name = next((name for name in names if is_short[name]), next(iter(names), None))
-    if name is None or (search.chosen is None and len(behind) < len(means)):
+    if not names or (search.chosen is None and len(behind) < len(means)):
         return ""
-    own: Any = behind.loc[name]
+    is_short = falls_short(means)
+    # a full subtask is no reason where sources emit all the same
+    name = next((name for name in names if is_short[name]), names[0])
+    own: Any = means.loc[name]
     full = situation_of(search, name).full
     reasons = [f"'{full}' is full{_async_limit(search.scenario.job, full)}{_hot_subtask(search, name)}"] if full else []
     if is_short[name]:
-        rates = f"sources emit {per_second_text(own[emitted])} of the {per_second_text(own[due])} that are due"
-        reasons.append(f"{rates}, once buffers are full")
+        emitted, due = (per_second_text(own[f"{rate}_per_second"]) for rate in ("emitted", "offered"))
+        reasons.append(f"sources emit {emitted} of the {due} that are due, once buffers are full")
     why = ", and ".join(reasons)
     if search.chosen is not None and search.chosen.name != name:
         return f"Today the job falls behind: {why}; with the advised setting it keeps up."
@@ -279,10 +274,15 @@ def transaction_cautions(search: CandidateSearch, chosen: Setting) -> list[Cauti
     return cautions
 
 
+def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
+    """Return the job with the advised setting, without what trials change for their own sake, e.g. a fixed size of state."""
+    return search.bench.load(search.bench.common | search.candidate_of(chosen.name).point | search.own_keys(chosen))
+
+
 def attempts_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
-    """Return a caution if the expected failures use up the restart attempts of a setting, else []."""
-    scenario = search.bench.with_setting(search.candidate_of(chosen.name))
-    return exhausted_attempts(scenario, search.mtbf_s, search.bench.failure)
+    """Return cautions if outages of storage restart the job, or if the expected failures use up its restart attempts."""
+    scenario = advised_scenario(search, chosen)
+    return [*outage_cautions(scenario), *exhausted_attempts(scenario, search.mtbf_s, search.bench.failure)]
 
 
 def room_text(search: CandidateSearch, setting: Setting) -> str:

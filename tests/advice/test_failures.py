@@ -9,7 +9,7 @@ import pytest
 
 from sim.advice.answer import answer
 from sim.advice.configuration import diff_flink_keys
-from sim.advice.constraints import exhausted_attempts
+from sim.advice.constraints import exhausted_attempts, outage_cautions
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, WITHOUT_END, rank_levers
@@ -286,3 +286,23 @@ def test_levers_come_first_where_there_are_no_slots_for_longer_than_the_limit(jo
     assert "restart delay 2 s" in found.chosen.protocol
     assert any("there are no slots for 1" in sentence for sentence in found.skipped_sentences)
     assert {setting.interval for setting in found.settings if setting.protocol == "unaligned"} <= {"10 s", "5 s"}
+
+
+@pytest.mark.parametrize(
+    ("lasts", "timeout", "tolerated", "is_told"),
+    [
+        ("60 s", "30 s", 0, True),
+        ("60 s", "30 s", 1, True),
+        ("60 s", "30 s", 2, False),
+        ("60 s", "61 s", 0, False),
+        ("20 s", "30 s", 0, False),
+    ],
+)
+def test_outages_of_storage_that_restart_the_job_are_told(lasts, timeout, tolerated, is_told):
+    """Trials leave them out: two checkpoints of 30 s expire in a minute, one after the other."""
+    options = f"checkpoint: {{interval: 20 s, timeout: {timeout}, tolerable-failed: {tolerated}}}"
+    text = f"{JOB.replace('checkpoint: {interval: 30 s}', options)}faults: [{{storage: outage, at: 1 s, lasts: {lasts}}}]\n"
+
+    told = [caution.short for caution in outage_cautions(read_scenario(text))]
+
+    assert told == ["a storage outage of 1 min restarts the job: tolerable-failed"] * is_told

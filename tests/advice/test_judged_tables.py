@@ -16,6 +16,7 @@ from sim.advice.judgement import (
     _bare,
     _draw_means,
     choose,
+    falls_behind,
     judge,
     loss_noise,
     near_ties,
@@ -71,6 +72,8 @@ def rows(**others):
         "trial": "undisturbed",
         "throughput_per_second": 380.0,
         "emitted_per_second": 400.0,
+        "offered_per_second": 400.0,
+        "busiest_subtask_share": 0.5,
         "throughput_change": -0.05,
         "failed": 3,
         "interrupted": 3,
@@ -490,3 +493,26 @@ def test_a_failure_at_any_time_counts_as_one_late_in_an_interval(replayed, caugh
 
     assert found_ms.tolist() == pytest.approx([recovery_ms])
     assert late["replayed_records"].tolist() == [9000.0]
+
+
+@pytest.mark.parametrize(
+    ("emitted", "sync_ms", "busy", "expected"),
+    [
+        (380.0, 0.0, 0.5, True),  # 20/s are missing in 100 s: 2000 records, which are due in 5 s
+        (380.0, 5100.0, 0.5, False),
+        (380.0, 4900.0, 0.5, True),
+        (380.0, 5100.0, 0.98, True),  # it does not catch up between two checkpoints
+        (400.0, 5100.0, 0.5, False),
+    ],
+)
+def test_a_pause_in_which_a_trial_ends_is_not_a_job_that_falls_behind(emitted, sync_ms, busy, expected):
+    row = {"offered_per_second": 400.0, "emitted_per_second": emitted, "busiest_subtask_share": busy}
+    steady = pd.DataFrame([row | {"tail_sync_ms": sync_ms, "tail_pre_barrier_ms": 0.0, "ended_s": 100.0}])
+
+    assert falls_behind(steady).tolist() == [expected]
+
+
+@pytest.mark.parametrize(("sync_ms", "loss"), [(0.0, 0.05), (20_000.0, 0.0)])
+def test_a_backlog_of_one_pause_is_no_loss(sync_ms, loss):
+    """5 % of 400/s in a minute and a half are less than what is due in 20 s."""
+    assert found(rows(backlog_growth=1800.0, tail_sync_ms=sync_ms))["loss"] == pytest.approx(loss)

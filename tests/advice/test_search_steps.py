@@ -63,6 +63,16 @@ class Costly(MadeUp):
         )
 
 
+def test_an_interval_with_which_the_job_keeps_up_is_preferred_to_today_s(job):
+    """Both keep the limit, and today's changes nothing."""
+    run = MadeUp(
+        {"aligned": 100.0}, but=lambda own: {"busiest_subtask_share": 1.0} if own["interval"] == "30 s" else {}
+    )
+    search = search_of(job, run, (30, "aligned"), (60, "aligned"), recovery_ms=120_000, failure=TASK)
+
+    assert (search.behind, search.chosen.interval) == ({("30 s", "aligned")}, "1 min")
+
+
 def test_a_setting_runs_as_often_as_is_asked_for_and_no_more(job):
     run = MadeUp({"aligned": 100.0})
     search = search_of(job, run, (30, "aligned"))
