@@ -167,12 +167,15 @@ class Causes:
         if not total:
             return "no data lay before it"
         sender, reader = sum(row.at_writer for row in queued), sum(row.at_reader for row in queued)
-        return f"{bytes_text(total)} lay before it ({bytes_text(sender)} not sent yet, {bytes_text(reader)} received or on the way)"
+        barriers = self.context.scenario.checkpoint.barriers
+        is_stuck = sender and barriers.record.has_deadline and not barriers.reaches_output
+        stuck = ", where barriers overtake nothing before Flink 1.16 (FLINK-27251)" if is_stuck else ""
+        return f"{bytes_text(total)} lay before it ({bytes_text(sender)} not sent yet{stuck}, {bytes_text(reader)} received or on the way)"
 
     def _queue(self, part: PathPart) -> str:
         """Return why a barrier waited in a channel."""
         row = self.instance.before_barrier(self.checkpoint, part.channel)
-        if (firing := self._firing(part)) is not None:
+        if (firing := self._firing(part) or self._committing(part)) is not None:
             return f"{firing}; {self._ahead(part)}"
         if row is None or not row.total:
             return f"nothing lay before it: the thread of {self._task(part.task)} had to be free{self._full_requests(part)}"
@@ -199,7 +202,8 @@ class Causes:
         Unaligned barriers would then not shorten the part.
         """
         row = self.instance.before_barrier(self.checkpoint, part.channel)
-        return self._firing(part) is not None or row is None or not row.total or self._overtook(part)
+        is_held = (self._firing(part) or self._committing(part)) is not None
+        return is_held or row is None or not row.total or self._overtook(part)
 
     def _firing(self, part: PathPart) -> str | None:
         """Return a clause if a firing window occupied the thread for at least half of the part, else None."""
@@ -209,6 +213,19 @@ class Causes:
             return None
         emitted = math.ceil(fired * vertex.fan_out)
         return f"its window ended, and {emitted} records or more left it on the task thread, {format_duration(window.fire_ns)} each"
+
+    def _committing(self, part: PathPart) -> str | None:
+        """Return a clause if commits of older checkpoints occupied the thread for at least half of the part, else None."""
+        job = self.context.scenario.job
+        vertex = job.vertices[self.context.layout.vertex[part.task]]
+        commit = job.vertex(vertex.committer_of or vertex.name).commit
+        if commit is None or not commit.time_ns:
+            return None
+        ends_ns = [row.time_ns for row in self.context.commits if row.task == part.task]
+        held_ns = sum(max(0, min(part.end_ns, end) - max(part.begin_ns, end - commit.time_ns)) for end in ends_ns)
+        if 2 * held_ns < part.duration_ns:
+            return None
+        return f"the thread of {self._task(part.task)} commits an older checkpoint, which takes {format_duration(commit.time_ns)} (commit.time)"
 
     def _alignment(self, part: PathPart) -> str:
         """Return why the last barrier of a task arrived later than the first."""
@@ -237,6 +254,9 @@ class Causes:
         if kind.overtakes and not kind.has_deadline:
             return True
         times = self._time(Happening.OUTPUT_CONVERTED, writer), self._time(Happening.INPUT_PRIORITISED, part.task)
+        row = self.instance.before_barrier(self.checkpoint, part.channel)
+        if not scenario.checkpoint.barriers.reaches_output and row is not None and row.at_writer:
+            return False
         return any(time_ns is not None and time_ns <= part.begin_ns for time_ns in times)
 
     # ------------------------------------------------------------------------------------------ files
@@ -253,8 +273,24 @@ class Causes:
         else:
             text = f"{subject}, {bytes_text(size)} at {bytes_text(size * SECOND / spent_ns)}/s{self._compacted(parts[0].task, files)}"
             text += self._sharing_nic(longest, size * SECOND / spent_ns)
+        if self._stats.savepoint_format == "canonical" and (
+            rate := self.context.scenario.checkpoint.state.savepoint_bytes_per_second
+        ):
+            text += f"; its entries are serialised at most at {bytes_text(rate)}/s (checkpoint.savepoint-rate), whatever storage takes"
+        text += self._refused(longest)
         slow = self.slow(parts)
         return text if slow is None else f"{text}; {slow.place} (bandwidth divided by {float(slow.factor):g})"
+
+    def _refused(self, file: StoredFile) -> str:
+        """Return a clause on requests that an object store refused while a file was written, or "" if there are none."""
+        medium = self.context.storage.medium
+        if file.disk or not isinstance(medium, ObjectStorage) or (limit := medium.options.requests_per_second) is None:
+            return ""
+        seconds = range(file.created_ns // SECOND, (file.durable_ns or self._end_ns) // SECOND + 1)
+        refused = sum(second.refused for second in medium.requests if second.time in seconds)
+        if not refused:
+            return ""
+        return f"; {refused} requests were refused meanwhile (503), as a prefix takes {limit}/s, and tried again"
 
     def _sharing_nic(self, file: StoredFile, bytes_per_second: float) -> str:
         """Return a clause on the files with which a file shares the network card of its TaskManager, if they fill it, or ""."""

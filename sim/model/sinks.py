@@ -43,6 +43,7 @@ class SinkKind:
     retries: int = 0
     gives_up: Literal["restart", "drop"] = "restart"
     failed_commit: str = ""  # source of these two
+    fails_after_restore: bool = False  # once more, after it has committed what was restored
     readers: str = ""  # what they have to set, so that output counts once
     left_out: str = ""  # what it does and a simulation does not, as a verb phrase
     metadata: str = ""  # files of the table's own that each commit writes, at least; from the format's specification
@@ -174,8 +175,9 @@ SINKS: Catalog[SinkKind] = Catalog(
         committers=(),
         component="paimon",
         metadata="a snapshot, two manifest lists and a manifest",
-        failed_commit="CommitterOperator#notifyCheckpointComplete throws; having committed again, the job fails once more on purpose "
-        "(RestoreAndFailCommittableStateManager), which is not simulated",
+        failed_commit="CommitterOperator#notifyCheckpointComplete throws; having committed what was restored, the job fails once more on "
+        "purpose (RestoreAndFailCommittableStateManager, of tables with buckets)",
+        fails_after_restore=True,
     ),
     SinkKind(
         "hudi",

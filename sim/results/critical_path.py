@@ -290,6 +290,9 @@ class _Search:
                 self._before_state_written(task, end_ns)
             case Happening.STATE_WRITTEN if Happening.IN_FLIGHT_COMPLETE in self._times[task]:
                 self._before_channel_state(task, end_ns)
+            case Happening.STATE_WRITTEN if len(arrivals) < self.graph.readers.count(task):
+                writer, channel = self._latest_sender(task)
+                self._add_channel_parts(task, channel, writer, end_ns, arrivals[0][0] if arrivals else end_ns)
             case Happening.STATE_WRITTEN:
                 self._before_in_flight_complete(task, end_ns)
             case _:
@@ -478,11 +481,11 @@ class _Search:
         return self._upstream[task]
 
     def _latest_sender(self, task: int) -> tuple[int, int]:
-        """Return the upstream task that sent its barrier last, and the channel."""
+        """Return the upstream task that sent its barrier last, of those whose barrier has not arrived, and the channel."""
         channels = [channel for channel, reader in enumerate(self.graph.readers) if reader == task]
         arrived = {channel for _, channel in self._arrivals[task]}
         sent = [
-            (self._at(Happening.BARRIER_FORWARDED, self.graph.writers[c], -1), c not in arrived, -c) for c in channels
+            (c not in arrived, self._at(Happening.BARRIER_FORWARDED, self.graph.writers[c], -1), -c) for c in channels
         ]
         _, _, negative = max(sent)
         return self.graph.writers[-negative], -negative

@@ -39,6 +39,7 @@ class KeepingUp(NamedTuple):
     busiest: tuple[str, float] | None = None
     # since when the backlog grows, if that is in the second half of the time: a peak of the load
     since_s: float = np.nan
+    source: str = ""  # the only source that the rates are of, if all together keep up
 
     @property
     def falls_short(self) -> bool:
@@ -128,7 +129,8 @@ def falls_behind(
     restarts = run["recoveries"]
     before = _keeping_up(run, edges, warmup_s, fault_s)
     if before is not None and before.falls_short:
-        waiting = backlog(run["series"])
+        series = run["series"]
+        waiting = backlog(series[series["vertex"] == before.source] if before.source else series)
         is_before = waiting.index <= before.until_s
         return not waiting[~is_before].min() <= MAX_REMAINING_SHARE * waiting[is_before].max()
     if not (restarts["caught_up"] >= 0).any():
@@ -153,10 +155,24 @@ def overload_since(
 
 
 def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, fault_s: float) -> KeepingUp | None:
-    """Return the rates of one run, or None if its backlog does not grow or there are too few samples."""
+    """Return the rates of one run, or None if its backlog does not grow or there are too few samples.
+
+    They are of all sources together, or of one that falls short if together they do not: others may emit much more.
+    """
     series, restarts = run["series"], run.get("recoveries")
     if restarts is not None and len(restarts):
         fault_s = min(fault_s, float(restarts["failed"].min()) / 1e3)
+    rates = _rates(series, edges, warmup_s, fault_s)
+    names = [str(name) for name in series["vertex"].unique() if name not in {down for _, down in edges}]
+    for name in names if len(names) > 1 and (rates is None or not rates.falls_short) else ():
+        own = _rates(series[series["vertex"] == name], edges, warmup_s, fault_s)
+        if own is not None and own.falls_short:
+            return own._replace(source=name)
+    return rates
+
+
+def _rates(series: pd.DataFrame, edges: Sequence[tuple[str, str]], warmup_s: float, fault_s: float) -> KeepingUp | None:
+    """Return the rates of the sources in these samples, or None if their backlog does not grow or there are too few samples."""
     calm = series[(series["time"] <= fault_s).to_numpy()]
     waiting = backlog(calm)
     waiting = waiting[waiting.index > warmup_s]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -217,6 +217,9 @@ class StrategyRow:
     savepoint: LongSavepoint | None = None  # None if no savepoint takes much longer than checkpoints
     has_savepoints: bool = False  # some savepoint completed or failed
     committers: tuple[str, ...] = ()  # vertices that only commit
+    commit_ms: Mapping[str, float] = field(
+        default_factory=dict
+    )  # vertex that commits in its own thread -> time of a commit
     firing: tuple[str, ...] = ()  # vertices with windows whose firing occupies the task thread
     is_off: bool = False  # periodic checkpoints are disabled; there may be savepoints
     without_interval: bool = False  # periodic checkpoints are disabled, and there are no savepoints

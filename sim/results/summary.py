@@ -249,7 +249,10 @@ def _throughput_text(line: Any) -> str:
 
 def _emitted_text(line: Any) -> str:
     """Return ``emitted of due`` if the sources fall short, else MISSING."""
-    return MISSING if line.shortfall is None else " of ".join(map(per_second_text, line.shortfall))
+    if line.shortfall is None:
+        return MISSING
+    of = f" ({line.overload.source})" if line.overload is not None and line.overload.source else ""
+    return " of ".join(map(per_second_text, line.shortfall)) + of
 
 
 def _busiest_text(line: Any) -> str:

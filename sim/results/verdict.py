@@ -179,7 +179,8 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
         period = f"from {ms_text(1e3 * rates.since_s)} on"
     is_idle = rates.never_idle is None and share < _MAX_IDLE_BUSY_SHARE
     begin = "Held up, not overloaded" if is_idle else "Overloaded"
-    return f"{begin}: {worst.label}: sources emit {due}, and their backlog grows; {load} {period}.{also}"
+    who, whose = (f"'{rates.source}' emits", "its") if rates.source else ("sources emit", "their")
+    return f"{begin}: {worst.label}: {who} {due}, and {whose} backlog grows; {load} {period}.{also}"
 
 
 # ---- The sentence about the decisive difference between strategies, computed from their numbers.
@@ -653,6 +654,12 @@ def _cause_sentence(strategy: StrategyRow, single: Single, several: bool) -> str
     largest = max(times_ms, key=lambda kind: (columns_ms[COLUMN_OF[kind]], times_ms[kind]))
     took = f"{ms_text(times_ms[largest])} of the {ms_text(single.duration_ms)} of {checkpoint}"
     worker = f"'{path.async_vertex}'"
+    both_ms, is_canonical = path.upload_ms + path.async_work_ms, single.savepoint_format == "CANONICAL"
+    is_serialised = single.cut_off or path.async_work_ms >= _MIN_SERIALISING_SHARE * both_ms
+    if is_canonical and is_serialised and largest in ("async_work", "upload"):  # both at the same time
+        took = f"{ms_text(both_ms)} of the {ms_text(single.duration_ms)} of {checkpoint}"
+        decide = "barriers do not decide" if single.cut_off else "neither storage nor barriers decide"
+        return f"Serialising and writing {_upload_text(single, took)} (canonical: at most at checkpoint.savepoint-rate): {decide}"
     match largest:
         case "queue":
             return _queue_text(strategy, single, checkpoint)
@@ -670,15 +677,8 @@ def _cause_sentence(strategy: StrategyRow, single: Single, several: bool) -> str
         case "async_queue":
             return f"Snapshots wait {took} for the asynchronous thread of {worker}, at work for older checkpoints"
         case "async_work":
-            is_canonical = single.savepoint_format == "CANONICAL"
-            why = " (canonical: entries are serialised at checkpoint.savepoint-rate)" if is_canonical else ""
-            return f"Asynchronous work of {worker} takes {took}{why}, not counting its files: neither storage nor barriers decide"
+            return f"Asynchronous work of {worker} takes {took}, not counting its files: neither storage nor barriers decide"
         case "upload":
-            both_ms, is_canonical = path.upload_ms + path.async_work_ms, single.savepoint_format == "CANONICAL"
-            if is_canonical and (single.cut_off or path.async_work_ms >= _MIN_SERIALISING_SHARE * both_ms):
-                took = f"{ms_text(both_ms)} of the {ms_text(single.duration_ms)} of {checkpoint}"
-                decide = "barriers do not decide" if single.cut_off else "neither storage nor barriers decide"
-                return f"Serialising and writing {_upload_text(single, took)} (canonical: at most at checkpoint.savepoint-rate): {decide}"
             cards_s = single.written_bytes / strategy.card_bytes_per_second
             decide = (
                 "the network cards (storage.nic) decide"
@@ -701,8 +701,12 @@ def _queue_text(strategy: StrategyRow, single: Single, checkpoint: str) -> str:
             return f"{vertex} does not answer the trigger of {checkpoint} within {waited}, pekko.ask.timeout: its TaskManager is cut off"
         takes, limit = ("does not take", "within") if single.cut_off else ("takes", "only after")
         return f"{vertex} {takes} the trigger of {checkpoint} {limit} {waited}: its task thread is held up ({load})"
-    if single.persisted_bytes > 0 and name not in strategy.aligned:
+    is_committing = 2 * strategy.commit_ms.get(name, 0) >= single.path.queue_vertex_ms
+    if single.persisted_bytes > 0 and name not in strategy.aligned and not is_committing:
         return f"Even barriers that overtake data, as in {checkpoint}, wait {waited} for the task thread of {vertex} ({load})"
+    if is_committing:
+        commit = f"whose commit of an older checkpoint takes {ms_text(strategy.commit_ms[name])} (commit.time)"
+        return f"Barriers of {checkpoint} wait {waited} for the thread of {vertex}, {commit}, which none overtakes ({load})"
     if name in strategy.committers:
         waits = f"{waited} for {vertex}, whose thread is at work on an older commit"
     elif name in strategy.firing:

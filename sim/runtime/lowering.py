@@ -5,6 +5,7 @@ Vertices and edges are numbered, distributions are tabulated as quantiles, and r
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from itertools import zip_longest
 from math import lcm
@@ -14,7 +15,7 @@ from sim.model.packed_records import PackedRecords
 from sim.model.randomness import quantile_table, share_table, size_table
 from sim.model.scenario import Scenario
 from sim.model.units import SECOND
-from sim.plane.spec import EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait
+from sim.plane.spec import EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
 
 _Segment = tuple[int, int, int, int]
 """The fields of a `plane.RateSegment`."""
@@ -62,6 +63,14 @@ def hosts(scenario: Scenario) -> tuple[int, ...]:
     if placement == "isolated":
         return tuple(range(len(subtasks)))
     return tuple(0 if placement == "single" else i // (scenario.cluster.slots or 1) for i in subtasks)
+
+
+def has_remote_readers(scenario: Scenario, numbers: Collection[int | None]) -> bool:
+    """Return whether tasks on other TaskManagers read from one of these, whose loss they detect.  None: any."""
+    spec = plane_spec(scenario)
+    channels = layout(spec)
+    managers = [(spec.hosts[up], spec.hosts[down]) for up, down in zip(channels.writer, channels.reader, strict=True)]
+    return any(up != down and (up in numbers or None in numbers) for up, down in managers)
 
 
 def service_factors(job: Job) -> dict[int, Fraction]:

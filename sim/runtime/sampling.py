@@ -235,7 +235,7 @@ buffers that were just flushed, or always buffers that are just about to be flus
 
 
 class UsualBacklog:
-    """Samples of the backlog, taken at regular intervals except while tasks are down or catching up.
+    """Samples of the backlog, taken at regular intervals except while tasks are down, catching up, or about to stop.
 
     `is_up` returns whether all tasks run.
     """
@@ -244,6 +244,7 @@ class UsualBacklog:
         self.context = context
         self.is_up = is_up
         self.catching_up = 0  # number of restarts whose tasks are still catching up
+        self._may_stop = any(action.stop is not None for action in context.scenario.actions)
         # (time [ns], `plane.served()`, `plane.in_flight()`)
         self._samples: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=SAMPLES)
         scenario = context.scenario
@@ -252,8 +253,13 @@ class UsualBacklog:
         schedule_urgent_callback(context.env, lambda: context.env.call_every(every_ns, self._sample))
 
     def _sample(self) -> None:
-        if not self.catching_up and self.is_up():
+        if not self.catching_up and self.is_up() and not self._is_stopping():
             self._samples.append((self.context.env.now, self.context.plane.served(), self.context.plane.in_flight()))
+
+    def _is_stopping(self) -> bool:
+        """Return whether a savepoint that is to stop the job is under way: tasks read nothing, and queues run empty."""
+        stats = self.context.stats.values() if self._may_stop else ()
+        return any(row.stops and row.status == "IN_PROGRESS" for row in stats)
 
     def in_log(self, task: int, now: int, emitted: int) -> int:
         """Return the number of records that are due in the log of a task and not emitted; 0 if the task is not a source."""

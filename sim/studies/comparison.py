@@ -67,7 +67,7 @@ from sim.results.summary import STATISTICS, bottleneck
 from sim.results.sweep_values import DEAD
 from sim.results.tables import EXPIRED
 from sim.results.verdict import MIN_COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
-from sim.runtime.lowering import hosts
+from sim.runtime.lowering import has_remote_readers, hosts
 from sim.runtime.result import Result, identity
 from sim.storage.media.flat import slowness
 from sim.studies.plan import baseline
@@ -91,6 +91,8 @@ def outage_sentence(scenario: Scenario) -> str:
     if all(loss.silent or loss.orderly for loss in losses):
         return ""
     overheads, restart = scenario.overheads, scenario.restart
+    if not has_remote_readers(scenario, {loss.host for loss in losses}):  # nobody detects a reset connection
+        restart = replace(restart, connection_reset_ns=restart.heartbeat_timeout_ns)
     cases = outages(restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     redeployed = [case for case in cases if case.ready_ns is not None]
     share = 100 * (1 - len(redeployed) / len(cases))
@@ -756,6 +758,11 @@ class Comparison:
             savepoint=long_savepoint(runs[0], interval_ms=interval_ns / 1e6),
             has_savepoints=any(map(has_savepoints, runs)),
             committers=tuple(vertex.name for vertex in job.vertices if vertex.committer_of),
+            commit_ms={
+                v.name: v.commit.time_ns / 1e6
+                for v in job.vertices
+                if v.commit and v.commit.committer == "chained" and v.commit.time_ns
+            },
             firing=tuple(vertex.name for vertex in job.vertices if vertex.window and vertex.window.fire_ns),
             is_off=not interval_ns,
             without_interval=not interval_ns and not scenario.actions and scenario.instances == Instances(),

@@ -90,8 +90,8 @@ def deciding(
 def trials(comparison: Comparison) -> list[ValueTrial]:
     """Return the runs to try.
 
-    Strategies whose checkpoints fail most often by expiring are tried with a longer timeout.  Of the omitted values, those with
-    the largest estimated cost are tried.
+    Strategies whose checkpoints fail most often by expiring, or whose longest savepoint expires, are tried with a longer timeout.
+    Of the omitted values, those with the largest estimated cost are tried.
     """
     expired = [
         (line.label, line.singles.failed)
@@ -99,6 +99,17 @@ def trials(comparison: Comparison) -> list[ValueTrial]:
         if line.singles.failed is not None
         and line.singles.failures[0][0] == EXPIRED
         and not line.singles.failed.replication
+    ]
+    expired += [
+        (line.label, single)
+        for line in comparison.strategies
+        if (single := line.singles.savepoint) is not None
+        and single.cut_off
+        and not single.replication
+        and EXPIRED
+        in (result := comparison.results[line.label][0])
+        .checkpoints.loc[lambda rows: _row(single, result), "failure_message"]
+        .tolist()
     ]
     return [
         *(_timeout_trial(label, single, comparison.results[label][0]) for label, single in expired[:MAX_DECIDING_RUNS]),

@@ -465,10 +465,19 @@ def largest(*parts):
     return claim
 
 
+def commits_in_its_thread(told, match):
+    """Commits of that length keep the vertex busy for at least half of the wait."""
+    run, row = told.run_of(match), told.row(match)
+    commit_ms = run.scenario.job.vertex(match["at"]).commit.time_ns / 1e6
+    begin_ms, end_ms = row["trigger_timestamp"], row["trigger_timestamp"] + row["end_to_end_duration"]
+    ends_ms = run.commits.loc[run.commits["vertex"] == match["at"], "commit_timestamp"]
+    held_ms = max(min(end_ms, ended) - max(begin_ms, ended - commit_ms) for ended in ends_ms)
+    return same_ms(match["each"], commit_ms) and 2 * held_ms >= number(match["took"]) and largest(*QUEUES)(told, match)
+
+
 def works_asynchronously(told, match):
-    """Asynchronous work beside the files is the longest part; of a canonical savepoint, and of no other, serialisation is named."""
-    is_canonical = told.row(match)["savepointFormat"] == "CANONICAL"
-    return is_canonical == (match["canonical"] is not None) and largest("async work")(told, match)
+    """Asynchronous work beside the files is the longest part, and not of a canonical savepoint, of which serialisation is named."""
+    return told.row(match)["savepointFormat"] != "CANONICAL" and largest("async work")(told, match)
 
 
 def serialises(told, match):
@@ -1155,7 +1164,8 @@ def falls_short(told, match):
             return False
         since_s = number(match["since"]) / 1e3 if match["since"] else 0
         rows = run.series[(run.series["time"] <= until_s) & (run.series["time"] > since_s)]
-        waiting = rows.groupby("time")["backlog"].sum()
+        of = rows if match["source"] is None else rows[rows["vertex"] == match["source"]]
+        waiting = of.groupby("time")["backlog"].sum()
         if waiting.empty:
             return False
         seconds, begun = float(waiting.index[-1] - waiting.index[0]), waiting.iloc[len(waiting) // 2]
@@ -1500,6 +1510,13 @@ TEMPLATES = (
         exists,
     ),
     template(
+        "a commit in the chain",
+        r"Barriers of CHECKPOINT wait (?P<took>MS) for the thread of '(?P<at>[^']+)', whose commit of an older checkpoint takes "
+        rf"(?P<each>MS) \(commit\.time\), which none overtakes{LOAD}",
+        commits_in_its_thread,
+        exists,
+    ),
+    template(
         "overtaking barriers",
         r"Even barriers that overtake data, as in CHECKPOINT, wait (?P<took>MS) for the task thread of "
         rf"{AT}{LOAD}",
@@ -1535,8 +1552,7 @@ TEMPLATES = (
     ),
     template(
         "async work",
-        rf"Asynchronous work of {AT} {TOOK}(?P<canonical> \(canonical: entries are serialised at checkpoint\.savepoint-rate\))?, "
-        r"not counting its files: neither storage nor barriers decide",
+        rf"Asynchronous work of {AT} {TOOK}, not counting its files: neither storage nor barriers decide",
         works_asynchronously,
         exists,
     ),
@@ -1643,8 +1659,9 @@ TEMPLATES = (
     ),
     template(
         "overloaded",
-        r"(?:Overloaded|(?P<held>Held up), not overloaded): (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) "
-        r"that are due(?: before the first failure or stop \((?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is "
+        r"(?:Overloaded|(?P<held>Held up), not overloaded): (?P<label>NAME): "
+        r"(?:sources emit|'(?P<source>[^']+)' emits) (?P<emitted>COUNT/s) of (?P<due>COUNT/s) "
+        r"that are due(?: before the first failure or stop \((?P<until>MS)\))?, and (?:their|its) backlog grows; (?P<load>'[^']+' is "
         r"(?:never idle: )?busy \d+ %(?: and back-pressured \d+ %)?) (?:over the whole run|until then|from (?P<since>MS) on)"
         r"(?:\. Also overloaded: [^.]+)?",
         falls_short,

@@ -92,6 +92,15 @@ checkpoint: {interval: 5 s}
 overheads: {first-trigger: 20 ms}
 run: {duration: 31 s}
 """,
+    "one of two sources falls behind": """version: 1
+job:
+  fast: {source: {rate: 2k/s, record: 100 B}}
+  slow: {source: {rate: 100/s, record: 100 B}}
+  b: {input: {slow: forward}, service: 11 ms}
+  c: {input: {b: hash, fast: hash}, service: 10 us}
+checkpoint: {interval: 4 s}
+run: {duration: 40 s}
+""",
     "rows that are written again": """version: 1
 job: {a: {source: {rate: 200/s, record: 500 B}}, out: {input: {a: hash}, service: 100 us, connector: jdbc}}
 checkpoint: {interval: 5 s}
@@ -173,6 +182,7 @@ run: {duration: 30 s}
         duration="12 s",
         rest="storage: {bandwidth: 10 MB/s}\nactions: [{savepoint: canonical, at: 5 s}]",
     ),
+    "commits that are longer than the interval": job(b=", commit: {time: 3 s}", interval="2 s", duration="20 s"),
     "a savepoint that is serialised": job(
         b=", state: {size: 20 MB, backend: rocksdb, update: 0 %}",
         checkpoint=", incremental: true, savepoint-rate: 5 MB/s",
@@ -482,6 +492,8 @@ WORDS = {
     "a sink that compacts its files": "as writers flush them",
     "a changelog that begins with state": "uploads everything, 400 MB in",
     "a savepoint that is serialised": "Serialising and writing",
+    "one of two sources falls behind": "Overloaded: aligned: 'slow' emits",
+    "commits that are longer than the interval": "for the thread of 'b', whose commit of an older checkpoint takes 3 s",
     "failures before a checkpoint is over": "none is over before the next failure",
     "a savepoint that expires while it is serialised": "barriers do not decide",
     "a window that is longer than the run": "throughput is 0/s instead of ",

@@ -176,6 +176,40 @@ TWELVE = {
             run="duration: 18 s",
         ),
     ),
+    "data that is not sent yet, before FLINK-27251": Planted(
+        "alignment",
+        "sink[",
+        "not sent yet, where barriers overtake nothing before Flink 1.16 (FLINK-27251)",
+        scenario(
+            PRESSED.replace("1 ms", "20 ms"),
+            "interval: 5 s, barriers: [{aligned-timeout: 300 ms}]",
+            extra="cluster: {version: 1.15.4}",
+            run="duration: 20 s",
+        ),
+        share=0.3,
+    ),
+    "requests that an object store refuses": Planted(
+        "upload",
+        "sink[",
+        "requests were refused meanwhile (503), as a prefix takes 5/s, and tried again",
+        scenario(
+            STEADY,
+            sink=", state: {size: 40 MB, backend: rocksdb}",
+            extra="storage: {object-store: {requests: 5/s, latency: 10 ms, bandwidth: 90 MB/s}}",
+        ),
+        which="first",
+    ),
+    "a canonical savepoint on slow storage": Planted(
+        "upload",
+        "sink[",
+        "its entries are serialised at most at 10 MB/s (checkpoint.savepoint-rate)",
+        scenario(
+            STEADY,
+            "interval: 20 s, savepoint-rate: 10 MB/s",
+            sink=", state: {size: 20 MB, backend: rocksdb}",
+            extra="actions: [{savepoint: canonical, at: 2 s}]\nstorage: {bandwidth: 12 MB/s}",
+        ),
+    ),
     "a window that fires": Planted(
         "behind data",
         "win[",

@@ -130,7 +130,7 @@ OPERATORS = (
         "protocol/commit.py",
         "_split_at(event.committables, event.newest_commit)",
         "_split_at(event.committables, 0)",
-        "tests/runtime/task/test_committer_of_a_sink.py::test_a_failure_during_a_commit_lets_the_older_list_be_forgotten",
+        "tests/runtime/task/test_committer_of_a_sink.py::test_a_commit_that_fails_lets_the_older_list_be_forgotten",
     ),
     Rule(
         "the next instance of a job knows what was committed",

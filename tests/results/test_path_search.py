@@ -67,6 +67,22 @@ def test_a_timeout_before_the_missing_barrier_set_out():
     assert found[2:] == [(PathKind.QUEUE, 90), (PathKind.TIMEOUT, 200), (PathKind.ASYNC_WORK, 300)]
 
 
+def test_an_unaligned_snapshot_that_is_given_up_waits_for_the_barrier_that_has_not_arrived():
+    """Its state is written, and so is what the first barrier overtook: the other one is in a channel still."""
+    times = {
+        (-1, 5): [Happening.TASKS_TRIGGERED],
+        (0, 10): [*TRIGGERED, Happening.ACKNOWLEDGED],
+        (1, 30): [*TRIGGERED, Happening.ACKNOWLEDGED],
+        (2, 100): [Happening.BARRIER_ARRIVED, *BEGUN, Happening.SYNC_FINISHED, Happening.STATE_WRITTEN],
+    }
+    story = [Entry(ns, happening, 1, task, 0) for (task, ns), rows in times.items() for happening in rows]
+    stats = CheckpointStats(1, 0, 3, "FAILED", failed_ns=600)
+
+    parts = critical_path(stats, story, GRAPH, ended_ns=0).parts
+
+    assert (parts[-1].kind, parts[-1].channel, parts[-1].duration_ns) == (PathKind.ALIGNMENT, 1, 500)
+
+
 def test_a_chain_of_thousands_of_tasks_has_a_path():
     """The way back is a loop: calls within calls end after a thousand, and with them the run."""
     last = 2_000

@@ -71,10 +71,14 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     ),
     "strategy": re.compile(rf"Using restart back off time strategy (?P<strategy>\w+(?:\(.*\))?) for .* \({_JOB}\)"),
 }
-_EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
+_EXCEPTION = re.compile(r"Checkpoint(?:Decline\w+)?Exception: (?P<why>.*)")
 """The line that follows a failure, since Flink 1.13."""
 _CAUSE = re.compile(r"^\s*Caused by: (?:[\w.$]+SerializedThrowable: )?(?:[\w$]+\.)*(?P<why>[\w$]+(?:: .*)?)")
 """A line of a stack trace.  The last such line is the root cause."""
+_PENDING = re.compile(
+    r"Could not (?:complete|finalize) the pending checkpoint (?P<id>\d+)\. (?P<why>Failure reason: .*)"
+)
+"""An exception of the JobManager, which does not name the job."""
 _OPERATOR = re.compile(
     r"Could not (?:materialize checkpoint|complete snapshot|perform checkpoint) \d+ for operator (?P<task>.+? \(\d+/\d+\))"
 )
@@ -94,6 +98,7 @@ _NOT_COUNTED = re.compile(
 )
 """Reasons that CheckpointFailureManager ignores."""
 _REASON = re.compile(r"Failure reason: (?P<reason>.+)")
+_TASK_FAILED = "Task has failed"
 _TOLERANCE = "Exceeded checkpoint tolerable failure threshold"
 _NO_CHECKPOINT = "No checkpoint found to restore"
 _STATE = re.compile(rf"Job (?P<name>.+) \({_JOB}\) switched from state (?P<before>\w+) to (?P<state>\w+)")
@@ -205,6 +210,7 @@ class LogRestore(NamedTuple):
     trigger_timestamp: (
         int  # trigger time of the checkpoint [epoch ms]; 0 if unknown, for example after a start from a savepoint
     )
+    newest: int = 0  # the newest checkpoint that had completed by then; 0 if unknown
 
 
 class LogReplay(NamedTuple):
@@ -288,8 +294,10 @@ class JobLog:
     @property
     def replays(self) -> list[LogReplay]:
         """The restarts from a checkpoint, oldest first, without those whose failure or checkpoint has no known time."""
-        replays, failures_ms, offset_ms = list[LogReplay](), self.failures_ms, self.clock_offset_ms
-        for line_ms, checkpoint, trigger_timestamp in sorted(self.restores):
+        replays, offset_ms = list[LogReplay](), self.clock_offset_ms
+        suspended_ms = [at_ms for at_ms, _, state in self.switches if state == "SUSPENDED"]  # leadership is lost
+        failures_ms = sorted([*self.failures_ms, *suspended_ms])
+        for line_ms, checkpoint, trigger_timestamp, _ in sorted(self.restores):
             point = self.checkpoints.get(checkpoint)
             if point is not None and point.line_ms >= 0:
                 begin_ms = point.line_ms
@@ -343,6 +351,9 @@ def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict
     for log in jobs.values():
         log.version, log.ended_ms = cluster.version, cluster.ended_ms
         log.fresh_restarts = cluster.fresh_restarts if len(jobs) == 1 else 0
+    if len(jobs) == 1 and cluster.exceeding:  # before Flink 1.10 the exception follows the change of the status
+        log = next(iter(jobs.values()))
+        log.exceeding.append(_count_failed(log))
     if len(jobs) > 1:  # lines of vertices do not say to which job they belong
         cluster.vertices.clear()
     logs = {name: log for name, log in jobs.items() if log.checkpoints or log.refusals}
@@ -419,7 +430,10 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
     if isinstance(failure, LogCheckpoint) and at_ms < 0 and (match := _OPERATOR.search(line)):
         failure.task = _masked(match["task"], 200)
     if failure is not None and not isinstance(failure, LogRefusal) and at_ms < 0 and (match := _CAUSE.search(line)):
-        failure.cause = failure.cause if _NOT_COUNTED.search(failure.cause) else _masked_line(match["why"])
+        if failure.cause.startswith(_TASK_FAILED):
+            failure.cause = _masked_line(f"{_TASK_FAILED}: {match['why']}")
+        elif not _NOT_COUNTED.search(failure.cause):
+            failure.cause = _masked_line(match["why"])
         return failure
     if isinstance(failure, LogTaskFailure) and at_ms < 0:
         failure.reason = failure.reason or _masked_line(_PACKAGE.sub("", _COMPOSE.sub("", line.strip())))
@@ -429,8 +443,13 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
             if failure.reason in ("", "failed"):
                 _explain(failure, match["why"])
             elif isinstance(failure, LogCheckpoint):
-                failure.cause = _masked_line(match["why"])
+                stated = None if _NOT_READY.search(match["why"]) else _REASON.search(match["why"])
+                failure.cause = _masked_line(stated["reason"] if stated else match["why"])
             return failure
+        if at_ms < 0 and (match := _PENDING.search(line)):
+            for log in jobs.values():
+                if (point := log.checkpoints.get(int(match["id"]))) is not None and point.status == "IN_PROGRESS":
+                    return _store_message("failed", match.groupdict(), cluster.ended_ms, log)
         for kind, pattern in _PATTERNS.items():
             if match := pattern.search(line):
                 return _store_message(kind, match.groupdict(), at_ms, _log_of(match["job"], jobs, cluster))
@@ -447,7 +466,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
             log.task_failures.append(cluster.failing)
         cluster.failing = None
         if cluster.exceeding:
-            log.exceeding.append(None if log.failed is None else sum(map(is_counted, log.failed)))
+            log.exceeding.append(_count_failed(log))
             log.failed, cluster.exceeding = [], []
     elif (match := _TASK.search(line)) and len(cluster.vertices) < MAX_NAMES:
         name = masked_text(match["name"])
@@ -472,6 +491,11 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
     elif match := _VERSION.search(line) or (None if cluster.version else _JAR.search(line)):
         cluster.version = match["version"]
     return failure if at_ms < 0 else None  # a stack trace has no times
+
+
+def _count_failed(log: JobLog) -> int | None:
+    """Return the number of failed checkpoints in a row that count, or None if the log begins later."""
+    return None if log.failed is None else sum(map(is_counted, log.failed))
 
 
 def _log_of(job: str, jobs: dict[str, JobLog], cluster: JobLog) -> JobLog:
@@ -520,7 +544,8 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
     if max(numbers.values()) > LARGEST:
         return None  # invalid: the coordinator does not write such numbers
     if kind == "restored":
-        log.restores.append(LogRestore(line_ms, numbers["id"], numbers["at"]))
+        done = (p.id for p in log.checkpoints.values() if p.status == "COMPLETED" and 0 <= p.line_ms < line_ms)
+        log.restores.append(LogRestore(line_ms, numbers["id"], numbers["at"], max(done, default=0)))
         return None
     point = log.checkpoints.setdefault(numbers["id"], LogCheckpoint(numbers["id"]))
     match kind:
@@ -653,6 +678,13 @@ _WHAT_TO_DO = (
         "They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain http://HOST:8081`",
     ),
     ("declined", "A task declined: its exception, which the log of its TaskManager has too, says why"),
+    (
+        "finalize checkpoint",
+        (
+            "All tasks had acknowledged, and the JobManager could not write _metadata, or the entry of the checkpoint for its recovery "
+            "(high-availability). Before 1.17.2 such failures are not counted (FLINK-32347): the job runs on without checkpoints"
+        ),
+    ),
     ("IO-problem", _STORAGE),
     ("IOException", _STORAGE),
     ("task checkpoint failed", "A task could not write its state: the log of its TaskManager says why"),
@@ -903,6 +935,13 @@ def _restarts_from_checkpoints(log: JobLog) -> Iterator[str]:
         f"{count} restart{'s' if count > 1 else ''} went back {back}, to checkpoint{'s' if len(ids) > 1 else ''} "
         f"{first_names([str(number) for number in ids], 4)}: sources read again from there{between}."
     )
+    for restore in log.restores:
+        if 0 < restore.checkpoint < restore.newest:
+            yield (
+                f"The restore at {_clock(restore.line_ms)} took checkpoint {restore.checkpoint}, although {restore.newest} had completed: look at "
+                "what stores completed checkpoints for a recovery (high-availability). What sinks committed with later ones is written "
+                "again, and their ids are used twice (the first are not listed)."
+            )
 
 
 def _time_zone(offset_ms: int | None) -> Iterator[str]:
@@ -1030,7 +1069,7 @@ def failures_apart(points: Iterable[Checkpoint], which: str = "checkpoints") -> 
         point.failure_message.rstrip(". ") for point in points if point.status == "FAILED" and not is_counted(point)
     )
     if reasons:
-        named = ", ".join(f"{one_line(reason, 100)} ({count})" for reason, count in reasons.most_common(3))
+        named = ", ".join(f"{one_line(reason, 200)} ({count})" for reason, count in reasons.most_common(3))
         yield (
             "Checkpoints ended for reasons that Flink does not compare with execution.checkpointing.tolerable-failed-checkpoints: "
             f"{named}."

@@ -205,6 +205,7 @@ class RecoveryHost:
             return
         for task in failing:
             self._note(Happening.TASK_FAILED, task=task, detail=reason)
+            self.tasks[task].thread.fail()
         self.stop(failing)
         self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 

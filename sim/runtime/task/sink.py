@@ -13,8 +13,8 @@ from functools import partial
 
 import simpy
 
+from sim.model.sinks import SINKS, Flush
 from sim.model.sinks import Commit as CommitOptions
-from sim.model.sinks import Flush
 from sim.model.units import SECOND
 from sim.protocol.commit import (
     CommitEpochs,
@@ -395,6 +395,8 @@ class SinkCommitter:
         self._retry_ns = 0 if is_modern else SECOND
         self._retries = options.retries if is_modern or not options.retries or options.gives_up == "drop" else None
         self._drops = options.gives_up == "drop"
+        writer = self.context.scenario.job.vertex(slot.vertex.committer_of or slot.vertex.name)
+        self._fails_after_restore = writer.connector in SINKS and SINKS[writer.connector].fails_after_restore
         self._waiting: tuple[Committable, ...] = ()  # committables of a failed commit, to be retried
 
     def completed(self, checkpoint: int) -> None:
@@ -507,29 +509,45 @@ class SinkCommitter:
             self._note(commands[0].checkpoint, (), lost, again=isinstance(event, Restored))
 
     def _begin(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int = 0) -> None:
-        """Start a commit on the task thread.  `lost` are expired transactions, reported when it ends; `attempt` counts retries."""
-        if self._commit_ns:
+        """Start a commit on the task thread.  `lost` are expired transactions, reported when it ends; `attempt` counts retries.
+
+        Transactions that are committed already take no time: the external system or the sink knows them (e.g.
+        IcebergCommitter#commit and Paimon's filterAndCommit look up the last commit, XA answers XAER_NOTA).
+        """
+        commit_ns = 0 if all(map(self.output.has, commit.committables)) else self._commit_ns
+        if commit_ns:
             self.slot.thread.occupy()
-        self._attempt(commit, lost, attempt)
+            self.slot.thread.commits = True
+        self._attempt(commit, lost, attempt, commit_ns)
 
-    def _attempt(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
-        self.context.env.call_in(self._commit_ns, lambda: self._committed(commit, lost, attempt))
+    def _attempt(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int, commit_ns: int) -> None:
+        self.context.env.call_in(commit_ns, lambda: self._committed(commit, lost, attempt, commit_ns))
 
-    def _committed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
-        """Handle the end of an attempt: publish its transactions, or retry if a fault fails it."""
-        if self.slot.thread.stopped:  # the task has failed: the commit is repeated after the restore
+    def _committed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int, commit_ns: int) -> None:
+        """Handle the end of an attempt: publish its transactions, or retry if a fault fails it.
+
+        A cancelled task waits for its commit, which takes effect.  A task that fails, or whose process is lost, does not
+        end it: it is repeated after the restore.
+        """
+        thread = self.slot.thread
+        if thread.stopped and not (thread.occupied and commit_ns and not self._is_failing()):
             pass
-        elif self._is_failing():
-            if self._on_commit_failed(commit, lost, attempt):
+        elif not thread.stopped and self._is_failing():
+            if self._on_commit_failed(commit, lost, attempt, commit_ns):
                 return  # the thread stays at work
         else:
             fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
             self.output.commit(fresh, commit.checkpoint)
             self._note(commit.checkpoint, fresh, lost, again=commit.again and not fresh)
-            if self._emits and not self.drained():  # finished operators drop these outputs (FinishedDataOutput)
+            if self._emits and not (
+                thread.stopped or self.drained()
+            ):  # finished operators drop these outputs (FinishedDataOutput)
                 self.emit(max(committable.epoch for committable in commit.committables))
-        if self._commit_ns:
-            self.slot.thread.vacate()
+            if commit.again and fresh and self._fails_after_restore:
+                self.slot.job.fail_task(self.slot.task, "on purpose, after restored commits")
+        if commit_ns:
+            thread.commits = False
+            thread.vacate()
 
     def _is_failing(self) -> bool:
         """Return whether a fault fails a commit that ends now.  A fault without a duration fails one commit."""
@@ -539,7 +557,9 @@ class SinkCommitter:
             del failing[vertex]
         return until_ns is None or self.slot.now < until_ns
 
-    def _on_commit_failed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> bool:
+    def _on_commit_failed(
+        self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int, commit_ns: int
+    ) -> bool:
         """Retry the commit, drop its transactions, or fail the task, depending on the options of the sink.
 
         A failed task is restored, and then commits the committables of its checkpoint again.  Return whether the next
@@ -550,7 +570,7 @@ class SinkCommitter:
         records = sum(committable.records for committable in commit.committables)
         self.slot.note(Happening.COMMIT_FAILED, commit.checkpoint, records, follows)
         if retries and not self._retry_ns:
-            self._attempt(commit, lost, attempt + 1)
+            self._attempt(commit, lost, attempt + 1, commit_ns)
             return True
         if retries:
             self._waiting = commit.committables

@@ -163,6 +163,7 @@ class TaskThread:
         self.occupied = False
         self.suspended = False  # occupied by a fault, without work
         self.stopped = False
+        self.commits = False  # a commit holds it
         self.mails_only = False  # the thread processes no more records
         self.freed: Callable[[], None] = lambda: None  # called when work ends that held the thread of a stopped task
         self.yields = False  # an operator yields: only notifications are processed
@@ -219,6 +220,10 @@ class TaskThread:
         self.occupy()
         self.stop()
         self.occupied = False
+
+    def fail(self) -> None:
+        """Handle that the task fails by an exception: a commit that holds the thread has failed."""
+        self.occupied = self.occupied and not self.commits
 
     def occupy(self) -> None:
         """Hold the thread for the control plane, unless it is held already.  To be called at a safe point only."""

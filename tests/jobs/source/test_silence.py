@@ -496,6 +496,79 @@ def test_a_late_acknowledgement_tells_which_task_was_late_and_how_long_would_hav
     ) in text
 
 
+def test_a_finalization_that_fails_ends_the_checkpoint(tmp_path):
+    """The exception names the checkpoint, and no job; its line has no time."""
+    lines = ["10:00:00 CREATED -> RUNNING", *checkpoint(1, "10:01:00")]
+    for number in (2, 3):
+        lines += [
+            f"10:0{number}:00 triggers {number}",
+            (f"10:0{number}:04", "Error while processing AcknowledgeCheckpoint message"),
+            (
+                "",
+                f"{EXCEPTION} Could not complete the pending checkpoint {number}. Failure reason: Failure to finalize checkpoint.",
+            ),
+            ("", "Caused by: org.apache.flink.util.FlinkException: could not write into ConfigMap"),
+        ]
+    text = told(tmp_path, *lines)
+
+    assert (
+        "2 checkpoints failed: Failure to finalize checkpoint: FlinkException: could not write into ConfigMap. All tasks had"
+        in text
+    )
+    assert "Checkpoint 3 (barriers not known) was given up after 4 s" in text
+    assert "under way at the same time" not in text
+
+
+def test_a_decline_of_flink_1_9_has_its_reason_two_lines_below_and_a_failure_its_exception_behind(tmp_path):
+    text = told(
+        tmp_path,
+        "10:00:00 CREATED -> RUNNING",
+        *checkpoint(1, "10:01:00"),
+        "10:02:00 triggers 2",
+        ("10:02:01", f"Decline checkpoint 2 by task 5fe of job {JOB}."),
+        ("10:02:01", f"Discarding checkpoint 2 of job {JOB}."),
+        (
+            "",
+            "org.apache.flink.runtime.checkpoint.decline.CheckpointDeclineTaskNotReadyException: Task src (1/1) was not running",
+        ),
+        "10:02:01 RUNNING -> FAILING",
+        ("", "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold."),
+    )
+
+    assert "(declined: Task src (1/1) was not running)" in text
+    assert "The job failed once: more checkpoints failed in a row than it tolerates, which is 0 by the log" in text
+
+
+def test_a_task_that_declines_has_the_reason_of_its_own_exception(tmp_path):
+    """Not that of the frame around it, which differs between attempts."""
+    lines = ["10:00:00 CREATED -> RUNNING", *checkpoint(1, "10:01:00")]
+    for number in (2, 3):
+        lines += [
+            f"10:0{number}:00 triggers {number}\n10:0{number}:01 declines {number}",
+            (
+                "",
+                f"x.SerializedThrowable: {EXCEPTION} Task name with subtask : src (1/1)#{number} Failure reason: Task has failed.",
+            ),
+            ("", "Caused by: x.SerializedThrowable: org.apache.doris.DorisRuntimeException: too many filtered rows"),
+        ]
+    text = told(tmp_path, *lines)
+
+    assert "declined by a task on tm-1: Task has failed: DorisRuntimeException: too many filtered rows (2)" in text
+
+
+def test_a_restore_from_an_older_checkpoint_than_the_newest_is_told(tmp_path):
+    text = told(
+        tmp_path,
+        "10:00:00 CREATED -> RUNNING",
+        *(line for minute in (1, 2, 3) for line in checkpoint(minute, f"10:0{minute}:00")),
+        "10:04:00 RUNNING -> SUSPENDED\n10:04:10 restores 2 of 10:02:00\n10:04:10 CREATED -> RUNNING",
+        *checkpoint(3, "10:05:00"),
+    )
+
+    assert "1 restart went back 2 min, to checkpoint 2" in text
+    assert "took checkpoint 2, although 3 had completed: look at what stores completed checkpoints" in text
+
+
 def test_acknowledgements_in_lines_of_level_debug_name_the_task_that_slow_checkpoints_wait_for(tmp_path):
     lines = ["10:00:00 join (1/2) (aa11_cbc3_0_0) switched from CREATED to SCHEDULED."]
     for number in range(1, 7):

@@ -39,6 +39,20 @@ def test_a_sentence_for_every_strategy(restart, sentence):
     assert sentence == outage_sentence(replace(scenario(chain()), faults=lost, restart=restart))
 
 
+def test_a_task_manager_that_nobody_else_reads_from_is_missed_by_its_heartbeats_alone():
+    """The restart delay begins when its loss is detected, and nothing is deployed before."""
+    jobs = [
+        f"job: {{a: {{source: {{rate: 100/s, record: 1 kB}}, parallelism: 2}}, b: {{input: {{a: {ship}}}, service: 1 ms, parallelism: 2}}}}\n"
+        "checkpoint: {interval: 5 s}\nrun: {duration: 30 s}\ncluster: {slots: 1}\n"
+        "restart: {strategy: fixed-delay, delay: 5 s}\nfaults: [{task-manager: 1, at: 9 s}]\n"
+        for ship in ("forward", "hash")
+    ]
+    alone, read = (outage_sentence(loads(text).scenarios[0]) for text in jobs)
+
+    assert alone == f"{HEARD}; its tasks have slots again after 15.2 s to 25 s"
+    assert "1 to 3 deployments onto it fail before" in read
+
+
 @pytest.mark.parametrize(("strategy", "grows"), [("exponential-delay", True), ("fixed-delay", False)])
 def test_other_failures_let_the_delay_grow(strategy, grows):
     """The range is that of a first failure."""
