@@ -52,6 +52,11 @@ results.explain(3, strategy="aligned")
 results.plot.timeline(3, strategy="aligned")
 
 # %% [markdown]
+# `results.player(3)` plays the same checkpoint below a cell, with the three runs side by side: barriers on their way through the data,
+# blocked channels, and what is stored of it. `study.explore()` has sliders for the interval, the barriers, the storage and the load, and
+# simulates what they choose (`pip install 'ckptsim[notebook]'`); both need a notebook that is open.
+
+# %% [markdown]
 # ## What if
 #
 # A study is changed by the keys of its file. Would smaller buffers do as well as overtaking?

@@ -162,7 +162,7 @@ class RunAgain:
         from sim.app.verbs.pictures import player_page
         from sim.results.page import html
 
-        page = player_page(self._again, checkpoint, strategy=strategy, listener=Notebook())
+        page = player_page(self._again, checkpoint, strategy, listener=Notebook())
         return Embedded(html(page), height)
 
     @property

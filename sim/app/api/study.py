@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -20,11 +21,15 @@ from sim.model.schema.study import ScenarioFile as Read
 from sim.model.schema.study import loads as read
 from sim.model.schema.text import Reading, ScenarioError, compose, value_at
 from sim.model.text import one_line
+from sim.model.units import format_duration
 from sim.results.formats import TextTable
 from sim.studies.comparison import label
 from sim.studies.sweeps.design import override
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from sim.app.api.explore import Explorer
     from sim.app.verbs.options import Changes
     from sim.model.scenario import Scenario
     from sim.studies.run_folder import Runs
@@ -147,6 +152,46 @@ class Study(Displayed, RunAgain):
         request = read_request(self.origin, self.read, self.pinned)
         return Results.of(run(request, **options))
 
+    def explore(self, axes: Changes = (), *, rows: DataFrame | None = None) -> Explorer:
+        """Return a slider for each list of values, and the answer of the combination that they choose, for a notebook.
+
+        `axes`: ``{"checkpoint.interval": ["10 s", "30 s"]}``; by default, intervals, barrier modes, storage speeds and
+        loads around those of the study.  `rows`: results that are known already, by `strategy`: ``results.table``.  Other
+        combinations are simulated when they are chosen.
+
+        ImportError: anywidget is not installed.
+        """
+        try:
+            from sim.app.api.explore import Explorer
+        except ImportError as error:
+            raise ImportError(f"explore() needs anywidget: pip install 'ckptsim[notebook]' ({error})") from None
+        study = self.with_(axes) if axes else self._with_default_axes()
+        labels = {
+            "\n".join(dict(model.axes)[axis] for axis in study.axes): name
+            for model, name in zip(study.models, study.labels, strict=True)
+        }
+        return Explorer(study.axes, labels, lambda name: study[name].run(jobs=1), rows)
+
+    def _with_default_axes(self) -> Study:
+        """Return the study with lists of intervals, barrier modes, storage speeds and loads, where it has none."""
+        study, model = self, self.models[0]
+        axes = {
+            "checkpoint.barriers": ["aligned", "unaligned", {"aligned-timeout": "1 s"}],
+            "storage.bandwidth": ["20 MB/s", "100 MB/s", "500 MB/s"],
+        }
+        if (interval_ns := model.checkpoint.interval_ns) is not None:
+            axes["checkpoint.interval"] = [format_duration(interval_ns * quarters // 4) for quarters in (1, 2, 4, 8)]
+        for vertex in model.job.vertices:
+            if vertex.source is not None and len(vertex.source.rates) == 1:
+                rate = vertex.source.rates[0].per_second
+                for key, subtasks in (("rate", vertex.parallelism), ("rate-per-subtask", 1)):
+                    loads = [f"{rate * subtasks * tenths // 10}/s" for tenths in (5, 10, 15)]
+                    axes[f"job.{vertex.name}.source.{key}"] = loads
+        for key in sorted(axes.keys() - study.axes.keys()):
+            with suppress(ScenarioError):  # the file says it by another key
+                study = study.with_({key: axes[key]})
+        return study
+
     def flink_configuration(self) -> str:
         """Return lines for Flink's config.yaml.  ValueError: the study has several combinations."""
         from sim.model.schema.option_values import configuration_text
@@ -207,8 +252,6 @@ class Study(Displayed, RunAgain):
         return "\n".join([*lines[:MAX_ROWS], *rest, *(f"# changed: {line}" for line in self.origin.changes)])
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
-        from sim.model.units import format_duration
-
         header = ["scenario", "vertices", "barriers", "interval", "run"]
         rows = []
         for name, model in zip(self.labels, self.models, strict=True):
@@ -276,7 +319,7 @@ def study_of(what: object) -> Study:
 
 def _value(plain: Any, axis: Axis, chosen: str) -> Any:
     """Return the document's value of an axis for its chosen label."""
-    return value_at(plain, (*axis.path, axis.values.index(chosen)))
+    return value_at(plain, (*axis.path, axis.values.index(chosen)))  # noqa: PD011 - of an Axis
 
 
 def _checked(study: Study) -> Study:

@@ -84,8 +84,7 @@ def draw(
                 "begin", f"{file}: an animation shows one checkpoint: --checkpoint instead of --from and --to"
             )
         command = command_line("timeline", [Path(name), "-o", file], TimelineOptions, given)
-        strategy, engine = given["strategy"], given["engine"]
-        page = player_page(runs, checkpoint, strategy=strategy, engine=engine, command=command, listener=listener)
+        page = player_page(runs, checkpoint, given["strategy"], given["engine"], command=command, listener=listener)
         write_page(page, file)
         written = WrittenReport(file)
         listener.result(written)
@@ -128,9 +127,9 @@ def write_timeline(
 def player_page(
     runs: Runs,
     checkpoint: int | None = None,
-    *,
     strategy: str | None = None,
     engine: Engine = "compiled",
+    *,
     command: str = "",
     listener: Listener = SILENT,
 ) -> Page:
