@@ -72,8 +72,7 @@ class PlayedCheckpoint:
     @property
     def moments(self) -> np.ndarray:
         """The times of its events, since the trigger [ns]."""
-        times = [row.time_ns for row in self.entries]
-        return np.unique([*times, self.stats.trigger_ns, self.end_ns]) - self.stats.trigger_ns
+        return np.unique([*(row.time_ns for row in self.entries), self.end_ns]) - self.stats.trigger_ns
 
     def latest(self) -> set[tuple[str, int]]:
         """Return (vertex, subtask) of the MAX_SUBTASKS of each vertex that acknowledge last, or not at all."""
@@ -131,21 +130,19 @@ class PlayedCheckpoint:
 
     def rows(self) -> np.ndarray:
         """Return samples x channels x (ahead, overtaken, behind, not sent, stored, state of the barrier)."""
-        layout, scenario = self.context.layout, self.context.scenario
+        layout = self.context.layout
         writer, reader, edge = (np.array(ends)[self.channels] for ends in (layout.writer, layout.reader, layout.edge))
-        barrier, overtaken, captured = np.zeros((3, len(layout.writer)), np.int64)
+        offsets = np.zeros((3, len(layout.writer)), np.int64)
         for task, part in self.parts.items():
             outputs = channels_out(layout, task)
-            barrier[outputs], overtaken[outputs] = part.position.written, part.position.overtaken
-            captured[channels_in(layout, task)] = part.position.captured
-        barrier, overtaken, captured = (column[self.channels] for column in (barrier, overtaken, captured))
-        forwarded, converted = (
-            self._times(kind)[writer] for kind in (Happening.BARRIER_FORWARDED, Happening.OUTPUT_CONVERTED)
-        )
-        begun, prioritised = (
-            self._times(kind)[reader] for kind in (Happening.SNAPSHOT_BEGUN, Happening.INPUT_PRIORITISED)
-        )
-        kind = scenario.checkpoint.barriers.record
+            offsets[0, outputs], offsets[1, outputs] = part.position.written, part.position.overtaken
+            offsets[2, channels_in(layout, task)] = part.position.captured
+        barrier, overtaken, captured = offsets[:, self.channels]
+        forwarded = self._times(Happening.BARRIER_FORWARDED)[writer]
+        converted = self._times(Happening.OUTPUT_CONVERTED)[writer]
+        begun = self._times(Happening.SNAPSHOT_BEGUN)[reader]
+        prioritised = self._times(Happening.INPUT_PRIORITISED)[reader]
+        kind = self.context.scenario.checkpoint.barriers.record
         overtakes = kind.overtakes and not kind.has_deadline and ~np.isin(edge, list(self.context.forced))
 
         now, table = np.array(self.times_ns)[:, None], np.stack(self.samples)

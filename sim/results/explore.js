@@ -6,7 +6,7 @@ const STYLE = `
   max-width: 880px; padding: 12px 14px; border: 1px solid var(--line); border-radius: 8px; background: var(--panel); color: var(--ink); font: 14px/1.4 system-ui, sans-serif; }
 @media (prefers-color-scheme: dark) { .explore { --ink: #e6edf3; --soft: #9da7b3; --panel: #161b22; --line: #3d444d; --blue: #58a6e0; --pale: #2b4d68; --red: #ff8f85; } }
 .explore * { box-sizing: border-box; }
-.explore label { display: grid; grid-template-columns: minmax(90px, 190px) 1fr minmax(70px, 150px); gap: 10px; align-items: center; min-height: 32px; }
+.explore label { display: grid; grid-template-columns: minmax(80px, 24%) minmax(60px, 1fr) minmax(74px, 18%); gap: 10px; align-items: center; min-height: 32px; }
 .explore label span { overflow-wrap: anywhere; color: var(--soft); }
 .explore input { width: 100%; min-width: 0; accent-color: var(--blue); cursor: pointer; }
 .explore output { font-weight: 600; font-variant-numeric: tabular-nums; }
@@ -16,7 +16,7 @@ const STYLE = `
 .explore p { margin: 0; min-height: 20px; color: var(--soft); }
 .explore p.wrong { color: var(--red); }
 .explore ol { display: grid; gap: 3px; margin: 6px 0 0; padding: 0; list-style: none; font-size: 13px; }
-.explore li { display: grid; grid-template-columns: minmax(90px, 190px) 1fr minmax(70px, 150px); gap: 10px; align-items: center; margin: 0; }
+.explore li { display: grid; grid-template-columns: minmax(80px, 24%) minmax(60px, 1fr) minmax(74px, 18%); gap: 10px; align-items: center; margin: 0; }
 .explore li i { height: 12px; border-radius: 2px; background: var(--pale); }
 .explore li.now i { background: var(--blue); }
 .explore li.now { font-weight: 600; }
@@ -28,7 +28,7 @@ function number(value) { return value.toLocaleString("en", { maximumFractionDigi
 function share(value) { return `${value > 0 ? "+" : ""}${(100 * value).toFixed(1)} %`; }
 
 function render({ model, el }) {
-  const axes = Object.entries(model.get("axes")), labels = model.get("labels"), place = axes.map(() => 0);
+  const axes = Object.entries(model.get("axes")), labels = model.get("labels"), place = axes.map(([, values]) => values.length > 2 ? Math.floor(values.length / 2) : 0);
   const made = (name, parent, text = "") => { const node = document.createElement(name); node.textContent = text; parent.append(node); return node; };
   const root = made("section", el);
   root.className = "explore";
@@ -40,7 +40,7 @@ function render({ model, el }) {
     const label = made("label", root);
     made("span", label, name);
     const slider = made("input", label), shown = made("output", label);
-    Object.assign(slider, { type: "range", min: 0, max: values.length - 1, step: 1, value: 0 });
+    Object.assign(slider, { type: "range", min: 0, max: values.length - 1, step: 1, value: place[axis] });
     slider.setAttribute("aria-label", name);
     slider.addEventListener("input", () => { place[axis] = Number(slider.value); active = axis; draw(); clearTimeout(timer); timer = setTimeout(ask, 150); });
     return { slider, shown, values };

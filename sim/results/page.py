@@ -78,8 +78,10 @@ def html(page: Page) -> str:
     players = {i: Markup(player_html(block.player)) for i, block in enumerate(page.blocks) if block.player}
     titled = [(f"s{i}", _entry(block.title)) for i, block in enumerate(page.blocks) if block.title]
     contents = titled if len(titled) >= _MIN_HEADINGS_FOR_CONTENTS else []
-    parts = {"pictures": pictures, "charts": charts, "scripts": scripts, "players": players}
-    return _template().render(page=page, contents=contents, **parts) + "\n"
+    rendered = _template().render(
+        page=page, pictures=pictures, charts=charts, scripts=scripts, contents=contents, players=players
+    )
+    return rendered + "\n"
 
 
 def player_html(description: Mapping[str, object]) -> str:

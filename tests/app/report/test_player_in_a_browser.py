@@ -58,7 +58,7 @@ def test_it_is_played_and_paused(page, reader):
 def test_it_is_scrubbed(page, reader):
     """By the slider, and by the strip of phases: from the trigger, where nothing has happened, to the end."""
     strip = Mouse(PLACE % (".player-phases > rect", 0.5, 0.5), is_click=True)
-    _, begin, _, end, middle = reader.use(page, [SCRUB % 0, STATE, SCRUB % 1000, STATE, strip, STATE])
+    _, begin, _, end, middle = reader.use(page, [SCRUB % 0, STATE, SCRUB % 1000, STATE, strip, STATE], width=1280)
 
     assert [facts.split(" acknowledged")[0] for facts in begin["facts"]] == ["0 of 6"] * 3
     assert [facts.split(" acknowledged")[0] for facts in end["facts"]] == ["6 of 6"] * 3
@@ -74,7 +74,7 @@ def test_it_is_scrubbed(page, reader):
 def test_protocols_look_different_at_the_same_moment(page, reader):
     """While the aligned run has barriers in channels and blocks some, the unaligned one is complete."""
     steps = [step for place in range(0, 1000, 20) for step in (SCRUB % place, STATE)]
-    seen = reader.use(page, steps)[1::2]
+    seen = reader.use(page, steps, width=1280)[1::2]
     aligned, unaligned, timeout = (max(state["blocked"][i] for state in seen) for i in range(3))
 
     assert (aligned > 0, unaligned, timeout) == (True, 0, 0)
