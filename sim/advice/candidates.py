@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -240,6 +241,7 @@ class CandidateSearch:
         self.long_rows: dict[SettingName, pd.DataFrame] = {}  # setting -> rows of its long runs
         self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
+        self._judged_pairs: dict[tuple[SettingName, SettingName, int], tuple[Setting, ...]] = {}  # by `trials`
         self._unfinished: set[SettingName] = set()  # settings of trials that ended before the job had caught up
         self.losing: set[SettingName] = set()  # settings that lost output in a run without a failure
         self.steady = pd.DataFrame()  # by setting: means of its undisturbed runs
@@ -298,9 +300,9 @@ class CandidateSearch:
             return 0.0
         return (slots[1] - slots[0]) / recovery_ms
 
-    @property
+    @cached_property
     def settings(self) -> tuple[Setting, ...]:
-        """Return all settings that have run, judged by the limits."""
+        """All settings that have run, judged by the limits."""
         return self.judge(self.trials)
 
     def setting(self, name: SettingName | None) -> Setting | None:
@@ -392,12 +394,11 @@ class CandidateSearch:
         if not (lacking := {*other.breaks, *(tight.column for tight in other.tight)}):
             return True
         common = min(setting.runs, other.runs)
-        mine, others = self.judge(
-            {
-                name: {world: values[:common] for world, values in self.trials[name].items()}
-                for name in (setting.name, other.name)
-            }
-        )
+        if (key := (setting.name, other.name, common)) not in self._judged_pairs:
+            self._judged_pairs[key] = self.judge(
+                {name: {world: values[:common] for world, values in self.trials[name].items()} for name in key[:2]}
+            )
+        mine, others = self._judged_pairs[key]
         compared = {COMPARED.get(column, column) for column in lacking}
         # the longest of few checkpoints, if it breaks a limit, may be compared with that of many, not the reverse
         if setting.ran_long or not other.ran_long:
@@ -841,6 +842,8 @@ class CandidateSearch:
         )
         short = {name: worlds for name, worlds in self.trials.items() if name not in self.longer_ms}
         self.rare = self._add_rare_checkpoints(short, self.rows)
+        self._judged_pairs.clear()
+        self.__dict__.pop("settings", None)
 
     def _of_long_runs(self) -> Trials:
         """Return `_measured`, with p50, p90, bytes and costs of long runs where there are any: few checkpoints show them badly.

@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import ceil, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     from sim.advice.settings import Candidate, SettingName
     from sim.model.backtest import Backtest
-    from sim.model.faults import Restart
     from sim.model.quantities import Prices
     from sim.model.scenario import Scenario
     from sim.model.schema.flink_file import FlinkFile
@@ -241,12 +240,9 @@ def _cells(scenarios: Sequence[Scenario]) -> list[Cell]:
 
 def slots_ms(scenario: Scenario) -> tuple[float, float] | None:
     """Return (min, max) time [ms] until tasks of a lost TaskManager have slots, or None if the job may fail permanently."""
-    return _slots_ms(scenario.restart, scenario.overheads.fail_ns, scenario.overheads.restart_ns)
-
-
-@lru_cache(maxsize=256)
-def _slots_ms(restart: Restart, fail_ns: int, restart_ns: int) -> tuple[float, float] | None:
-    ready = [outage.ready_ns for outage in outages(restart, fail_ns=fail_ns, restart_ns=restart_ns)]
+    overheads = scenario.overheads
+    outcomes = outages(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
+    ready = [outage.ready_ns for outage in outcomes]
     finite = [ready_ns for ready_ns in ready if ready_ns is not None]
     return (min(finite) / 1e6, max(finite) / 1e6) if len(finite) == len(ready) else None
 

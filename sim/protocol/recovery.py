@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -139,7 +140,8 @@ class Outage(NamedTuple):
     missed_ns: int  # when the JobMaster detects the loss
 
 
-def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
+@lru_cache(maxsize=256)
+def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[Outage, ...]:
     """Return the outcomes for all heartbeat phases on a grid.  They are equally likely; restart delays have no jitter.
 
     `fail_ns` is the time from a failure until the JobManager handles it; `restart_ns` is the time from the end of the
@@ -147,7 +149,13 @@ def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
     """
     interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
     phases = [interval_ns * (2 * k + 1) // (2 * _PHASES_TRIED) for k in range(_PHASES_TRIED)]
-    return [_outage(restart, interval_ns, both, fail_ns, restart_ns) for both in product(phases, phases)]
+    missed_ns = [
+        Heartbeats(interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, phase).missed_ns(
+            0, silent=False
+        )
+        for phase in phases
+    ]
+    return tuple(_outage(restart, both, fail_ns, restart_ns) for both in product(missed_ns, missed_ns))
 
 
 def added_ns(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[int, int] | None:
@@ -164,14 +172,9 @@ def added_ns(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[int, i
     return max(min(ready) + more_ns, 0), max(max(ready) + more_ns, 0)
 
 
-def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns: int, restart_ns: int) -> Outage:
-    """Return the outage for the heartbeat phases of JobMaster and ResourceManager.  The TaskManager is killed at time 0."""
-    missed_ns, released_ns = (
-        Heartbeats(interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, phase).missed_ns(
-            0, silent=False
-        )
-        for phase in phases
-    )
+def _outage(restart: Restart, both_ns: tuple[int, int], fail_ns: int, restart_ns: int) -> Outage:
+    """Return the outage if JobMaster and ResourceManager miss the TaskManager at these times.  It is killed at time 0."""
+    missed_ns, released_ns = both_ns
     unregistered_ns = released_ns if restart.provider == "standalone" else 0
     slots = Slots(restart.slot_check_ns).lose(0, LostSlots(missed_ns, unregistered_ns, restart.replacement.mean))
     strategy, deployments = restart_strategy(restart), 0
