@@ -30,6 +30,8 @@ QUICKLY = {
 }
 """Verb -> options that change only how long it takes."""
 PLACEHOLDERS = {"FOLDER": "day.csv", "FILE": "first.yaml", "SWEEP.yaml": "sweep.yaml"}
+FOLDERS = [f"tests/data/{name}" for name in ("recordings", "held-out", "users-jobs", "scaling")]
+"""Each with dozens of recordings: a command that has others, too, does without them here, and with them nightly."""
 NOT_HERE = {"--master spark://": "a cluster", "--master yarn": "a YARN", "--master k8s": "a Kubernetes"}
 """Part of a command -> what it would need; tests/studies/sweeps/spark checks what those are told."""
 ELSEWHERE = {"questions": "tests/test_questions_of_users.py runs each of its commands, and reads what they print"}
@@ -96,6 +98,12 @@ def test_an_excerpt_that_is_not_printed_is_found():
     )
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_all_recordings_are_explained():
+    call(["validate", "--explain", *(str(ROOT / folder) for folder in FOLDERS)])
+
+
 RUN = [path for path in PAGES if path.stem not in ELSEWHERE and (commands(path) or PROGRAM.search(path.read_text()))]
 
 
@@ -134,6 +142,7 @@ def test_commands_do_what_the_page_says(path, tmp_path, monkeypatch, fake_flink)
         ):
             continue  # what the tutorial advises is not asked again
         arguments = [fake_flink().url if word == LIVE else PLACEHOLDERS.get(word, word) for word in arguments_of(line)]
+        arguments = [word for word in arguments if word not in FOLDERS] if len(arguments) > 3 else arguments
         if arguments[0] == "traces" and shutil.which("java") is None:
             pytest.skip("needs Java")
         printed += call([*arguments, *QUICKLY.get(arguments[0], [])])
