@@ -1,4 +1,4 @@
-"""Nothing that others wrote gets hold of a terminal, or fills it."""
+"""Text that others wrote: addresses without credentials, and nothing that gets hold of a terminal."""
 
 import time
 
@@ -6,7 +6,17 @@ import pytest
 
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.schema.text import Problem, ScenarioError
-from sim.model.text import MAX_LINE_LENGTH, MAX_QUOTE_CHARS, MAX_WORD_CHARS, PrintableError, one_line, printable
+from sim.model.text import (
+    MAX_LINE_LENGTH,
+    MAX_QUOTE_CHARS,
+    MAX_WORD_CHARS,
+    Address,
+    PrintableError,
+    one_line,
+    printable,
+)
+
+# Nothing that others wrote gets hold of a terminal, or fills it.
 
 
 @pytest.mark.parametrize(
@@ -82,3 +92,19 @@ def test_a_megabyte_takes_no_time():
 def test_errors_say_nothing_that_a_terminal_obeys(error):
     assert "\x1b" not in str(error)
     assert "\\x1b[31m" in str(error)
+
+
+# The text of an address has no credentials; its url has them, for requests.
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("http://user:pass@host:8081/x?token=1", "http://host:8081/x"),
+        ("https://us%40er:p@ss:w@host", "https://host"),
+        ("http://[::1]:8081", "http://[::1]:8081"),
+        ("http://host/a@b", "http://host/a@b"),
+    ],
+)
+def test_the_text_of_an_address(url, text):
+    assert (str(Address(url)), f"{Address(url)!r}", Address(url).url) == (text, f"Address({text!r})", url)

@@ -1,4 +1,4 @@
-"""Quantities: what is written is what is meant, exactly, and nothing passes that says no unit."""
+"""Quantities and conditions: what is written is what is meant; values that stand for "unknown"."""
 
 from fractions import Fraction
 
@@ -7,6 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model import units
+from sim.model.quantities import parse_condition
+from sim.model.series.columns import is_known
+
+# Quantities: what is written is what is meant, exactly, and nothing passes that says no unit.
+
 
 INTEGERS = st.integers(0, 2**62)
 
@@ -328,3 +333,54 @@ def test_most_numbers_are_plain_decimals():
         None,
         None,
     ]
+
+
+# Conditions: one parser for scenarios, sweeps and expectations.
+
+
+@pytest.mark.parametrize("comparison", ["<", "<=", ">", ">=", "==", "!="])
+def test_a_comparison_and_its_bound(comparison):
+    """Blanks around them do not matter."""
+    assert (comparison, "60 s") == parse_condition(f"  {comparison} 60 s ") == parse_condition(f"{comparison}60 s")
+
+
+@pytest.mark.parametrize("text", ["", "60 s", "<", "<  ", "=> 3", "= 3", "60 s <"])
+def test_what_is_no_condition(text):
+    assert parse_condition(text) is None
+
+
+@pytest.mark.parametrize(
+    ("comparison", "holding"), [("<", {1}), ("<=", {1, 2}), (">", {3}), (">=", {2, 3}), ("==", {2}), ("!=", {1, 3})]
+)
+def test_when_it_holds(comparison, holding):
+    condition = parse_condition(f"{comparison} 2")
+
+    assert holding == {value for value in (1, 2, 3) if condition.holds(value, 2)}
+
+
+# Values that stand for "unknown".
+
+
+LEAST, LARGEST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        -1,
+        -1.0,
+        LEAST,
+        LARGEST,
+        float(LARGEST),
+        LARGEST // 1,
+        Fraction(-1),
+        float("nan"),
+        float("inf"),
+        None,
+        "",
+        "NaN",
+        True,
+    ],
+)
+def test_stand_ins_are_not_known(value):
+    assert not is_known(value)

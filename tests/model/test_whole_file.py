@@ -1,8 +1,10 @@
-"""A file is there whole or not at all, whatever happens while it is written."""
+"""Files and folders: whole or not at all, and one command at a time."""
 
 import errno
+import fcntl
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -10,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from sim.model.files import remove_partials, replace_file, replace_text
+from sim.model.files import LOCK, FolderInUseError, locked, remove_partials, replace_file, replace_text
 from tests.places import ROOT
 from tests.processes import run_python
+
+# A file is there whole or not at all, whatever happens while it is written.
 
 
 @pytest.fixture
@@ -157,3 +161,83 @@ def test_a_folder_that_is_a_file_is_named_and_no_temporary_file(tmp_path):
         replace_text(tmp_path / "file" / "x.html", "")
 
     assert raised.value.filename == str(tmp_path / "file" / "x.html")
+
+
+# Two commands never work in one folder at the same time, and a killed one keeps nobody out.
+
+
+ENTERING = """
+import sys
+from pathlib import Path
+from sim.model.files import FolderInUseError, locked
+folder, entered = Path(sys.argv[1]), 0
+while entered < 300:
+    try:
+        with locked(folder, print):
+            (folder / "inside").mkdir()
+            (folder / "inside").rmdir()
+            entered += 1
+    except FolderInUseError:
+        pass
+"""
+WAITING = """
+import sys, time
+from pathlib import Path
+from sim.model.files import locked
+with locked(Path(sys.argv[1]), print):
+    print("inside", flush=True)
+    time.sleep(60)
+"""
+
+
+def process(text, folder):
+    command = [sys.executable, "-c", text, str(folder)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_processes_that_enter_and_leave_never_meet(tmp_path):
+    """Each makes and removes the same folder: it would be there already."""
+    entering = [process(ENTERING, tmp_path) for _ in range(3)]
+
+    assert [(process.communicate(timeout=60)[0], process.returncode) for process in entering] == [("", 0)] * 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_owner_keeps_nobody_out(tmp_path):
+    """While it lives it is named."""
+    owner = process(WAITING, tmp_path)
+    assert owner.stdout.readline() == "inside\n"
+    with pytest.raises(FolderInUseError, match=rf"process {owner.pid} on .*, since .* UTC"), locked(tmp_path, print):
+        pass
+    owner.send_signal(signal.SIGKILL)
+    owner.communicate()
+
+    with locked(tmp_path, print):
+        assert f"process {os.getpid()} " in (tmp_path / LOCK).read_text()
+    assert not (tmp_path / LOCK).exists()
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    """The user is warned, and the work is done."""
+    warnings = []
+
+    def refuse(_file, _operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(tmp_path, warnings.append):
+        (tmp_path / "x").touch()
+
+    assert len(warnings) == 1
+    assert "locks no files (No locks available)" in warnings[0]
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_link_is_not_followed(tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    (tmp_path / LOCK).symlink_to("thesis.tex")
+
+    with pytest.raises(OSError, match="symbolic"), locked(tmp_path, print):
+        pass
+
+    assert (tmp_path / "thesis.tex").read_text() == "mine"

@@ -3,7 +3,7 @@
 from tests.mutations.rule import Rule
 
 _LEDGER, _RETURNS = "tests/invariants/test_ledger.py::test_", "tests/invariants/test_returns.py::test_"
-_COUNTING = "tests/plane/test_rules_counting.py::test_"
+_COUNTING = "tests/plane/test_rules_restarts.py::test_"
 _INJECTED = "tests/injections/test_least_worlds.py::test_a_bug_is_noticed_in_its_least_world"
 
 ACCOUNTS = (

@@ -22,7 +22,7 @@ EDGES = (
         "model/schema/job_builder.py",
         "fan_out, size = side.fan_out, side.record\n",
         "size = side.record\n",
-        "tests/model/schema/test_several_edges.py::test_a_side_output_has_amounts_of_its_own_and_all_its_readers_the_same",
+        "tests/model/schema/test_job_sections.py::test_a_side_output_has_amounts_of_its_own_and_all_its_readers_the_same",
     ),
     Rule(
         "an edge whose two ends contradict each other is asked for",

@@ -218,7 +218,7 @@ WATCHING = (
         "plane/text/channels.py",
         "series == MARKER_SERIES and number >= ch.mark:",
         "series == MARKER_SERIES and number > 0:",
-        "tests/plane/test_rules_captures.py::test_R5_a_barrier_that_was_overtaken_is_not_noted[interpreted]",
+        "tests/plane/test_rules_markers.py::test_R5_a_barrier_that_was_overtaken_is_not_noted[interpreted]",
     ),
 )
 

@@ -116,7 +116,7 @@ OPERATORS = (
         "runtime/task/sink.py",
         "(*self._waiting, *self.machine.committables), behind)",
         "self.machine.committables, behind)",
-        "tests/model/schema/test_failed_commits.py::test_what_waits_for_another_attempt_is_in_the_next_checkpoint",
+        "tests/model/schema/test_connectors.py::test_what_waits_for_another_attempt_is_in_the_next_checkpoint",
     ),
     Rule(
         "a list of files that a snapshot sets replaces the one of the same checkpoint",

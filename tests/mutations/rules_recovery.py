@@ -213,14 +213,14 @@ RECOVERY = (
         "tests/oracle/thread.py",
         "if channel.recovered or channel.gate.shut:",
         "if channel.gate.shut:",
-        "tests/plane/test_rules_early_gates.py::test_P9_a_marker_that_becomes_urgent_leaves_recovered_input_ready",
+        "tests/plane/test_rules_restarts.py::test_P9_a_marker_that_becomes_urgent_leaves_recovered_input_ready",
     ),
     Rule(
         "a priority marker of a local channel leaves recovered input ready",
         "tests/oracle/sending.py",
         "if not self.plane.thread.pollable(channel):",
         "if not self.sendable(channel):",
-        "tests/plane/test_rules_early_gates.py::test_P9_a_capture_holds_what_is_left",
+        "tests/plane/test_rules_restarts.py::test_P9_a_capture_holds_what_is_left",
     ),
     Rule(
         "at least once, records that are processed twice break no promise",

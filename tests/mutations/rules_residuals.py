@@ -18,7 +18,7 @@ RESIDUALS = (
         "model/randomness.py",
         "_order(seed, cycle, residuals.checkpoints)[place]",
         "_order(seed + subtask, cycle, residuals.checkpoints)[place]",
-        "tests/model/randomness/test_residual_draws.py::test_all_subtasks_and_parts_take_the_same_checkpoint",
+        "tests/model/randomness/test_draws.py::test_all_subtasks_and_parts_take_the_same_checkpoint",
     ),
     Rule(
         "readers that have the barrier rule work before it out",
@@ -95,6 +95,6 @@ RESIDUALS = (
         "model/quantities.py",
         "return max(other.repeats or 0.0 for other in QUANTITIES.values())",
         "return min(other.repeats or 0.0 for other in QUANTITIES.values())",
-        "tests/model/quantities/test_observed_quantities.py::test_what_was_never_repeated_spreads_like_the_worst",
+        "tests/model/quantities/test_quantities_of_results.py::test_what_was_never_repeated_spreads_like_the_worst",
     ),
 )

@@ -255,7 +255,7 @@ STATE = (
         "model/randomness.py",
         "np.minimum(np.arange(len(chances)), cores)",
         "np.arange(len(chances))",
-        "tests/model/randomness/test_contention.py::test_cores_do_the_work_of_as_many_threads",
+        "tests/model/randomness/test_draws.py::test_cores_do_the_work_of_as_many_threads",
     ),
     Rule(
         "a thread that waits for answers takes no core",

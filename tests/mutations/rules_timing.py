@@ -3,7 +3,7 @@
 from tests.mutations.rule import Rule
 
 _LATE, _OUTPUT = "tests/plane/test_rules_late.py::test_", "tests/plane/test_rules_output.py::test_O4_"
-_SOURCES = "tests/plane/test_rules_sources.py::test_W3_"
+_SOURCES = "tests/plane/test_rules_thread.py::test_W3_"
 _WARM = "tests/runtime/jobmanager/test_restarted_tasks.py::test_"
 
 TIMING = (
@@ -19,7 +19,7 @@ TIMING = (
         "plane/text/loop.py",
         "        catch_up_all(w)\n",
         "",
-        "tests/plane/test_kernel_ahead.py::test_looks_see_nothing_that_is_ahead",
+        "tests/plane/test_kernel_plane.py::test_looks_see_nothing_that_is_ahead",
         inside="sample_served",
     ),
     Rule(

@@ -1,4 +1,4 @@
-"""The kernel keeps to the language that interpreter and compiler read alike."""
+"""The kernel's text: the language that interpreter and compiler read alike, and its rows in memory."""
 
 import ast
 import importlib
@@ -8,6 +8,10 @@ import re
 import pytest
 
 from sim.plane import text
+from sim.plane.rows import Channel, record_dtype
+
+# The kernel keeps to the language that interpreter and compiler read alike.
+
 
 FILES = [name.replace("/", ".") for name in re.findall(r"^    ([\w/]+) ", text.__doc__, re.MULTILINE)]
 TEXTS = {name: inspect.getsource(importlib.import_module(f"{text.__name__}.{name}")) for name in FILES}
@@ -41,3 +45,13 @@ def test_modules_keep_nothing():
         _, *nodes = ast.parse(TEXTS[name]).body  # behind its docstring
 
         assert [ast.unparse(node) for node in nodes if not isinstance(node, ast.ImportFrom | ast.FunctionDef)] == []
+
+
+# The layout of the kernel's rows in memory: what a step touches together stands on one line of cache.
+
+
+LINE = 64
+
+
+def test_a_channel_has_five_whole_lines():
+    assert record_dtype(Channel).itemsize == 5 * LINE

@@ -24,7 +24,7 @@ HELD_BY_OTHER_NAMES = {
     "L7",
     "L8",
     "L9",  # test_rules_late.py
-    "C1",  # every capture in test_rules_captures.py
+    "C1",  # every capture in test_rules_markers.py
     "W2",  # every draw that a test states
 }
 

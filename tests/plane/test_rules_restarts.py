@@ -1,4 +1,4 @@
-"""Rules P: threads that stop, positions, tasks that start anew and what they find."""
+"""Rules P: threads that stop, positions, tasks that start anew, what is counted of them, and gates that open early."""
 
 from dataclasses import replace
 
@@ -23,6 +23,8 @@ from tests.plane.lab import (
     vertex,
     world,
 )
+
+# Rules P: threads that stop, positions, tasks that start anew and what they find.
 
 
 def writer(*, served=0, written=(0,), records=(0,), overtaken=(0,)):
@@ -417,3 +419,102 @@ def test_P7_a_task_without_output_to_spare_recovers_later(build):
     plane.release(2)
 
     assert [Notice(100, NoticeKind.RECOVERED, 2), Notice(110, NoticeKind.RECOVERED, 1)] == run(plane, 200)
+
+
+# Rule P8: what a plane counts of a task since it was built, whatever the task is started at.
+
+
+def counted(plane, t):
+    served, read, written = plane.counted(t)
+    return served, read.tolist(), written.tolist()
+
+
+def test_P8_records_are_counted_over_all_attempts(build):
+    """Ten records, then the last five again."""
+    plane = build(pipe(total=10))
+    run(plane, 500)
+
+    assert [counted(plane, t) for t in (0, 1)] == [(10, [], [10]), (10, [10], [])]
+
+    begin_again(plane, {0: writer(served=5, written=[500], records=[5]), 1: reader()})
+
+    assert [counted(plane, t) for t in (0, 1)] == [(10, [], [10]), (10, [10], [])], "a start takes nothing back"
+
+    run(plane, 1000)
+
+    assert [counted(plane, t) for t in (0, 1)] == [(15, [], [15]), (15, [15], [])]
+    assert (task(plane, 0, "served"), task(plane, 1, "served")) == (10, 5)
+    assert channel(plane, 0, "records_in", "records_out") == (10, 10)
+
+
+def test_P8_a_start_adds_nothing(build):
+    """A position ahead of what was done, and input in flight: of the six records read this plane wrote three."""
+    plane = build(pipe(total=10))
+    begin_again(plane, {0: writer(served=7, written=[700], records=[7]), 1: reader(captured=[300])})
+
+    assert [counted(plane, t) for t in (0, 1)] == [(0, [], [0]), (0, [0], [])]
+
+    run(plane, 1000)
+
+    assert [counted(plane, t) for t in (0, 1)] == [(3, [], [3]), (6, [6], [])]
+
+
+# Rule P9: gates that open before the recovered input is read.
+
+
+NONE = np.zeros(0, np.int64)
+
+
+def column_of(entry):
+    """The entries of a task with one channel."""
+    return np.array([entry], np.int64)
+
+
+def start(plane, *, captured, written, records):
+    """Both tasks of a pipe stand there; the reader has so many bytes to read again."""
+    writer = Position(records, NONE, NONE, NONE, column_of(written), column_of(records), column_of(0))
+    plane.start({0: writer, 1: Position(0, column_of(0), column_of(0), column_of(captured), NONE, NONE, NONE)})
+    for t in (0, 1):
+        plane.release(t)
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_P9_a_capture_holds_what_is_left(build, local):
+    """A marker overtakes it: 200 bytes wait and one record is in service; no buffer is pinned by recovered input."""
+    plane = build(pipe(total=3, local=local, opens_at_once=True))
+    start(plane, captured=300, written=300, records=3)
+    run(plane, 5)
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+    plane.capture(1, 1)
+    run(plane, 6)
+
+    assert plane.captured(1) == 200
+
+    run(plane, 100)
+
+    assert task(plane, 1, "served") == 3
+    assert (8, 0 if local else 2) == (idle_floating(plane), channel(plane, 0, "credit"))
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_P9_an_ordinary_marker_waits_behind_it(build, local):
+    plane = build(pipe(total=3, local=local, opens_at_once=True))
+    start(plane, captured=300, written=300, records=3)
+    run(plane, 5)
+    plane.forward(0, Marker(1, Trait.BLOCKING))
+
+    assert [notice.time for notice in run(plane, 100) if notice.kind == NoticeKind.ARRIVED] == [30]
+
+
+def test_P9_a_marker_that_becomes_urgent_leaves_recovered_input_ready(build):
+    """It was alone in the receive queue: the channel stays ready for what is left in front of it."""
+    plane = build(pipe(total=3, opens_at_once=True))
+    start(plane, captured=300, written=300, records=3)
+    run(plane, 5)
+    plane.forward(0, Marker(1))
+    run(plane, 6)
+    plane.prioritise(1, 1)
+    plane.check()
+    run(plane, 1000)
+
+    assert task(plane, 1, "served") == 3

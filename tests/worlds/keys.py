@@ -19,7 +19,7 @@ EXCEPTIONS = {
     "Cluster.version": "chooses the profile, which worlds write themselves",
     "flink-file": "is read into keys of the scenario, which worlds write themselves",
     "OfVertex.backend": "says of which backend residuals of an import are, and changes no run of another",
-    "Commit.gives-up": "an external system that fails: tests/model/schema/test_failed_commits.py",
+    "Commit.gives-up": "an external system that fails: tests/model/schema/test_connectors.py",
     "Commit.retries": "the same",
     "Fault.commit": "the same",
     "Lsm.freeze": "a time besides files: tests/storage/state and tests/jobs/infer/test_recorded_truth.py",

@@ -1,11 +1,14 @@
-"""The catalogue of quantities, and the smallest sample of a percentile."""
+"""The catalogues of quantities, of results and of what is observed, and the smallest sample of a percentile."""
 
 import numpy as np
 import pytest
 
-from sim.model.quantities import COST, smallest_sample
+from sim.model.quantities import COST, QUANTITIES, smallest_sample
+from sim.results.schema import TABLES
 from sim.results.summary import PRINTED, STATISTICS, has_sample, in_words
 from sim.studies.cells import OUTCOME
+
+# The catalogue of quantities, and the smallest sample of a percentile.
 
 
 @pytest.mark.parametrize(
@@ -65,3 +68,26 @@ def test_words():
     assert in_words("busy_share") == "busy"
     assert [own.title for own in PRINTED if own.heading == "p50"] == ["checkpoint duration, median"]
     assert [own.name for own in PRINTED if not own.title] == []
+
+
+# The catalogue of what is observed: every quantity once, with what comparisons ask of it.
+
+
+TABLE = {"checkpoint": "checkpoints", "subtask": "subtasks"}
+
+
+def test_units_agree_with_those_of_results():
+    units = {(rows, column.name): column.unit for rows, table in TABLE.items() for column in TABLES[table]}
+
+    assert [
+        quantity.name
+        for quantity in QUANTITIES.values()
+        if quantity.unit != units.get((quantity.rows, quantity.flink_column), quantity.unit)
+    ] == []
+
+
+def test_what_was_never_repeated_spreads_like_the_worst():
+    measured = {quantity.repeats for quantity in QUANTITIES.values()} - {None}
+
+    assert max(measured) == QUANTITIES["state_size"].spread
+    assert QUANTITIES["end_to_end_duration"].spread == 0.04

@@ -1,13 +1,21 @@
-"""A scenario file becomes the model it describes."""
+"""A scenario file becomes the model it describes; the committed ones, and what an imported one assumes."""
 
+import json
 from fractions import Fraction
 
 import pytest
 
 from sim.model.checkpoint import Barriers
 from sim.model.job import Rate
+from sim.model.schema.reference import json_schema, schema_text
 from sim.model.schema.study import load, loads
+from sim.model.schema.text import assumptions_note
+from sim.model.schema.writer import SCHEMA_LINE
+from tests.places import ROOT
 from tests.scenarios import read_scenario
+
+# A scenario file becomes the model it describes.
+
 
 FULL = """\
 # yaml-language-server: $schema=./ckptsim.schema.json
@@ -217,3 +225,103 @@ def test_a_trace_that_gives_none_says_why(tmp_path, text, message):
         loads(SMALL, overrides=["job.a.source.rate={trace: load.csv, column: x}"], folder=tmp_path)
 
     assert message in str(refused.value)
+
+
+# The committed scenarios and their schema.
+
+
+SCENARIOS = ROOT / "scenarios"
+FILES = sorted(SCENARIOS.glob("*.yaml"))
+
+
+def test_the_committed_schema_is_current():
+    """Written by `ckptsim schema`; regenerate it when the document changes."""
+
+    assert schema_text() == (SCENARIOS / "ckptsim.schema.json").read_text()
+    assert json_schema() == json_schema()
+
+
+def records_due(scenario):
+    """By all sources until the end of the run; no end: an unlimited source."""
+    seconds = scenario.run.duration_ns / 10**9
+    sources = [(vertex.source, vertex.parallelism) for vertex in scenario.job.vertices if vertex.source]
+    fastest = [max((rate.per_second for rate in source.rates), default=10**9) * tasks for source, tasks in sources]
+    return sum(fastest) * seconds
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_committed_scenario(path):
+    """Names its schema, asks its question, loads without a warning, is small enough for a laptop."""
+    lines = path.read_text().splitlines()
+    study = load(path)
+
+    assert lines[0] == SCHEMA_LINE
+    assert study.question.endswith("?")
+    assert lines[1] == f"# {study.question}"
+    assert study.warnings == ()
+    assert max(map(len, lines)) <= 140
+    for scenario in study.scenarios:
+        assert scenario.run.duration_ns <= 60 * 10**9 or records_due(scenario) <= 10**7
+        assert max(vertex.parallelism for vertex in scenario.job.vertices) <= 8
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_committed_scenario_meets_the_schema(path):
+    """What editors check agrees with what the loader accepts."""
+    jsonschema = pytest.importorskip("jsonschema")
+    from ruamel.yaml import YAML
+
+    validator = jsonschema.Draft202012Validator(json_schema())
+
+    assert list(validator.iter_errors(YAML(typ="safe", pure=True).load(path))) == []
+
+
+def test_the_schema_refuses_what_the_loader_refuses():
+    """Unknown keys, missing units, wrong words, keys that exclude each other or need another one."""
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(json_schema())
+    sound = {
+        "job": {"a": {"source": {"rate": "1k/s", "record": "5 B"}}},
+        "checkpoint": {"interval": "5 s"},
+        "run": {"duration": "5 s"},
+    }
+
+    assert list(validator.iter_errors(sound)) == []
+    for section, value in (
+        ("run", {"duration": 5}),
+        ("checkpoint", {"interval": "5 s", "barriers": "alligned"}),
+        ("checkpoint", {"intervall": "5 s"}),
+        ("checkpoint", {"interval": []}),
+        ("cluster", {"profile": "1.2"}),
+        ("storage", {"bandwidth": "5 MB"}),
+        ("job", {"a": {"source": {"rate": "1k/s", "rate-per-subtask": "1k/s", "record": "5 B"}}}),
+        ("actions", [{"at": "1 s"}]),
+        ("job", {"a": {"source": {"rate": "1k/s", "records": 5, "records-per-subtask": 5, "record": "5 B"}}}),
+        ("faults", [{"kill": "a", "at": "1 s", "lasts": "1 s"}]),
+    ):
+        assert list(validator.iter_errors(sound | {section: value})), (section, value)
+
+
+def test_the_schema_is_plain_json():
+    """No Python left in it: no nulls for keys that are not given."""
+
+    assert "null" not in json.dumps(json_schema())
+
+
+# A scenario that was imported says where it is assumed.
+
+
+def test_marks_are_found_wherever_a_comment_begins():
+    """At the end of a line and on a line of its own, not inside of a text."""
+    text = "a: 1  # UNKNOWN: why?\nb: '#UNKNOWN'\n  # UNKNOWN: what?\n# UNKNOWN\n"
+
+    assert assumptions_note(text) == "2 values are assumed, see UNKNOWN in lines 1, 3"
+
+
+def test_one_and_none():
+    assert assumptions_note("\na: 1 # UNKNOWN: why?") == "1 value is assumed, see UNKNOWN in line 2"
+    assert assumptions_note("a: 1  # known") == ""
+
+
+def test_many_are_counted():
+    assert assumptions_note("# UNKNOWN: x\n" * 20) == "20 values are assumed, see UNKNOWN in lines 1, 2, 3, 4, 5, 6 ..."

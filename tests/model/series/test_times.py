@@ -1,4 +1,4 @@
-"""A column of times means the same to scenarios, sweeps and traces: one definition, cell by cell and as a whole."""
+"""A column of times means the same to scenarios, sweeps and traces; names of columns."""
 
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.series.columns import TimeFormat, detect_time_format
+from sim.model.series.columns import TimeFormat, detect_time_format, time_unit_in_name
 from sim.studies.traces.parsing import seconds
+
+# A column of times means the same to scenarios, sweeps and traces: one definition, cell by cell and as a whole.
+
 
 NOON = 1_699_963_200  # 2023-11-14T12:00:00Z
 
@@ -85,3 +88,14 @@ def test_dates_agree_with_the_library(moment, zone):
 
 def test_a_column_of_nothing_is_read_as_seconds():
     assert TimeFormat() == detect_time_format("t", ["", " "])
+
+
+# The names of columns: which is the time, and which the rate.
+
+
+@pytest.mark.parametrize(
+    ("column", "unit"),
+    [("t_ms", 1000), ("Time (ms)", 1000), ("epoch_s", 1), ("ts_ns", 10**9), ("ms", None), ("t", None)],
+)
+def test_a_name_tells_the_unit_of_times(column, unit):
+    assert (None if unit is None else Fraction(1, unit)) == time_unit_in_name(column)

@@ -1,12 +1,16 @@
-"""Draws as functions: bijective mixing, streams that do not know of each other, products an int64 can hold."""
+"""Draws: streams that do not know of each other, residuals of a history, and how much longer threads take on few cores."""
 
 from fractions import Fraction
 from statistics import fmean
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sim.model.randomness import MASK32, Stream, chance, draw, mix32, stream
+from sim.model.randomness import MASK32, Residual, Residuals, Stream, chance, draw, drawn_ns, mix32, slowdown, stream
+
+# Draws as functions: bijective mixing, streams that do not know of each other, products an int64 can hold.
+
 
 integers = st.integers(0, MASK32)
 INVERSE = pow(0x45D9F3B, -1, 2**32)
@@ -98,3 +102,64 @@ def test_a_chance_is_a_share_of_the_draws():
     assert all(chance(Fraction(1), key, k) for k in range(100))
     assert 0.22 < sum(often) / len(often) < 0.28
     assert often[17] == chance(Fraction(1, 4), key, 17)
+
+
+# A simulated checkpoint draws one checkpoint of the history, for all its subtasks.
+
+
+RESIDUALS = Residuals(
+    4, (Residual("map", "sync", ((0, 1, 2, 3), (10, 11, 12, 13))), Residual("sink", "async", ((20, 21, 22, 23),)))
+)
+
+
+def row(checkpoint, seed=1):
+    return drawn_ns(RESIDUALS, "sync", "map", 0, checkpoint, seed)
+
+
+def test_all_subtasks_and_parts_take_the_same_checkpoint():
+    for checkpoint in range(1, 50):
+        drawn = row(checkpoint)
+
+        assert 10 + drawn == drawn_ns(RESIDUALS, "sync", "map", 1, checkpoint, 1)
+        assert 20 + drawn == drawn_ns(RESIDUALS, "async", "sink", 0, checkpoint, 1)
+
+
+def test_further_subtasks_take_those_of_the_history_in_turn():
+    assert [row(7), 10 + row(7), row(7)] == [drawn_ns(RESIDUALS, "sync", "map", subtask, 7, 1) for subtask in (2, 3, 4)]
+
+
+def test_each_checkpoint_of_the_history_is_drawn_once_before_any_is_drawn_again():
+    drawn = [row(checkpoint) for checkpoint in range(4000)]
+
+    assert all({0, 1, 2, 3} == set(drawn[begin : begin + 4]) for begin in range(0, 4000, 4))
+    assert all(900 < drawn[::4].count(value) * 4 < 1100 for value in range(4)), "in any order"
+
+
+def test_another_seed_draws_others_and_the_same_seed_the_same():
+    first, again, other = ([row(checkpoint, seed) for checkpoint in range(30)] for seed in (1, 1, 2))
+
+    assert first == again
+    assert first != other
+
+
+def test_nothing_is_drawn_where_the_history_has_nothing():
+    assert [drawn_ns(RESIDUALS, "async", "map", 0, 1, 1), drawn_ns(Residuals(), "sync", "map", 0, 1, 1)] == [0, 0]
+
+
+# How much longer threads take where more of them want to run than there are cores.
+
+
+@pytest.mark.parametrize(
+    ("busy", "cores", "expected"),
+    [
+        ([1.0, 1.0, 1.0], 2, 1.5),
+        ([1.0, 1.0], 2, 1.0),
+        ([0.5, 0.5], 1, 1 / 0.75),  # both at once for a quarter of the time: 1.0 wanted, 0.75 done
+        ([0.5, 0.5, 0.0], 1, 1 / 0.75),
+        ([], 1, 1.0),
+        ([0.0, 0.0, 0.0], 2, 1.0),
+        ([1.2, -0.1, 1.0], 1, 2.0),  # what gauges round
+    ],
+)
+def test_cores_do_the_work_of_as_many_threads(busy, cores, expected):
+    assert expected == pytest.approx(slowdown(busy, cores))

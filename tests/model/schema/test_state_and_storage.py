@@ -1,0 +1,324 @@
+"""State backends and storage from the file to the model: keys, kinds of storage, and Flink's own keys."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sim.model.job import Distribution
+from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
+from sim.model.state import ROCKSDB_FREEZE, Changelog, State, Ttl
+from sim.model.storage import Dfs, FileMerging, ObjectStore, SlowPlaces, Storage
+
+# State backends from the file to the model: `state:`, the keys about state in `checkpoint:`, and Flink's own keys.
+
+
+S = 1_000_000_000
+TEXT = """\
+job:
+  a: {{source: {{rate: 1k/s, record: 100 B}}}}
+  b: {{input: {{a: hash}}, state: {{size: 4 GiB{state}}}}}
+checkpoint: {{interval: 5 s{checkpoint}}}
+run: {{duration: 60 s}}
+"""
+
+
+def study(state="", checkpoint="", flink=()):
+    text = TEXT.format(state=state and f", {state}", checkpoint=checkpoint and f", {checkpoint}")
+    return loads(text + ("flink:\n" if flink else "") + "".join(f"  {line}\n" for line in flink), "s")
+
+
+def model(state="", checkpoint="", flink=()):
+    scenario = study(state, checkpoint, flink).scenarios[0]
+    return scenario.job.vertex("b").state, scenario.checkpoint.state
+
+
+def refusal(state="", checkpoint="", flink=()):
+    with pytest.raises(ScenarioError) as refused:
+        study(state, checkpoint, flink)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("growth: 1 B, ttl: 1 h", State(4 << 30, growth_bytes=1, ttl=Ttl(3600 * S))),
+        ("ttl: 1 s, ttl-checks: 0, ttl-filter: true", State(4 << 30, ttl=Ttl(S, 0, filters_snapshots=True))),
+        ("growth: 1 B, ttl: 0 s", State(4 << 30, growth_bytes=1)),
+        ("changelog: on", State(4 << 30, changelog=Changelog())),
+        ("changelog: off", State(4 << 30)),
+    ],
+)
+def test_a_backend_as_it_is_written(state, expected):
+    assert expected == model(state)[0]
+
+
+def test_incremental_is_an_axis():
+    """Two runs of one file."""
+    scenarios = study("backend: rocksdb", "incremental: [false, true]").scenarios
+
+    assert [scenario.checkpoint.state.incremental for scenario in scenarios] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("state", "checkpoint", "message"),
+    [
+        ("value: 0 B", "", "s:3:46: job.b.state.value: an entry has at least 1 B"),
+        ("backend: rocksdb, lsm: {memtable: 0 B}", "", "job.b.state.lsm.memtable: must be more than 0"),
+        ("backend: rocksdb, lsm: {flush: unlimited}", "", "job.b.state.lsm.flush: cannot be unlimited: write a rate"),
+        ("backend: rocksdb, lsm: {multiplier: 1}", "", "job.b.state.lsm.multiplier: is 1"),
+        ("backend: rocksdb, lsm: {level0-files: 0}", "", "0 is out of range"),
+        ("backend: rocksdb, lsm: {write-buffer: 1 MB}", "", "did you mean memtable?"),
+        ("changelog: {threshold: 0 B}", "", "job.b.state.changelog.threshold: must be more than 0"),
+        ("incremental: true", "", "incremental stands in checkpoint:"),
+        ("", "incremental: yes please", "s:4:29: checkpoint.incremental: expected true or false"),
+        ("", "savepoint-cpu: 100 %", "leaves the task nothing to work with"),
+        ("", "transfer-threads: 0", "0 is out of range"),
+    ],
+)
+def test_a_mistake_is_told_where_it_stands(state, checkpoint, message):
+    assert message in refusal(state, checkpoint)
+
+
+def test_what_a_backend_does_not_have_is_told():
+    """Not wrong: both backends may be swept.  `serialize` of an import waits for a what-if that goes to the heap."""
+    warnings = [*study("lsm: {base: 1 GB}").warnings, *study("backend: rocksdb, serialize: 1 GB/s").warnings]
+
+    assert [str(w).split("has no effect: ")[1] for w in warnings] == ["only rocksdb has one"]
+
+
+@pytest.mark.parametrize(
+    ("state", "freeze_ns"),
+    [
+        ("backend: rocksdb", ROCKSDB_FREEZE.likely),
+        ("backend: rocksdb, freeze: 63 ms", 63_000_000),
+        ("backend: rocksdb, lsm: {freeze: 30 ms}", 30_000_000),
+        ("backend: rocksdb, freeze: 1 ms, lsm: {freeze: 30 ms}", 31_000_000),
+        ("lsm: {freeze: 30 ms}", 0),
+    ],
+)
+def test_what_freezing_costs_goes_with_the_backend(state, freeze_ns):
+    """Measured in RocksDB it is not left behind when the backend is set to the heap; what a file calls `freeze` is all of it."""
+    found, _ = model(state)
+
+    assert freeze_ns == found.sync_ns + (found.lsm.freeze_ns if found.kind.keeps_files else 0)
+
+
+def test_a_copy_nobody_reads_is_told():
+    """Local backup and local recovery are two options; one alone does nothing."""
+    found = study(flink=["execution.checkpointing.local-backup.enabled: true"])
+
+    assert not found.scenarios[0].checkpoint.state.local_recovery
+    assert "has no effect without execution.state-recovery.from-local: true" in str(found.warnings[0])
+
+
+def test_a_changelog_of_flink_s_keys_lies_in_memory_by_default():
+    assert model(flink=["state.changelog.enabled: true"])[0] == State(4 << 30, changelog=Changelog(storage="memory"))
+
+
+@pytest.mark.parametrize(
+    ("state", "ttl", "expected"),
+    [
+        ("growth: 1 B", "2 h", State(4 << 30, growth_bytes=1, ttl=Ttl(7200 * S))),
+        ("growth: 1 B", "0", State(4 << 30, growth_bytes=1)),
+        ("update: 1 %", "2 h", State(4 << 30, update_share=Fraction(1, 100), ttl=Ttl(7200 * S))),
+        ("", "2 h", State(4 << 30)),
+    ],
+)
+def test_the_time_to_live_of_a_sql_job_is_about_state_that_records_write_to(state, ttl, expected):
+    """State that nobody writes to would only vanish."""
+    assert expected == model(state, flink=[f"table.exec.state.ttl: {ttl}"])[0]
+
+
+def test_keys_about_expiry_that_have_no_effect_are_told():
+    """Without a time to live, or in a backend that drops keys when it merges files."""
+    growing = "growth: 1 B, ttl-checks: 1"
+    warnings = [study(text).warnings[0] for text in (growing, f"{growing}, ttl: 1 h, backend: rocksdb")]
+
+    expected = [
+        "write ttl, how long after its last write a key leaves",
+        "in rocksdb expired keys leave when files are merged",
+    ]
+    assert expected == [str(warning).split("state.ttl-checks: has no effect: ")[1] for warning in warnings]
+
+
+def test_a_key_about_another_backend_is_told():
+    (warning,) = study(flink=["state.backend.rocksdb.writebuffer.size: 16mb"]).warnings
+
+    assert "has no effect: no vertex has such state" in str(warning)
+
+
+def test_an_incremental_heap_is_told():
+    """Flink takes the option and writes everything all the same."""
+    (warning,) = study(checkpoint="incremental: true").warnings
+
+    assert str(warning).startswith("s:4:29: checkpoint.incremental: has no effect")
+    assert study("backend: rocksdb, update: 10 %", "incremental: true").warnings == ()
+
+
+# `storage:` reads as written: three kinds, slow nodes, retries, merging, disks; a mistake is told where it stands.
+
+
+STORED = """\
+job:
+  a: {source: {rate: 1k/s, record: 100 B}}
+  b: {input: {a: hash}, state: {size: 1 MB}}
+checkpoint: {interval: 5 s}
+run: {duration: 60 s}
+"""
+MS, SECOND = 10**6, 10**9
+
+
+def storage(section, folder="."):
+    return loads(f"{STORED}storage: {section}\n", "s", folder=folder).scenarios[0].storage
+
+
+def refusal_of_storage(section, folder="."):
+    with pytest.raises(ScenarioError) as refused:
+        storage(section, folder)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("", 60 * 10**6), (", read-bandwidth: 20 MB/s", 20 * 10**6), (", read-bandwidth: unlimited", None)],
+)
+def test_files_are_read_as_fast_as_written_unless_said(written, read):
+    assert storage(f"{{bandwidth: 60 MB/s{written}}}").read_bytes_per_second == read
+
+
+def test_the_defaults_are_those_of_the_model():
+    """A dfs of fewer nodes than replicas uses them all; a plain duration of an episode is the mean of an exponential one."""
+    slow = SlowPlaces(Fraction(1, 100), 5, Distribution(90 * SECOND, "exponential"))
+
+    assert Storage(dfs=Dfs(10)) == storage("{dfs: {nodes: 10}}")
+    assert Storage(dfs=Dfs(2, replication=2)) == storage("{dfs: {nodes: 2}}")
+    assert Storage(dfs=Dfs(10, None)) == storage("{dfs: {nodes: 10, bandwidth: unlimited}}")
+    assert Storage(object_store=ObjectStore()) == storage("{object-store: {}}")
+    assert Storage(dfs=Dfs(9, slow=slow)) == storage("{dfs: {nodes: 9, slow: {share: 1 %, factor: 5, lasts: 90 s}}}")
+    assert Storage(dfs=Dfs(9, slow=replace(slow, lasts=SlowPlaces().lasts))) == storage(
+        "{dfs: {nodes: 9, slow: {share: 1 %, factor: 5}}}"
+    )
+
+
+def test_files_are_merged_as_flink_does_by_default():
+    assert [FileMerging(), None] == [storage(f"{{file-merging: {switch}}}").merging for switch in ("on", "off")]
+
+
+def test_shares_and_factors_can_be_swept():
+    study = loads(f"{STORED}storage: {{dfs: {{nodes: [10, 50], slow: {{share: [1 %, 2 %], factor: 20}}}}}}\n")
+
+    assert [(s.storage.dfs.nodes, s.storage.dfs.slow.share * 100) for s in study.scenarios] == [
+        (10, 1),
+        (10, 2),
+        (50, 1),
+        (50, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("{dfs: {}}", "6:11: storage.dfs.nodes: required key is missing"),
+        ("{dfs: {nodes: 0}}", "6:17: storage.dfs.nodes: 0 is out of range"),
+        ("{dfs: {nodes: 3, replication: 4}}", "6:27: storage.dfs.replication: is 4, but there are 3 nodes"),
+        ("{dfs: {nodes: 3, block: 0 B}}", "6:27: storage.dfs.block: must be more than 0"),
+        ("{dfs: {nodes: 3, requests: 30/h}}", "6:27: storage.dfs.requests: must be at least 1/s"),
+        (
+            "{dfs: {nodes: 3}, bandwidth: 5 MB/s}",
+            "6:28: storage.bandwidth: is a key of flat storage, which has no dfs: write dfs: {b",
+        ),
+        (
+            "{dfs: {nodes: 3}, slow: {share: 1 %, factor: 2}}",
+            "6:28: storage.slow: is a key of flat storage, which has no dfs: write",
+        ),
+        (
+            "{object-store: {}, file-latency: 1 s}",
+            "6:29: storage.file-latency: is a key of flat storage, which has no object-store",
+        ),
+        ("{dfs: {nodes: 3}, object-store: {}}", "6:28: storage.object-store: storage is a dfs already"),
+        ("{nic: 1 GB/s}", "6:11: storage.nic: has no effect: the streams of flat storage share nothing"),
+        ("{object-store: {part: 0 B}}", "6:26: storage.object-store.part: must be more than 0"),
+        ("{object-store: {}, file-merging: on}", "6:29: storage.file-merging: needs files that can be appended to"),
+        ("{file-merging: {max-file-size: 0 B}}", "6:26: storage.file-merging.max-file-size: must be more than 0"),
+        ("{retry: {timeout: 0 s}}", "6:19: storage.retry.timeout: of 0 fails every attempt"),
+        ("{retry: {attempts: 0}}", "6:19: storage.retry.attempts: 0 is out of range"),
+        (
+            "{slow: {share: 1 %, factor: 2, lasts: 3 s}}",
+            "6:41: storage.slow.lasts: unknown key 'lasts': nodes, prefixes and disks are slow for a while",
+        ),
+        (
+            "{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 0 s}}}",
+            "6:57: storage.dfs.slow.lasts: must be more than 0",
+        ),
+        (
+            "{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 1 ns}}}",
+            "slow.lasts: is 1 ns: write an episode of 1 ms or more",
+        ),
+        ("{dfs: {nodes: 3, slow: {share: 1 %}}}", "6:27: storage.dfs.slow.factor: required key is missing"),
+        ("{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, for: 3 s}}}", "storage.dfs.slow.for: unknown key 'for'"),
+        (
+            "{dfs: {nodes: 3, slow: {trace: none.csv, column: v}}}",
+            "6:34: storage.dfs.slow.trace: no such file: none.csv",
+        ),
+        ("{nodes: 3}", "6:11: storage.nodes: unknown key 'nodes': nodes stand in dfs: {nodes: 50}"),
+    ],
+)
+def test_mistakes_are_told_where_they_stand(section, message):
+    assert message in refusal_of_storage(section)
+
+
+def series(tmp_path, *rows):
+    (tmp_path / "speed.csv").write_text("at,vm,speed\n" + "".join(f"{row}\n" for row in rows))
+    return tmp_path
+
+
+SLOW = "{dfs: {nodes: 3, slow: {trace: speed.csv, column: speed, machine: vm}}}"
+
+
+def test_a_measured_series(tmp_path):
+    """Mostly it is 200: that is factor 1.  A blank keeps the speed before it; each machine counts from its own first row."""
+    folder = series(tmp_path, "0,x,200", "10,x,200", "20,x,50", "30,x,", "40,x,400", "1000,y,200", "1020,y,100")
+    trace = storage(SLOW, folder).dfs.slow.trace
+
+    assert trace.length_ns == 40 * SECOND
+    assert ((0, 1), (20 * SECOND, 4), (40 * SECOND, Fraction(1, 2))) == trace.machines[0]
+    assert trace.machines[1] == ((0, 1), (20 * SECOND, 2))
+
+
+def test_a_run_begins_within_a_measured_series(tmp_path):
+    folder = series(tmp_path, "0,x,200", "10,x,200", "40,x,400")
+
+    assert storage(SLOW.replace("vm}", "vm, from: 12 s}"), folder).dfs.slow.trace.begin_ns == 12 * SECOND
+    assert "speed.csv ends after 40 s: from: 40 s is later" in refusal_of_storage(
+        SLOW.replace("vm}", "vm, from: 40 s}"), folder
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["0,x,fast"], "speed.csv:2: 'fast' is not a speed"),
+        (["0,x,5", "0,x,6"], "speed.csv:3: time does not increase"),
+        (["0,x,5", "1,x,0"], "speed.csv:3: a speed of 0 would last for ever"),
+        (["0,x,5"], "speed.csv has fewer than two speeds of a machine in column 'speed'"),
+    ],
+)
+def test_mistakes_in_a_series(tmp_path, rows, message):
+    assert message in refusal_of_storage(SLOW, series(tmp_path, *rows))
+
+
+def test_a_series_needs_its_columns(tmp_path):
+    folder = series(tmp_path, "0,x,5")
+
+    assert "has no column 'sped' (did you mean 'speed'?)" in refusal_of_storage(
+        SLOW.replace("column: speed", "column: sped"), folder
+    )
+
+
+def test_flink_s_keys_of_s3_are_about_an_object_store():
+    """Other storage has no use for them, and says so."""
+    study = loads(f"{STORED}flink:\n  s3.upload.min.part.size: 10 mb\n  s3.upload.max.concurrent.uploads: 6\n")
+
+    assert sum("has no effect: storage: has no object-store" in w.message for w in study.warnings) == 2
