@@ -5,7 +5,6 @@
 
 import re
 import sys
-from functools import lru_cache
 
 import pytest
 
@@ -22,7 +21,8 @@ QUICK_SEEDS = (
     1010,
     1046,
 )  # 1010: checkpoints are under way when the job ends; 1046: its first final one fails
-SLOW_SEEDS, NIGHTLY_SEEDS = range(1000, 1040), range(1000, 1200)
+SLOW_SEEDS = (*range(1000, 1008), 1010, 1012, 1014, 1016, 1022, 1023, 1025)
+NIGHTLY_SEEDS = range(1000, 1200)
 WORLDS = DATA / "worlds"
 # of pandas, about replications without a failure
 pytestmark = pytest.mark.filterwarnings("ignore:The behavior of:FutureWarning")
@@ -450,36 +450,19 @@ run: {duration: 30 s}
 }
 """Each for sentences that random worlds seldom or never print."""
 
-NAMED = {
-    "overtaking barriers",
-    "failures in a row",
-    "restarts by failed checkpoints",
-    "source thread, no trigger",
-    "no limit of storage",
-    "no window ends",
-    "only a first upload",
-    "none is due",
-    "a log that is applied",
-    "files per checkpoint",
-    "few with the end",
-    "mostly disturbed",
-    "slow files",
-    "without a JobManager",
-    "an axis alone",
-    "visible after",
-    "visible p50",
-    "restarts go back",
-    "attempts",
-    "failure rate",
-    "local copies",
-    "during recovery",
-    "requests at their limit",
-    "within its timeout",
-    "full size",
-    "after a peak of the load",
-    "late results",
+OF_WORLDS = {
+    "a killed task manager",
+    "after the last record",
+    "alignment",
+    "before the barrier",
+    "cannot begin",
+    "channel state",
+    "commits less",
+    "costs the same",
+    "none completed",
+    "savepoint fails",
 }
-"""Templates that these scenarios are there for."""
+"""Templates that these scenarios do not print."""
 WORDS = {
     "records that hold up barriers that overtake": "Even barriers that overtake data",
     "none completes, whatever is tolerated": "No checkpoint completes with any strategy",
@@ -509,7 +492,6 @@ WORDS = {
 """Words of a sentence that its template does not need, and that a scenario is there for."""
 
 
-@lru_cache
 def planned():
     return {name: compare(loads(text, folder=WORLDS), jobs=1, check=False) for name, text in SCENARIOS.items()}
 
@@ -522,13 +504,17 @@ def of_worlds(seeds):
     return ((seed, comparison) for seed in seeds if (comparison := compared(seed)))
 
 
-def test_sentences_of_scenarios_are_true():
-    found, exercised = checked(planned().items())
+def test_sentences_of_scenarios_are_true_and_with_another_number_or_vertex_false():
+    """A claim that would hold of a changed sentence is too weak."""
+    comparisons = planned()
+    found, exercised = checked(comparisons.items())
+    changes = [weak_sentences(Printed(own), sentences(own), TEMPLATES, changed) for own in comparisons.values()]
 
     assert found == {}
-    assert len(exercised) >= 25
-    assert set() == NAMED - {*exercised}
-    assert [name for name, words in WORDS.items() if words not in " ".join(sentences(planned()[name]))] == []
+    assert [each.name for each in TEMPLATES if not exercised[each.name] and each.name not in OF_WORLDS] == []
+    assert [name for name, words in WORDS.items() if words not in " ".join(sentences(comparisons[name]))] == []
+    assert [weak for _, weak in changes if weak] == []
+    assert sum(count for count, _ in changes) > 60
 
 
 def test_sentences_of_worlds_are_true():
@@ -549,24 +535,16 @@ def changed(text):
         yield text[: match.start()] + other + text[match.end() :]
 
 
-def test_a_sentence_with_another_number_or_vertex_is_false():
-    """A claim that would hold of it is too weak."""
-    found = [weak_sentences(Printed(own), sentences(own), TEMPLATES, changed) for own in planned().values()]
-
-    assert [weak for _, weak in found if weak] == []
-    assert sum(count for count, _ in found) > 60
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds", [SLOW_SEEDS, pytest.param(NIGHTLY_SEEDS, marks=pytest.mark.nightly)], ids=lambda seeds: str(len(seeds))
 )
 def test_each_template_is_exercised_and_true(seeds):
+    """By these worlds; the scenarios above have the others."""
     found, exercised = checked(of_worlds(seeds))
-    of_scenarios, more = checked(planned().items())
 
-    assert found | of_scenarios == {}
-    assert [template.name for template in TEMPLATES if not (exercised + more)[template.name]] == []
+    assert found == {}
+    assert set() == OF_WORLDS - {*exercised}
 
 
 if __name__ == "__main__":
