@@ -51,10 +51,10 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1790000000")  # files of results hav
 ONCE = tuple(
     f"tests/{folder}/"
     for folder in ("advice", "benchmarks", "claims", "injections", "jobs/evidence", "laws", "mutations", "worlds")
-)
-"""Folders whose tests are all marked `once`: of this repository's tools, of recordings, and of runs that come out alike everywhere.
+) + ("tests/app/cli/test_advise.py", "tests/app/cli/test_excerpts.py", "tests/test_public_reports.py")
+"""Folders and files whose tests are all marked `once`: of this repository's tools, of recordings, and of runs that come out alike everywhere.
 
-What they run, the quick tests of `runtime`, `plane` and `studies` run on each Python.
+What they run, the quick tests of `runtime`, `plane` and `studies` run on each Python; `tests/app/verbs` asks there for advice.
 """
 
 
