@@ -48,10 +48,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1790000000")  # files of results have a date: here all have the same
 
 
-ONCE = tuple(
-    f"tests/{folder}/"
-    for folder in ("advice", "benchmarks", "claims", "injections", "jobs/evidence", "laws", "mutations", "worlds")
-) + ("tests/app/cli/test_advise.py", "tests/app/cli/test_excerpts.py", "tests/test_public_reports.py")
+ONCE = (
+    *(f"tests/{folder}/" for folder in ("advice", "benchmarks", "claims", "injections", "jobs/evidence")),
+    *(f"tests/{folder}/" for folder in ("laws", "mutations", "worlds")),
+    *(f"tests/{file}.py" for file in ("app/cli/test_advise", "app/cli/test_excerpts", "test_public_reports")),
+)
 """Folders and files whose tests are all marked `once`: of this repository's tools, of recordings, and of runs that come out alike everywhere.
 
 What they run, the quick tests of `runtime`, `plane` and `studies` run on each Python; `tests/app/verbs` asks there for advice.

@@ -12,7 +12,7 @@ from sim.model.schema.option_values import option_holders
 from sim.model.schema.study import loads
 from sim.model.schema.text import dotted
 from sim.model.schema.writer import write
-from tests.model.schema.test_axes import found_places
+from tests.model.schema.test_axes_of_scenarios import found_places
 from tests.worlds.generator import FOLDER, document
 
 UNITS = {"us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
