@@ -468,7 +468,9 @@ def largest(*parts):
 def commits_in_its_thread(told, match):
     """Commits of that length keep the vertex busy for at least half of the wait."""
     run, row = told.run_of(match), told.row(match)
-    commit_ms = run.scenario.job.vertex(match["at"]).commit.time_ns / 1e6
+    if (commit := run.scenario.job.vertex(match["at"]).commit) is None:
+        return False
+    commit_ms = commit.time_ns / 1e6
     begin_ms, end_ms = row["trigger_timestamp"], row["trigger_timestamp"] + row["end_to_end_duration"]
     ends_ms = run.commits.loc[run.commits["vertex"] == match["at"], "commit_timestamp"]
     held_ms = max(min(end_ms, ended) - max(begin_ms, ended - commit_ms) for ended in ends_ms)
