@@ -336,7 +336,8 @@ def _expiring(search: CandidateSearch, today: Setting) -> list[str]:
     options, restart = search.scenario.checkpoint, search.scenario.restart
     steady = rows_of(search.rows, today.name, UNDISTURBED)
     expired, completed = int((steady["failed"] - steady["interrupted"]).sum()), int(steady["completed"].sum())
-    if not expired:
+    is_rare = bool(today.rare) and math.isinf(today.checkpoint_ms)
+    if not (expired or is_rare):
         return [] if today.completed else ["no checkpoint completes within a trial"]
     tolerated, attempts = options.tolerable_failed, restart.most_restarts
     then = f"{tolerated + 1} that expire in a row restart the job" if tolerated else "each restarts the job"
@@ -347,10 +348,13 @@ def _expiring(search: CandidateSearch, today: Setting) -> list[str]:
         vertex.name for vertex in search.scenario.job.vertices if vertex.snapshot.pre_barrier_ns >= options.timeout_ns
     ]
     why = f" (work of '{works[0]}' before barriers)" if works else f" ('{full}' is full)" if full else ""
+    first = f"no checkpoint completes: each expires after {after}{why}"
+    if is_rare:
+        first = f"{today.rare}: their checkpoints expire at {after}"
+    elif completed:
+        first = f"{expired} of {expired + completed} checkpoints expire after {after}{why}"
     return [
-        f"{expired} of {expired + completed} checkpoints expire after {after}{why}"
-        if completed
-        else f"no checkpoint completes: each expires after {after}{why}",
+        first,
         f"{then}{f', and after {attempts} restarts it fails' if ends else ''}",
     ]
 

@@ -873,7 +873,10 @@ class CandidateSearch:
     def _add_rare_checkpoints(
         self, trials: Trials, rows: pd.DataFrame, extra: Point | None = None
     ) -> dict[SettingName, str]:
-        """Set the duration of checkpoints in `trials` to that of rare ones, where these are longer, and return {setting: why}."""
+        """Set the duration of checkpoints in `trials` to that of rare ones, where these are longer, and return {setting: why}.
+
+        It is inf if they expire.
+        """
         why = {}
         for name, worlds in trials.items():
             scenario = self.bench.load({**self.bench.common, **(extra or {}), **self.candidate_of(name).point})
@@ -881,7 +884,8 @@ class CandidateSearch:
             for values in worlds.values():
                 column = values[:, MEASURED.index("checkpoint_ms")]
                 if rare is not None and column.mean() < rare.ms:
-                    column[:], why[name] = rare.ms, rare.why
+                    expires = rare.ms * 1e6 > scenario.checkpoint.timeout_ns
+                    column[:], why[name] = math.inf if expires else rare.ms, rare.why
         return why
 
     def _with_losses(self, trials: Trials) -> Trials:

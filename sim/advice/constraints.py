@@ -24,6 +24,7 @@ from sim.model.units import MS, SECOND, format_duration
 from sim.protocol.recovery import outages
 from sim.results.formats import ms_text
 from sim.results.stored import table_sinks
+from sim.runtime.lowering import restarts_after_loss
 
 if TYPE_CHECKING:
     from sim.advice.settings import Protocol
@@ -207,7 +208,8 @@ def exhausted_attempts(scenario: Scenario, mtbf_s: float, failure: Failure) -> l
     counts = (
         [
             outage.deployments
-            for outage in outages(restart, fail_ns=scenario.overheads.fail_ns, restart_ns=scenario.overheads.restart_ns)
+            for own in restarts_after_loss(scenario)
+            for outage in outages(own, fail_ns=scenario.overheads.fail_ns, restart_ns=scenario.overheads.restart_ns)
         ]
         if failure == TASK_MANAGER
         else [1]

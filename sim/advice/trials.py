@@ -38,6 +38,7 @@ from sim.model.schema.axes import key_of
 from sim.model.text import PrintableError
 from sim.model.units import MS, SECOND, format_duration
 from sim.protocol.recovery import outages
+from sim.runtime.lowering import restarts_after_loss
 from sim.studies.plan import Cell, cells, with_baselines
 from sim.studies.progress import Clock, TimeLeft, Watch, no_watch
 from sim.studies.sweeps.design import Point, override
@@ -241,8 +242,11 @@ def _cells(scenarios: Sequence[Scenario]) -> list[Cell]:
 def slots_ms(scenario: Scenario) -> tuple[float, float] | None:
     """Return (min, max) time [ms] until tasks of a lost TaskManager have slots, or None if the job may fail permanently."""
     overheads = scenario.overheads
-    outcomes = outages(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
-    ready = [outage.ready_ns for outage in outcomes]
+    ready = [
+        outage.ready_ns
+        for own in restarts_after_loss(scenario)
+        for outage in outages(own, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
+    ]
     finite = [ready_ns for ready_ns in ready if ready_ns is not None]
     return (min(finite) / 1e6, max(finite) / 1e6) if len(finite) == len(ready) else None
 

@@ -6,16 +6,18 @@ Vertices and edges are numbered, distributions are tabulated as quantiles, and r
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from fractions import Fraction
 from itertools import zip_longest
 from math import lcm
 
+from sim.model.faults import Restart
 from sim.model.job import LOCK_WON, Input, Job, Source, Vertex, owners
 from sim.model.packed_records import PackedRecords
 from sim.model.randomness import quantile_table, share_table, size_table
 from sim.model.scenario import Scenario
 from sim.model.units import SECOND
-from sim.plane.spec import EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
+from sim.plane.spec import EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait
 
 _Segment = tuple[int, int, int, int]
 """The fields of a `plane.RateSegment`."""
@@ -65,12 +67,26 @@ def hosts(scenario: Scenario) -> tuple[int, ...]:
     return tuple(0 if placement == "single" else i // (scenario.cluster.slots or 1) for i in subtasks)
 
 
-def has_remote_readers(scenario: Scenario, numbers: Collection[int | None]) -> bool:
-    """Return whether tasks on other TaskManagers read from one of these, whose loss they detect.  None: any."""
-    spec = plane_spec(scenario)
-    channels = layout(spec)
-    managers = [(spec.hosts[up], spec.hosts[down]) for up, down in zip(channels.writer, channels.reader, strict=True)]
-    return any(up != down and (up in numbers or None in numbers) for up, down in managers)
+def restarts_after_loss(scenario: Scenario, lost: Collection[int | None] = (None,)) -> list[Restart]:
+    """Return `restart:` for each kind of TaskManager that may be killed.  `lost`: their numbers; None: any.
+
+    If no task elsewhere reads from its tasks, nobody reports its end before the JobMaster detects it.
+    """
+    placed, restart, first = hosts(scenario), scenario.restart, 0
+    of_vertex: dict[str, tuple[int, ...]] = {}
+    read = set[int]()  # TaskManagers with readers elsewhere
+    for vertex in scenario.job.vertices:
+        readers = of_vertex[vertex.name] = placed[first : first + vertex.parallelism]
+        first += vertex.parallelism
+        for inlet in vertex.inputs:
+            writers = of_vertex[inlet.upstream]
+            if inlet.shipping.one_to_one:
+                read |= {writer for writer, reader in zip(writers, readers, strict=False) if writer != reader}
+            else:
+                read |= {writer for writer in writers if set(readers) - {writer}}
+    late = replace(restart, connection_reset_ns=restart.heartbeat_timeout_ns + restart.heartbeat_interval_ns)
+    kinds = {number in read for number in (placed if None in lost else lost)}
+    return [restart if is_read else late for is_read in sorted(kinds)]
 
 
 def service_factors(job: Job) -> dict[int, Fraction]:

@@ -67,7 +67,7 @@ from sim.results.summary import STATISTICS, bottleneck
 from sim.results.sweep_values import DEAD
 from sim.results.tables import EXPIRED
 from sim.results.verdict import MIN_COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
-from sim.runtime.lowering import has_remote_readers, hosts
+from sim.runtime.lowering import hosts, restarts_after_loss
 from sim.runtime.result import Result, identity
 from sim.storage.media.flat import slowness
 from sim.studies.plan import baseline
@@ -91,9 +91,10 @@ def outage_sentence(scenario: Scenario) -> str:
     if all(loss.silent or loss.orderly for loss in losses):
         return ""
     overheads, restart = scenario.overheads, scenario.restart
-    if not has_remote_readers(scenario, {loss.host for loss in losses}):  # nobody detects a reset connection
-        restart = replace(restart, connection_reset_ns=restart.heartbeat_timeout_ns)
-    cases = outages(restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
+    killed = restarts_after_loss(scenario, {loss.host for loss in losses if not (loss.silent or loss.orderly)})
+    cases = [
+        case for own in killed for case in outages(own, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
+    ]
     redeployed = [case for case in cases if case.ready_ns is not None]
     share = 100 * (1 - len(redeployed) / len(cases))
     gives_up = f"the restart strategy gives up before the JobMaster misses it in {share:.0f} % of all cases"

@@ -306,3 +306,12 @@ def test_outages_of_storage_that_restart_the_job_are_told(lasts, timeout, tolera
     told = [caution.short for caution in outage_cautions(read_scenario(text))]
 
     assert told == ["a storage outage of 1 min restarts the job: tolerable-failed"] * is_told
+
+
+@pytest.mark.parametrize(("cluster", "gives_up"), [("{placement: single}", False), ("{slots: 1}", True)])
+def test_a_loss_that_nobody_reports_uses_up_one_attempt(cluster, gives_up):
+    """On a TaskManager with all tasks: heartbeats detect its end, and other slots are looked for."""
+    options = "restart: {strategy: fixed-delay, attempts: 3, provider: standalone}"
+    scenario = read_scenario(f"{JOB}{options}\ncluster: {cluster}\n")
+
+    assert (slots_ms(scenario) is None) == gives_up

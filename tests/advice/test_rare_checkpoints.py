@@ -1,9 +1,15 @@
 """Checkpoints that trials do not show, because windows rarely fire or files are rarely slow: their durations are on paper."""
 
+import math
+
 import pytest
 
+from sim.advice.answer import _expiring
+from sim.advice.candidates import CandidateSearch
 from sim.advice.configuration import diff_flink_keys
+from sim.advice.judgement import Limits
 from sim.advice.situation import dominant, situation_of
+from sim.advice.trials import Bench
 from tests.advice.made_up import MadeUp, searched
 
 JOB = """\
@@ -75,3 +81,16 @@ def test_files_that_are_slow_by_chance_break_the_limit(job):
     assert (today.checkpoint_ms, today.rare) == (2700.0, "2 % of files are slow (storage.slow)")
     job.write_text(SLOW.replace("2 %", "0.4 %"))
     assert searched(job, Calm(), checkpoint_ms=1000).chosen.name == ("30 s", "aligned")
+
+
+def test_rare_checkpoints_that_expire_are_told(job):
+    """2.7 s are longer than today's timeout."""
+    job.write_text(SLOW.replace("{interval: 30 s}", "{interval: 30 s, timeout: 2 s}"))
+    search = CandidateSearch(Bench(job, {}), Limits(checkpoint_ms=1000.0), 8.64e4, Calm(), 3)
+    search.replicate([search.current_candidate], 1)
+
+    assert (search.current.checkpoint_ms, search.current.breaks) == (math.inf, ("checkpoint_ms",))
+    assert _expiring(search, search.current) == [
+        "2 % of files are slow (storage.slow): their checkpoints expire at 2 s",
+        "each restarts the job",
+    ]
