@@ -18,12 +18,14 @@ from sim.advice.texts import (
     LIMITED,
     advised_scenario,
     attempts_cautions,
+    backlog_cautions,
     breaks_text,
     close_value,
     condition_of,
     equal_intervals,
     equal_text,
     firing_cautions,
+    loss_during_backlog,
     name_of,
     quantity_of,
     reason_against,
@@ -31,7 +33,7 @@ from sim.advice.texts import (
     value_text,
 )
 from sim.advice.trials import FAILURE, UNDISTURBED
-from sim.advice.warnings import JUDGED, other_failure, watch
+from sim.advice.warnings import judged, other_failure, watch
 from sim.jobs.evidence.known_issues import issues_of
 from sim.model.quantities import cost_text
 from sim.model.text import one_line
@@ -149,9 +151,10 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
         off = needed[column] if column in needed else search.margins(setting.name, column)
         # few checkpoints, or no window that fires, show that a limit is broken, not that it is kept
         is_unsure = column == "checkpoint_ms" and (not setting.ran_long or firing_cautions(search, setting))
-        is_unsure = is_unsure or (column == "loss" and setting.name in search.behind)
+        if column == "loss":
+            is_unsure = setting.name in search.behind or loss_during_backlog(search, setting) > bound
         label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
-        quantity = JUDGED[search.bench.failure] if column == "recovery_ms" else quantity_of(column, setting)
+        quantity = judged(search) if column == "recovery_ms" else quantity_of(column, setting)
         was = "" if before is None else f"{close_value(column, before.value(column), bound)} -> "
         why = f" ({setting.rare})" if setting.rare and column == "checkpoint_ms" else _range(column, value, off)
         rest = f"{close_value(column, value, bound)}{why}, limit {value_text(column, bound)}"
@@ -174,7 +177,7 @@ def _recovery_lines(search: CandidateSearch, chosen: Setting, other: OtherFailur
     if not has_limit and not math.isnan(chosen.recovery_ms):
         values = " -> ".join(ms_text(setting.recovery_ms) for setting in (before, chosen) if setting is not None)
         about = "about " * any(setting.is_extrapolated for setting in (before, chosen) if setting is not None)
-        yield Text("expect", f"{JUDGED[search.bench.failure]} {about}{values} (no limit given)", 8)
+        yield Text("expect", f"{judged(search)} {about}{values} (no limit given)", 8)
     if other is not None and has_limit:
         yield Text(OVER if other.breaks else "expect", other.short, RANK_ALWAYS_SHOWN if other.breaks else 2)
     failing_ms = rows_of(search.rows, chosen.name, FAILURE)["end_to_end_max_ms"].max()
@@ -377,6 +380,7 @@ def answer(
         *attempts_cautions(search, chosen),
         *transaction_cautions(search, chosen),
         *firing_cautions(search, chosen),
+        *backlog_cautions(search, chosen),
         *new_defects(search.scenario, scenario),
         *unsafe_defects(scenario),
     ]

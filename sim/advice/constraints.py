@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sim.advice.levers import HEARTBEATS, MORE_THREADS, RESTARTS, SOON_NS, SPARE, TOLERABLE_FAILURES, WITHOUT_END
 from sim.advice.settings import TIMERS, Change, Lever, later_options, sinks_of
 from sim.advice.situation import PARTS
-from sim.advice.trials import TASK_MANAGER, Failure
+from sim.advice.trials import TASK_MANAGER, Failure, restarts_after_losses
 from sim.jobs.evidence.envelope import firings_ns
 from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
 from sim.model.faults import StorageOutage
@@ -24,7 +24,6 @@ from sim.model.units import MS, SECOND, format_duration
 from sim.protocol.recovery import outages
 from sim.results.formats import ms_text
 from sim.results.stored import table_sinks
-from sim.runtime.lowering import restarts_after_loss
 
 if TYPE_CHECKING:
     from sim.advice.settings import Protocol
@@ -208,7 +207,7 @@ def exhausted_attempts(scenario: Scenario, mtbf_s: float, failure: Failure) -> l
     counts = (
         [
             outage.deployments
-            for own in restarts_after_loss(scenario)
+            for own in restarts_after_losses(scenario)
             for outage in outages(own, fail_ns=scenario.overheads.fail_ns, restart_ns=scenario.overheads.restart_ns)
         ]
         if failure == TASK_MANAGER
@@ -277,7 +276,6 @@ def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) 
         *yielding,
         *_of_transactions(scenario),
         *_of_levers(scenario, changes),
-        *_of_backlogs(scenario),
         *_of_tables(scenario),
     ]
     return sorted(all_cautions, key=lambda caution: not caution.is_question)
@@ -423,21 +421,6 @@ def _of_transactions(scenario: Scenario) -> Iterator[Caution]:
         if kind is not None and kind.timeout:
             text = f"'{vertex}' writes to {kind.title}: {capitalised(kind.why)} ({kind.timeout})."
             yield Caution(f"{kind.timeout.partition(',')[0]}: above interval and downtime", text, kind.source)
-
-
-def _of_backlogs(scenario: Scenario) -> Iterator[Caution]:
-    key = "execution.checkpointing.interval-during-backlog"
-    if scenario.checkpoint.interval_during_backlog_ns is not None or later_options(
-        scenario, {"checkpoint.interval-during-backlog": "1 h"}
-    ):
-        return
-    for vertex in scenario.job.vertices:
-        if vertex.source is not None and vertex.source.backlog is not None:
-            text = (
-                f"'{vertex.name}' reports a backlog, and while it is read checkpoints may be rarer than {key.rpartition('.')[0]}.interval "
-                f"says: {key} is their interval then. Trials, which are shorter than such a backlog, do not try it."
-            )
-            yield Caution(f"while '{vertex.name}' has a backlog: interval-during-backlog", text, "FLIP-309")
 
 
 def _of_levers(scenario: Scenario, changes: Sequence[Change]) -> Iterator[Caution]:

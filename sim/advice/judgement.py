@@ -222,9 +222,7 @@ def measure(
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     bare = np.where(is_silent, 0.0, bare)
     backlog = KEEPS_UP * steady["throughput_per_second"] * seconds
-    keeps_up = (not unlimited) & (
-        steady["backlog_growth"] <= np.fmax(backlog, steady["offered_per_second"] * _pause_s(steady))
-    )
+    keeps_up = (not unlimited) & (steady["backlog_growth"] <= np.fmax(backlog, _delayed(steady)))
     checkpointed = steady["checkpointed_mean_bytes"].fillna(0.0)
     # may be negative, if restarts replay more records than are served
     served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)
@@ -322,19 +320,23 @@ def with_late_failures(
 def falls_short(steady: pd.DataFrame) -> pd.Series[bool]:
     """Return, for each undisturbed run, whether sources emit notably less than is offered, by more than a checkpoint delays."""
     missing = steady["offered_per_second"] - steady["emitted_per_second"]
-    delayed = steady["offered_per_second"] * _pause_s(steady)
+    delayed = _delayed(steady)
     return (missing > MIN_SHORTFALL_SHARE * steady["offered_per_second"]) & (
         (delayed == 0) | (missing * steady.get("ended_s", 0.0) > delayed)
     )
 
 
-def _pause_s(steady: pd.DataFrame) -> pd.Series[float]:
-    """Return for how long a checkpoint stops a task thread [s], for each undisturbed run; 0 if a subtask is fully busy.
+def _delayed(steady: pd.DataFrame) -> pd.Series[float]:
+    """Return how many records are due while a checkpoint stops a task thread, for each undisturbed run; 0 if a subtask is fully busy.
 
-    A trial may end in such a pause, and what is due meanwhile is emitted after it.
+    A trial may end in such a pause, and these records are emitted after it.
     """
-    pause_ms = steady.reindex(columns=["tail_pre_barrier_ms", "tail_sync_ms"]).sum(axis=1)
-    return (pause_ms / 1e3).where(steady["busiest_subtask_share"] < FULL, 0.0)
+    return (steady["offered_per_second"] * pause_s(steady)).where(steady["busiest_subtask_share"] < FULL, 0.0)
+
+
+def pause_s(steady: pd.DataFrame) -> pd.Series[float]:
+    """Return for how long a checkpoint stops a task thread [s], for each undisturbed run."""
+    return steady.reindex(columns=["tail_pre_barrier_ms", "tail_sync_ms"]).sum(axis=1) / 1e3
 
 
 def falls_behind(steady: pd.DataFrame) -> pd.Series[bool]:

@@ -323,7 +323,7 @@ SOON_NS = 2 * SECOND
 _ROUND_NS = tuple(ms * MS for ms in (100, 200, 500, 1000, 2000))
 _LATER_NS = (5 * SECOND, 10 * SECOND, 30 * SECOND)
 """Delays of restarts that are proposed if shorter ones would use up the attempts."""
-HEARTBEATS_PER_LIMIT, DELAYS_PER_LIMIT = 5, 12
+HEARTBEATS_PER_LIMIT, DELAYS_PER_LIMIT, HEARTBEATS_PER_TIMEOUT = 5, 12, 5
 """How often the proposed interval of heartbeats, and the proposed delay of restarts, fit into the limit on recovery."""
 WITHOUT_END = 2**31 - 1
 """Number of restart attempts that is practically unlimited: Flink's largest integer."""
@@ -345,12 +345,18 @@ def _soon_ns(situation: Situation, count: int) -> int:
 
 
 def _heartbeats(situation: Situation) -> Iterator[Change]:
-    """Propose more frequent heartbeats, and failed heartbeats as a sign of a lost TaskManager (FLINK-23209)."""
+    """Propose more frequent heartbeats, and failed heartbeats as a sign of a lost TaskManager (FLINK-23209).
+
+    Heartbeats of one that falls silent do not fail: a shorter timeout is proposed.
+    """
     restart, point, names = situation.scenario.restart, Point(), []
     if restart.heartbeat_interval_ns > (soon_ns := _soon_ns(situation, HEARTBEATS_PER_LIMIT)):
         point["restart.heartbeat-interval"] = format_duration(soon_ns)
         names.append(f"heartbeats every {format_duration(soon_ns)}")
-    if restart.heartbeat_failures is None:
+    if situation.is_lost_silently and restart.heartbeat_timeout_ns > HEARTBEATS_PER_TIMEOUT * soon_ns:
+        point["restart.heartbeat-timeout"] = timeout = format_duration(HEARTBEATS_PER_TIMEOUT * soon_ns)
+        names.append(f"lost after {timeout}")
+    elif restart.heartbeat_failures is None:
         counting: Point = {"restart.heartbeat-failures": Restart().heartbeat_failures}
         if later_options(situation.scenario, counting):
             yield Change(HEARTBEATS, "failing heartbeats count", counting)  # reported, and not tried

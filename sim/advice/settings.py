@@ -181,6 +181,7 @@ class Situation:
     checkpoint_ms: float = 0.0
     uploaded_bytes: float = 0.0  # of the median checkpoint, all subtasks
     recovery: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] that it takes in the recovery
+    is_lost_silently: bool = False  # trials lose a TaskManager that falls silent
     is_recovered: bool = True  # False: trials ended before the job had caught up, and its recovery is unknown
     is_unlimited: bool = False  # a source always has more records, so that the job never catches up
     visible: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] until output is visible

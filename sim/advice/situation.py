@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sim.advice.judgement import FULL, rows_of
 from sim.advice.rare_checkpoints import rare_checkpoints
 from sim.advice.settings import SettingName, Situation
-from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED
+from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED, is_lost_silently
 from sim.model.faults import RESTARTS
 from sim.model.schema.axes import apply
 from sim.model.schema.text import Reading, compose, read_text
@@ -112,6 +112,7 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         shares=_shares(setting, parts, recovery_causes(recovery, period_ms), expired=expired),
         milliseconds=parts,
         recovery=recovery if math.isfinite(outage_ms) else {},
+        is_lost_silently=is_lost_silently(search.scenario),
         is_recovered=is_recovered,
         is_unlimited=search.unlimited,
         visible={"interval": period_ms, "checkpoint and commit": max(setting.visible_ms - period_ms, 0.0)},
@@ -259,6 +260,8 @@ def recovery_parts(
     if math.isinf(outage_ms):
         return {OUTAGE: 1.0}  # the job may fail permanently
     slots_ms = outage_ms if rescales and outage_ms < recovery_ms else min(outage_ms, down_ms)
+    if rescales and outage_ms >= recovery_ms:
+        replacement_ms = 0.0  # it does not wait for the others
     return {
         OUTAGE: max(slots_ms - replacement_ms, 0.0),
         REPLACEMENT: min(slots_ms, replacement_ms),

@@ -17,9 +17,10 @@ from sim.advice.judgement import (
     Tight,
     falls_short,
     near_ties,
+    pause_s,
     rows_of,
 )
-from sim.advice.settings import PAUSE, TIMEOUT, SettingName
+from sim.advice.settings import PAUSE, TIMEOUT, SettingName, later_options
 from sim.advice.situation import hot_subtask, situation_of
 from sim.advice.trials import LONG, UNDISTURBED
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
@@ -82,6 +83,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     elif doubtful := [
         *attempts_cautions(search, chosen),
         *transaction_cautions(search, chosen),
+        *(backlog_cautions(search, chosen) if loss_during_backlog(search, chosen) > (limits.loss or math.inf) else []),
         *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.bench.varying else []),
     ]:
         advice = f"Try, and watch: {use} {name}. It {keeps}, but {doubtful[0].short}."
@@ -277,6 +279,32 @@ def transaction_cautions(search: CandidateSearch, chosen: Setting) -> list[Cauti
 def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
     """Return the job with the advised setting, without what trials change for their own sake, e.g. a fixed size of state."""
     return search.bench.load(search.bench.common | search.candidate_of(chosen.name).point | search.own_keys(chosen))
+
+
+def loss_during_backlog(search: CandidateSearch, setting: Setting) -> float:
+    """Return the share of throughput that checkpoints cost while a source has a backlog, or 0 if none has or they are rarer then.
+
+    A trial does not show it if the job catches up afterwards.
+    """
+    scenario = search.bench.with_setting(search.candidate_of(setting.name))
+    has_backlog = any(
+        vertex.source is not None and vertex.source.backlog is not None for vertex in scenario.job.vertices
+    )
+    if not has_backlog or scenario.checkpoint.interval_during_backlog_ns is not None:
+        return 0.0
+    return float(pause_s(search.steady.loc[[setting.name]]).iloc[0]) * 1e9 / search.period_ns(setting)
+
+
+def backlog_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
+    """Return a caution if checkpoints cost throughput while a source has a backlog, and its version of Flink can make them rarer."""
+    lost, key = loss_during_backlog(search, chosen), "execution.checkpointing.interval-during-backlog"
+    if lost < MIN_LISTED_SHARE or later_options(search.scenario, {"checkpoint.interval-during-backlog": "1 h"}):
+        return []
+    text = (
+        f"While a source has a backlog, checkpoints cost {percentage(lost)} of throughput. {key} is their interval then, and 0 s stands "
+        "for none: output of the backlog is visible after it. It is not tried, as trials catch up with a backlog or are shorter."
+    )
+    return [Caution(f"{percentage(lost)} is lost while there is a backlog: interval-during-backlog", text, "FLIP-309")]
 
 
 def attempts_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from sim.advice.horizon import WINDOW_NS, Horizon, horizon
 from sim.advice.settings import checkpoint_period_ns
+from sim.model.faults import TaskManagerLost
 from sim.model.quantities import S3_STANDARD
 from sim.model.schema.axes import key_of
 from sim.model.text import PrintableError
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
     from sim.advice.settings import Candidate, SettingName
     from sim.model.backtest import Backtest
+    from sim.model.faults import Restart
     from sim.model.quantities import Prices
     from sim.model.scenario import Scenario
     from sim.model.schema.flink_file import FlinkFile
@@ -244,11 +246,25 @@ def slots_ms(scenario: Scenario) -> tuple[float, float] | None:
     overheads = scenario.overheads
     ready = [
         outage.ready_ns
-        for own in restarts_after_loss(scenario)
+        for own in restarts_after_losses(scenario)
         for outage in outages(own, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     ]
     finite = [ready_ns for ready_ns in ready if ready_ns is not None]
     return (min(finite) / 1e6, max(finite) / 1e6) if len(finite) == len(ready) else None
+
+
+def is_lost_silently(scenario: Scenario) -> bool:
+    """Return True if a fault of the scenario loses a TaskManager that falls silent, as trials then do."""
+    return any(isinstance(fault.what, TaskManagerLost) and fault.what.silent for fault in scenario.faults)
+
+
+def restarts_after_losses(scenario: Scenario) -> list[Restart]:
+    """Return `restart:` for each kind of TaskManager that trials lose.  One that falls silent is detected by heartbeats that time out."""
+    restart = scenario.restart
+    if not is_lost_silently(scenario):
+        return restarts_after_loss(scenario)
+    latest_ns = restart.heartbeat_timeout_ns + restart.heartbeat_interval_ns
+    return [replace(restart, heartbeat_failures=None, provider="standalone", connection_reset_ns=latest_ns)]
 
 
 # ---- The trials of a setting: an undisturbed run for its cost, and a run with a failure.
@@ -485,13 +501,16 @@ class Bench:
             if scenario.cluster.profile == "2.x":  # so that it is late in an interval there, too
                 first_ns = (failure_ns - late_ns - pause_ns) % period_ns
                 first_trigger = {"overheads.first-trigger": format_duration(first_ns)}
-        killed = "task-manager" if kind == FAILURE and self.failure == TASK_MANAGER else "random-task"
+        killed: Point = {"kill": "random-task"}
+        if kind == FAILURE and self.failure == TASK_MANAGER:
+            is_silent = is_lost_silently(scenario)
+            killed = {"task-manager": "random", "silent": True} if is_silent else {"kill": "task-manager"}
         return {
             **first_trigger,
             "run.duration": format_duration(failure_ns + self._slots_ns + self.patience_ns),
             "run.warmup": "0 s",
             "run.until": "caught-up",
-            "faults": [{"kill": killed, "at": format_duration(failure_ns)}],
+            "faults": [{**killed, "at": format_duration(failure_ns)}],
         }
 
     def _window_ends(self, candidate: Candidate, kind: str) -> Point:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.settings import make_candidate
-from sim.advice.trials import TASK, TASK_MANAGER
+from sim.advice.trials import TASK, is_lost_silently
 from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.faults import Restart
 from sim.model.units import parse_duration
@@ -26,9 +26,14 @@ if TYPE_CHECKING:
 
 # ---- Recovery from the failure that trials do not judge: a failing task, or a lost TaskManager.
 
-JUDGED = {TASK_MANAGER: "recovery, task manager lost", TASK: "recovery, a task failing"}
-"""Failure -> long label of the recovery time."""
 _GIVES_UP = "the restart strategy gives up before there are slots"
+
+
+def judged(search: CandidateSearch) -> str:
+    """Return the label of the recovery that is judged."""
+    if search.bench.failure == TASK:
+        return "recovery, a task failing"
+    return "recovery, machine silent" if is_lost_silently(search.scenario) else "recovery, task manager lost"
 
 
 class OtherFailure(NamedTuple):
@@ -59,12 +64,13 @@ def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | No
         return lost._replace(sentence=f"{lost.sentence} {without}")
     slots_ms, recovery_ms = search.slots_ms(chosen.name), search.failing_task_ms.get(chosen.name)
     today, restart = search.current_candidate, search.bench.with_setting(search.candidate_of(chosen.name)).restart
+    rescales = restart.scheduler == "adaptive"
     is_spare = restart.replacement == Restart().replacement  # nothing is said about what replaces a lost one
     if today is None or today.name == chosen.name:
-        return failing_task(slots_ms, recovery_ms, is_spare=is_spare)
+        return failing_task(slots_ms, recovery_ms, is_spare=is_spare, rescales=rescales)
     gives_up = search.slots_ms(today.name) is None
     before_ms = search.failing_task_ms.get(today.name)
-    return failing_task(slots_ms, recovery_ms, before_ms, today_gives_up=gives_up, is_spare=is_spare)
+    return failing_task(slots_ms, recovery_ms, before_ms, today_gives_up=gives_up, is_spare=is_spare, rescales=rescales)
 
 
 def _without_local_copy(search: CandidateSearch, chosen: Setting) -> Setting | None:
@@ -87,20 +93,23 @@ def failing_task(
     *,
     today_gives_up: bool = False,
     is_spare: bool = False,
+    rescales: bool = False,
 ) -> OtherFailure:
     """Return the recovery from a failing task, for the case that the limit is judged by the loss of a TaskManager.
 
     `slots_ms`: (min, max) time [ms] without slots after that loss; None: the job may fail permanently.  `recovery_ms`,
     `today_ms`: recovery from a failing task with the chosen and with the current setting; None: not run, or nothing
     changes.  `today_gives_up`: the current restart strategy may give up before there are slots.  `is_spare`: a TaskManager
-    with free slots is assumed, though the cluster has to start one.
+    with free slots is assumed, though the cluster has to start one.  `rescales`: the job goes on with the slots that are left.
     """
-    short = judged = _GIVES_UP
+    short = until = _GIVES_UP
     if slots_ms is not None:
         least, most = map(ms_text, slots_ms)
         after = least if least == most else f"{least} to {most}"
-        short, judged = f"slots after {after}", f"{after} until there are slots, as heartbeats happen to fall"
-    sentence = f"Recovery is judged of a lost task manager: {judged}."
+        short, until = f"slots after {after}", f"{after} until there are slots, as heartbeats happen to fall"
+        if rescales:
+            short, until = f"all slots after {after}", f"{until}; it goes on with those that are left"
+    sentence = f"Recovery is judged of a lost task manager: {until}."
     if is_spare and slots_ms is not None:
         short += ", if one is spare"
         sentence += (

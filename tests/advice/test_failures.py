@@ -13,10 +13,12 @@ from sim.advice.constraints import exhausted_attempts, outage_cautions
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, WITHOUT_END, rank_levers
+from sim.advice.settings import make_candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.texts import grade, transaction_cautions, verdict
-from sim.advice.trials import FAILING_TASK, TASK, TASK_MANAGER, Bench, slots_ms
+from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
 from sim.app.verbs.advise import Advised
+from sim.model.faults import TaskManagerLost
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB as ON_HEAP
 from tests.advice.levers.test_levers import situation
@@ -315,3 +317,19 @@ def test_a_loss_that_nobody_reports_uses_up_one_attempt(cluster, gives_up):
     scenario = read_scenario(f"{JOB}{options}\ncluster: {cluster}\n")
 
     assert (slots_ms(scenario) is None) == gives_up
+
+
+def test_a_task_manager_that_falls_silent_is_lost_in_trials_as_in_the_file(job):
+    """Heartbeats of it time out: a shorter timeout is proposed, and deployments do not fail before."""
+    job.write_text(f"{JOB}faults: [{{task-manager: 0, at: 1 s, silent: true}}]\n")
+    bench = Bench(job, {})
+    (trial,) = bench.trials(make_candidate(bench.load({}), 30 * 10**9, protocols()[0]), (FAILURE,))
+    where = replace(situation(), is_lost_silently=True, recovery_limit_ms=40_000.0)
+    least_ms, most_ms = slots_ms(bench.load({}))
+
+    assert trial.point["faults"] == [{"task-manager": "random", "silent": True, "at": "87 s"}]
+    assert bench.scenario(trial).faults[0].what == TaskManagerLost(None, silent=True)
+    assert 40_000 < least_ms < most_ms < 53_000
+    assert [change.point for change in HEARTBEATS.proposes(where)] == [
+        {"restart.heartbeat-interval": "2 s", "restart.heartbeat-timeout": "10 s"}
+    ]
