@@ -40,10 +40,13 @@ def test_make_run_prints_what_the_readme_shows(tmp_path):
 
 
 def table(text):
-    """The rows of the first table of strategies, by heading."""
-    header, *rows = re.search(r"^strategy .*(?:\n\S.*){3}", text, re.MULTILINE)[0].splitlines()
-    cells = [re.split(r" {2,}", line.strip()) for line in (header, *rows)]
-    return [dict(zip(cells[0], row, strict=True)) for row in cells[1:]]
+    """The rows of the table of strategies, by heading.  The blocks of a wide table, one below the other, are joined."""
+    found = {}
+    for block in re.findall(r"^strategy .*(?:\n\S.*){3}", text, re.MULTILINE):
+        header, *rows = (re.split(r" {2,}", line.strip()) for line in block.splitlines())
+        for row in rows:
+            found.setdefault(row[0], {}).update(zip(header, row, strict=True))
+    return list(found.values())
 
 
 def test_the_sweep_of_the_docs_can_be_run(tmp_path):
