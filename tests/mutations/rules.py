@@ -127,7 +127,7 @@ BARRIERS = (
         "protocol/options.py",
         "not inlet.shipping.overtaken or ",
         "inlet.shipping.pointwise or ",
-        f"{PROTOCOL}test_forced.py::test_pointwise_and_broadcast_edges_are_forced",
+        f"{PROTOCOL}test_strategies.py::test_pointwise_and_broadcast_edges_are_forced",
     ),
     Rule(
         "savepoints are aligned",

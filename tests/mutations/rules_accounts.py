@@ -2,7 +2,7 @@
 
 from tests.mutations.rule import Rule
 
-_LEDGER, _RETURNS = "tests/invariants/test_ledger.py::test_", "tests/invariants/test_returns.py::test_"
+_LEDGER, _RETURNS = "tests/invariants/test_cut.py::test_", "tests/invariants/test_restores.py::test_"
 _COUNTING = "tests/plane/test_rules_restarts.py::test_"
 _INJECTED = "tests/injections/test_least_worlds.py::test_a_bug_is_noticed_in_its_least_world"
 
@@ -82,7 +82,7 @@ ACCOUNTS = (
         "invariants/state.py",
         "    return int(before.sum()) == int(after.sum())\n",
         "    return True\n",
-        "tests/invariants/test_dealing.py::test_of_a_vertex_with_other_tasks_the_sum_counts",
+        "tests/invariants/test_cut.py::test_of_a_vertex_with_other_tasks_the_sum_counts",
     ),
     Rule(
         "the state of each old subtask is dealt out once",

@@ -44,7 +44,7 @@ FAILURES = (
         "protocol/restart_strategy.py",
         "    return frozenset().union(*(region for region in regions_of_job if not region.isdisjoint(failed)))\n",
         "    return frozenset(failed)\n",
-        f"{PROTOCOL}recovery/test_regions.py::test_a_failure_restarts_its_whole_region_only",
+        f"{PROTOCOL}recovery/test_restart.py::test_a_failure_restarts_its_whole_region_only",
     ),
     Rule(
         "draws go on where the position is",

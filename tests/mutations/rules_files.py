@@ -31,7 +31,7 @@ FILES = (
         "protocol/snapshot_store.py",
         " and entry.created_by not in self.indivisible)",
         ")",
-        f"{PROTOCOL}snapshots/test_shared_state.py::test_a_claimed_savepoint_goes_as_a_whole",
+        f"{PROTOCOL}snapshots/test_snapshot_store.py::test_a_claimed_savepoint_goes_as_a_whole",
     ),
     Rule(
         "without a claim the first checkpoint is full",

@@ -109,7 +109,7 @@ FINISHING = (
         "protocol/checkpoint_requests.py",
         "if self.vertices and not self.vertices.isdisjoint(",
         "if self.vertices and self.vertices.isdisjoint(",
-        "tests/protocol/coordinator/test_union_state.py::test_a_vertex_finishes_in_all_of_its_tasks_or_in_none",
+        "tests/protocol/coordinator/test_checkpoint_plan.py::test_a_vertex_finishes_in_all_of_its_tasks_or_in_none",
     ),
     Rule(
         "without FLIP-147 an end aborts what is pending",

@@ -38,7 +38,7 @@ RECOVERY = (
         "protocol/restart_strategy.py",
         "        leader[second] = first\n",
         "        leader[second] = leader[second]\n",
-        "tests/protocol/recovery/test_regions.py::test_an_all_to_all_edge_makes_one_region",
+        "tests/protocol/recovery/test_restart.py::test_an_all_to_all_edge_makes_one_region",
     ),
     Rule(
         "a restart waits for cancelled tasks as for its delay",
@@ -178,7 +178,7 @@ RECOVERY = (
         "protocol/recovery.py",
         "or not restart.is_caused_by_job or is_other_checkpoint",
         "",
-        "tests/protocol/recovery/test_progress.py::test_another_checkpoint_or_a_fault_of_others_ends_the_row",
+        "tests/protocol/recovery/test_restart.py::test_another_checkpoint_or_a_fault_of_others_ends_the_row",
     ),
     Rule(
         "captured output is recovered by those who read it",
@@ -255,14 +255,14 @@ RECOVERY = (
         "protocol/recovery.py",
         "first_ns - self.interval_ns + self.timeout_ns",
         "lost_ns + self.timeout_ns",
-        "tests/protocol/recovery/test_detection.py::test_silence_counts_from_the_last_heartbeat_that_was_answered[4-53]",
+        "tests/protocol/recovery/test_slots.py::test_silence_counts_from_the_last_heartbeat_that_was_answered[4-53]",
     ),
     Rule(
         "refused heartbeats count in a row",
         "protocol/recovery.py",
         "first_ns + (self.failures - 1) * self.interval_ns",
         "first_ns",
-        "tests/protocol/recovery/test_detection.py::test_heartbeats_that_are_refused_in_a_row_count[1-13]",
+        "tests/protocol/recovery/test_slots.py::test_heartbeats_that_are_refused_in_a_row_count[1-13]",
     ),
     Rule(
         "those who write to a lost task manager go on",

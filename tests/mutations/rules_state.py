@@ -234,7 +234,7 @@ STATE = (
         "storage/requests.py",
         "            self._over.break_off(failure)  #",
         "            _ = self._over.triggered or self._over.fail(failure)  #",
-        "tests/storage/test_parallel.py::test_who_waits_may_be_stopped_in_the_instant_of_a_failure",
+        "tests/storage/test_work.py::test_who_waits_may_be_stopped_in_the_instant_of_a_failure",
     ),
     Rule(
         "no more keys come than there are",

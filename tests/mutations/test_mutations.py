@@ -50,8 +50,8 @@ def test_a_drawn_change_is_noticed_only_by_tests_that_pass_without_it():
     tests = "tests/protocol/"
 
     assert verdict_of(mutant, (f"{tests}recovery/test_restart.py",), 60) == NOTICED
-    assert verdict_of(mutant, (f"{tests}test_forced.py",), 60) == SURVIVED
-    assert verdict_of(mutant, (f"{tests}test_forced.py::test_of_nothing",), 60) == NO_CONTROL
+    assert verdict_of(mutant, (f"{tests}test_strategies.py",), 60) == SURVIVED
+    assert verdict_of(mutant, (f"{tests}test_strategies.py::test_of_nothing",), 60) == NO_CONTROL
 
 
 def test_every_equivalent_change_has_a_reason():

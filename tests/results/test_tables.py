@@ -1,14 +1,23 @@
-"""Measurements -> tables: Flink's definitions of its columns, and the arithmetic of ours."""
+"""Measurements as tables and sheets, commits as rows, packed rows; a column that grows."""
 
+import re
+import tracemalloc
 from dataclasses import asdict
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sim.results.journal import PackedRows
+from sim.results import journal
+from sim.results.formats import escaped, unescaped, write_csv
+from sim.results.journal import GrowingColumn, PackedRows
 from sim.results.schema import SERIES, TABLES, frame
 from sim.results.tables import (
     CheckpointStats,
+    CommitStats,
+    CommittedEpoch,
     SubtaskStats,
     checkpoints_table,
     commits_table,
@@ -19,6 +28,9 @@ from sim.results.tables import (
     subtasks_table,
     tasks_table,
 )
+
+# Measurements -> tables: Flink's definitions of its columns, and the arithmetic of ours.
+
 
 MS = 1_000_000
 NAMES = [("source", 0), ("map", 0), ("map", 1)]
@@ -128,3 +140,214 @@ def test_a_subtask_without_acknowledgement_has_no_duration():
 
 
 # ---------------------------------------------------------------------------------------------- what Flink does not show
+
+
+# Commits as rows: distinct numbers, one by one; nothing visible has no latency.
+
+
+COMMITTED_NAMES = [("sink", 0), ("sink", 1), ("committer", 0)]
+
+
+def epoch(number, writer=0, opened_ms=0, files=(), missing=0):
+    return CommittedEpoch(writer, number, ((10, 20), (30, 33)), opened_ms * MS, 500, files, missing)
+
+
+def test_nothing_visible_has_no_latency():
+    """A commit again that was known, or one of which everything is lost."""
+    row = commits_table([CommitStats(4, 100 * MS, 2, 70 * MS, (), (epoch(2),))], COMMITTED_NAMES).iloc[0]
+
+    assert (row["commit_latency"], row["visible_latency"], row["records"], row["lost_records"]) == (-1.0, -1.0, 0, 13)
+
+
+def test_output_without_a_checkpoint_has_no_commit_latency():
+    row = commits_table([CommitStats(0, 100 * MS, 1, -1, (epoch(2),))], COMMITTED_NAMES).iloc[0]
+
+    assert (row["commit_latency"], row["visible_latency"], row["checkpoint"]) == (-1.0, 100.0, 0)
+
+
+# Tables for spreadsheets: text is never a formula, numbers are numbers.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=1+1",
+        "-2+3",
+        "\tx",
+        "\rx",
+        "\nx",
+        "\uff1d1+1",
+        "'=x",
+    ],
+)
+def test_text_is_no_formula(tmp_path, text):
+    """Neither in a cell nor as the name of a column; read again, it is what it was."""
+    write_csv(pd.DataFrame({"name": [text], text: ["a"]}), tmp_path / "t.csv")
+
+    read = pd.read_csv(tmp_path / "t.csv", lineterminator="\n")
+    assert [["'" + text, "a"]] == read.to_numpy().tolist()
+    assert "'" + text == read.columns[1]
+    assert text == unescaped(read["name"][0])
+
+
+@pytest.mark.parametrize("kind", ["object", "string", "category"])
+def test_text_of_any_kind_is_no_formula(tmp_path, kind):
+    write_csv(pd.DataFrame({"a": pd.Series(["=x", None], dtype=kind), "b": [1, 2]}), tmp_path / "t.csv")
+
+    assert (tmp_path / "t.csv").read_text() == "a,b\n'=x,1\n,2\n"
+
+
+def test_numbers_stay_numbers(tmp_path):
+    """In columns of numbers and of text; nothing that is missing becomes a word."""
+    write_csv(pd.DataFrame({"a": [-1.5, None], "b": ["-3", "+2e-6"], "c": [None, "=x"]}), tmp_path / "t.csv")
+
+    assert (tmp_path / "t.csv").read_text() == "a,b,c\n-1.5,-3,\n,+2e-6,'=x\n"
+
+
+@pytest.mark.parametrize("text", ["it's", "'quoted'", "'", "", "plain", "'-3"])
+def test_a_quote_of_ones_own_stays(text):
+    assert text == unescaped(text)
+
+
+SIGNS = ("=", "-", "+", "@", "\uff1d")
+PARTS = ["'", *SIGNS, "\t", "\n", "\0", ";", " ", "1", "x", ",", '"']
+
+
+@given(st.lists(st.sampled_from(PARTS)).map("".join))
+def test_every_text_is_what_it_was(text):
+    """So no two texts become the same cell; and wherever a cell is split, no part is a formula."""
+    assert text == unescaped(escaped(text))
+    if not re.fullmatch(r"'*[-+]?\d+", text):
+        assert not [part for part in re.split("[;\t\n]", escaped(text)) if part.strip().startswith(SIGNS)]
+
+
+# Packed rows are the table that pandas makes of the rows themselves.
+
+
+COLUMNS = ["whole", "real", "mixed", "word", "fact", "nothing"]
+ROWS = [(i, i / 2, i if i % 3 else i / 2, f"w{i % 2}", i % 2 == 0, None if i % 2 else "x") for i in range(10)]
+
+
+def table(rows):
+    kept = PackedRows(COLUMNS)
+    for row in rows:
+        kept.add(row)
+    return kept.frame()
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 10, 100])
+def test_values_and_types_are_those_of_the_rows(chunk, monkeypatch):
+    """A column keeps its type wherever the rows are cut, even if a piece of it looks like another type."""
+    monkeypatch.setattr(journal, "_CHUNK_ROWS", chunk)
+
+    pd.testing.assert_frame_equal(pd.DataFrame.from_records(ROWS, columns=COLUMNS), table(ROWS), check_exact=True)
+
+
+def test_no_rows_make_an_empty_table():
+    pd.testing.assert_frame_equal(pd.DataFrame.from_records([], columns=COLUMNS), table([]))
+
+
+def test_the_numbers_of_the_plane_are_numbers():
+    """Its tables give numpy's own."""
+    kept = PackedRows(["whole", "real"])
+    kept.add((np.int64(3), np.float64(0.5)))
+
+    assert [(name, str(kind)) for name, kind in kept.frame().dtypes.items()] == [
+        ("whole", "int64"),
+        ("real", "float64"),
+    ]
+
+
+def test_columns_are_added_as_rows_are():
+    """Arrays and lists alike.  A column of integers becomes one of floats with the first float."""
+    kept = PackedRows(["whole", "real", "word"])
+    kept.add((1, 2, "a"))
+    kept.extend([np.array([3, 4]), np.array([0.5, 0.25]), ["b", "c"]])
+    kept.extend([np.array([5]), np.array([6]), ["d"]])
+    rows = [(1, 2, "a"), (3, 0.5, "b"), (4, 0.25, "c"), (5, 6, "d")]
+
+    pd.testing.assert_frame_equal(
+        pd.DataFrame.from_records(rows, columns=["whole", "real", "word"]), kept.frame(), check_exact=True
+    )
+
+
+def test_rows_that_are_packed_are_counted(monkeypatch):
+    monkeypatch.setattr(journal, "_CHUNK_ROWS", 3)
+    kept = PackedRows(COLUMNS)
+    lengths = []
+    for row in ROWS[:5]:
+        kept.add(row)
+        lengths.append(len(kept))
+
+    assert lengths == [1, 2, 3, 4, 5]
+
+
+def test_the_table_of_many_rows_is_no_copy_of_them():
+    """It is made at the end of a run, when there is most beside it."""
+    kept = PackedRows(["whole", "real", "later"])
+    tracemalloc.start()
+    for i in range(5 * journal._CHUNK_ROWS):
+        kept.add((i, i / 2, i if i < journal._CHUNK_ROWS else i / 2))
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    made = kept.frame()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak - before < made.memory_usage(index=False).sum() / 10
+
+
+def test_rows_added_after_the_table_are_a_table_of_their_own():
+    """What was given away does not grow."""
+    kept = PackedRows(["whole"])
+    tables = []
+    for i in range(2):
+        kept.add((i,))
+        tables.append(kept.frame())
+
+    assert [list(made["whole"]) for made in tables] == [[0], [1]]
+
+
+# A column of numbers: what is added stays, however much room there was.
+
+
+@pytest.mark.parametrize("room", [0, 1, 4, 100])
+def test_numbers_stay_whatever_the_room(room):
+    grown = GrowingColumn(np.int64, room)
+    for first in range(0, 30, 3):
+        grown.extend(range(first, first + 3))
+        assert first + 3 == len(grown)
+
+    assert list(range(30)) == grown.cells.tolist()
+    assert np.int64 is grown.kind
+
+
+def test_what_was_cut_is_written_anew():
+    curve = GrowingColumn(np.float64, 3)
+    curve.extend([1.0, 2.0, 3.0])
+    curve.cut(1)
+    curve.extend(np.array([5.5]))
+
+    assert curve.cells.tolist() == [1.0, 5.5]
+
+
+def test_whole_numbers_become_reals():
+    """The column that they come from is left as it was."""
+    integers = GrowingColumn(np.int64, 10)
+    integers.extend([1, 2])
+    reals = integers.of_reals()
+    reals.extend([0.5])
+
+    assert reals.cells.tolist() == [1.0, 2.0, 0.5]
+    assert integers.cells.tolist() == [1, 2]
+
+
+def test_a_number_that_the_type_does_not_hold_is_refused():
+    with pytest.raises(OverflowError):
+        GrowingColumn(np.int64).extend([2**63])
+
+
+def test_no_more_room_is_taken_than_is_likely_to_be_used(monkeypatch):
+    monkeypatch.setattr(journal, "MAX_ROOM", 8)
+
+    assert len(GrowingColumn(np.int64, 10**15)._cells) == 8

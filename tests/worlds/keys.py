@@ -28,7 +28,7 @@ EXCEPTIONS = {
     "Restart.state-start": "tests/runtime/jobmanager/test_restarted_tasks.py, in both engines",
     "Run.cold-start": "tests/runtime/jobmanager/test_restarted_tasks.py, in both engines",
     "Snapshot.after-in-flight": "tests/runtime/task/test_parts_of_a_task.py, in both engines",
-    "Storage.read-latency": "file-latency is drawn, which it is by default; tests/storage/test_parallel.py",
+    "Storage.read-latency": "file-latency is drawn, which it is by default; tests/storage/test_work.py",
     "Storage.in-flight-bandwidth": "tests/runtime/taskmanager/test_files_of_a_task_manager.py, in both engines",
 }
 """Keys no random world sets -> why."""

@@ -1,4 +1,4 @@
-"""Restart strategies, after Flink's tests of RestartBackoffTimeStrategy."""
+"""Restart strategies, which tasks fail together, and restarts in a row that lead nowhere."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.faults import Restart
-from sim.protocol.restart_strategy import restart_strategy
+from sim.protocol.recovery import MIN_RESTARTS, Restarted, RestartLoop, find_restart_loop
+from sim.protocol.restart_strategy import regions, restart_strategy, tasks_to_restart
+
+# Restart strategies, after Flink's tests of RestartBackoffTimeStrategy.
+
 
 SECOND = 1_000_000_000
 MIDDLE = 1 << 31  # the draw without jitter
@@ -95,3 +99,56 @@ def test_failure_rate_counts_within_its_interval(times, expected):
     answers = delays(Restart("failure-rate", delay_ns=7, rate=2, rate_interval_ns=100), times)
 
     assert expected == answers
+
+
+# Which tasks fail together.
+
+
+def test_an_all_to_all_edge_makes_one_region():
+    """Two writers, two readers, everybody connected."""
+    assert (frozenset(range(4)),) == regions(4, [(0, 2), (0, 3), (1, 2), (1, 3)])
+
+
+def test_pointwise_edges_leave_slices_apart():
+    """A chain of forward edges per subtask; an unconnected task is a region of its own."""
+    assert (frozenset({0, 2}), frozenset({1, 3}), frozenset({4})) == regions(5, [(0, 2), (1, 3)])
+
+
+def test_a_later_edge_joins_what_earlier_ones_left_apart():
+    assert (frozenset({0, 1, 2, 3}),) == regions(4, [(0, 2), (1, 3), (2, 3)])
+
+
+def test_a_failure_restarts_its_whole_region_only():
+    apart = regions(4, [(0, 2), (1, 3)])
+
+    assert frozenset({1, 3}) == tasks_to_restart([3], apart)
+    assert frozenset({0, 1, 2, 3}) == tasks_to_restart([0, 3], apart)
+    assert frozenset() == tasks_to_restart([], apart)
+
+
+# Restarts in a row that lead nowhere are told from others.
+
+
+ALIKE = [Restarted(10 * i, 3, is_caused_by_job=True) for i in range(1, MIN_RESTARTS + 3)]
+
+
+def test_restarts_that_are_all_alike():
+    assert RestartLoop(MIN_RESTARTS + 2, 3) == find_restart_loop(ALIKE, 0)
+
+
+@pytest.mark.parametrize("progress", [20, 25])
+def test_what_was_before_the_last_progress_does_not_count(progress):
+    assert RestartLoop(MIN_RESTARTS, 3) == find_restart_loop(ALIKE, progress)
+
+
+def test_progress_in_between_ends_the_row():
+    assert None is find_restart_loop(ALIKE, 30)
+
+
+@pytest.mark.parametrize("other", [Restarted(45, 2, is_caused_by_job=True), Restarted(45, 3, is_caused_by_job=False)])
+def test_another_checkpoint_or_a_fault_of_others_ends_the_row(other):
+    assert None is find_restart_loop(sorted([*ALIKE, other]), 0)
+
+
+def test_no_restart_in_a_row():
+    assert None is find_restart_loop([], 0)

@@ -1,6 +1,15 @@
-"""Slots of lost task managers: deployments that fail, and those that wait."""
+"""Slots of lost task managers: when their heartbeats are missed, what fails meanwhile, and what the adaptive scheduler waits for."""
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.model.faults import Restart
+from sim.protocol.recovery import Heartbeats, compute_rescale_ns, compute_start
 from sim.protocol.restart_strategy import Deployment, LostSlots, Slots
+
+# Slots of lost task managers: deployments that fail, and those that wait.
+
 
 NOTHING: frozenset[int] = frozenset()
 LOST = Slots(check_ns=5).lose(7, LostSlots(missed_ns=100, released_ns=200, replaced_ns=0))
@@ -48,3 +57,87 @@ def test_a_resource_manager_that_misses_them_first_tells_the_jobmaster():
 
     assert frozenset({7}) == slots.deployment({7}, 59).unreachable
     assert Deployment(NOTHING, 65) == slots.deployment({7}, 60)
+
+
+# Heartbeats: when a lost task manager is missed.
+
+
+@pytest.mark.parametrize(
+    ("lost", "missed"),
+    [
+        (1, 13),  # heartbeats of 3 and 13 are refused
+        (3, 13),  # the process is gone in that very moment
+        (4, 23),
+        (13, 23),
+    ],
+)
+def test_heartbeats_that_are_refused_in_a_row_count(lost, missed):
+    """The default: two of them, 10 s apart."""
+    assert missed == Heartbeats(10, 50, 2, 3).missed_ns(lost, silent=False)
+
+
+@pytest.mark.parametrize(("lost", "missed"), [(3, 43), (4, 53), (12, 53), (13, 53)])
+def test_silence_counts_from_the_last_heartbeat_that_was_answered(lost, missed):
+    assert missed == Heartbeats(10, 50, 2, 3).missed_ns(lost, silent=True)
+    assert missed == Heartbeats(10, 50, None, 3).missed_ns(lost, silent=False), "refusals do not count"
+    assert missed == Heartbeats(10, 50, 9, 3).missed_ns(lost, silent=False), "the timeout comes first"
+
+
+@given(st.integers(0, 10**6), st.integers(1, 1000), st.integers(0, 2000), st.integers(1, 4), st.booleans())
+def test_the_phase_is_a_range(lost, interval, phase, failures, silent):
+    """Whenever heartbeats are sent, an interval lies between the earliest and the latest time."""
+    beats = Heartbeats(interval, 5 * interval, failures, phase)
+    waited = beats.missed_ns(lost, silent=silent) - lost
+
+    first = 4 * interval if silent else (failures - 1) * interval
+    assert first <= waited <= first + interval
+
+
+# The adaptive scheduler's waits: for slots after a failure, and for the rescale when they are back.
+
+
+SECOND = 10**9
+ADAPTIVE = Restart(scheduler="adaptive")
+
+
+def seconds(*times):
+    return [time * SECOND for time in times]
+
+
+@pytest.mark.parametrize(
+    ("returns", "expected"),
+    [
+        ((), (100, True)),
+        ((104,), (104, True)),
+        ((110,), (110, True)),
+        ((111,), (110, False)),
+        ((104, 400), (110, False)),
+    ],
+)
+def test_it_starts_with_all_slots_or_when_the_others_are_stable(returns, expected):
+    """Ten seconds after it began to wait, whatever has come meanwhile."""
+    start = compute_start(100 * SECOND, seconds(*returns), ADAPTIVE)
+
+    assert (expected[0] * SECOND, expected[1]) == start
+
+
+def test_in_reactive_mode_it_starts_at_once():
+    assert compute_start(100 * SECOND, seconds(101), Restart(scheduler="adaptive", reactive=True)) == (
+        100 * SECOND,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("returns", "expected"),
+    [((5,), 30), ((45,), 45), ((5, 20), 30), ((40, 70), 70), ((40, 400), 100), ((5, 400), 90)],
+)
+def test_it_is_rescaled_after_a_cooldown_when_all_are_back_or_some_are_stable(returns, expected):
+    """Cooldown 30 s, then up to 60 s for the others."""
+    assert expected * SECOND == compute_rescale_ns(0, seconds(*returns), ADAPTIVE)
+
+
+def test_a_failure_restarts_the_whole_job():
+    assert ADAPTIVE.restarts_all
+    assert not Restart().restarts_all
+    assert Restart(failover="full").restarts_all

@@ -1,10 +1,12 @@
-"""Numbers as people read them."""
+"""Numbers as people read them and as JSON has them; closed forms, intervals of means, differences of pairs."""
 
 import math
 
+import numpy as np
 import pytest
 
 from sim.results.columns import numbers_of
+from sim.results.estimates import PairedChange, daly, half_width, renewal, young
 from sim.results.formats import (
     amount_text,
     apart_text,
@@ -12,10 +14,14 @@ from sim.results.formats import (
     bytes_text,
     change_text,
     count_text,
+    json_ready,
     ms_text,
     per_second_text,
     share_text,
 )
+
+# Numbers as people read them.
+
 
 MS = {
     "0 ms": [0, 0.049],
@@ -163,3 +169,67 @@ def test_values_of_a_key_are_numbers_with_its_unit(values, expected):
     found = numbers_of("key", values)
 
     assert (found and (found[0], list(found[1].values()))) == expected
+
+
+# Values as JSON has them.
+
+
+def test_numbers_that_are_none_become_null_however_deep_they_stand():
+    """Keys are texts, tuples are lists, and all else stays as it is."""
+    value = {
+        ("30 s", "aligned"): (math.nan, 1.5, -math.inf),
+        7: [{"a": math.inf, "b": None, "c": "x", "d": True, "e": 3}],
+    }
+
+    assert json_ready(value) == {
+        "('30 s', 'aligned')": [None, 1.5, None],
+        "7": [{"a": None, "b": None, "c": "x", "d": True, "e": 3}],
+    }
+
+
+# Closed forms for the time between checkpoints.
+
+
+def test_they_agree_where_checkpoints_are_cheap():
+    """And Daly's stays sensible where they are not."""
+    assert young(1, 1e6) == pytest.approx(daly(1, 1e6), rel=2e-3) == pytest.approx(renewal(1, 1e6), rel=2e-3)
+    assert 1 == daly(3, 1) == daly(2, 1) == daly(2.5, 1)
+    assert pytest.approx(daly(1.999, 1), abs=0.01) == 0.89  # 2 (1 + 1 / 3 + 1 / 9) - 2
+
+
+# Confidence intervals of means.
+
+
+def test_nineteen_of_twenty_hold_the_mean():
+    """Over many samples, as promised."""
+    random = np.random.default_rng(3)
+    samples = random.normal(7, 2, size=(2000, 6))
+
+    covered = np.mean([abs(sample.mean() - 7) <= half_width(sample) for sample in samples])
+
+    assert pytest.approx(covered, abs=0.015) == 0.95
+
+
+# Differences of pairs, and their texts.
+
+
+@pytest.mark.parametrize(
+    ("value", "half_width", "text", "is_sure"),
+    [
+        (3100.0, 400.0, "+3.1 s ± 400 ms", True),
+        (-3100.0, 400.0, "-3.1 s ± 400 ms", True),
+        (400.0, 400.0, "+400 ms ± 400 ms", False),
+        (3100.0, 0.0, "+3.1 s", True),
+        (3100.0, math.inf, "+3.1 s", True),
+        (0.0, 0.0, "0 ms", False),
+        (0.0, math.inf, "0 ms", False),
+        (0.0, 5.0, "0 ms ± 5 ms", False),
+        (math.nan, math.nan, "-", False),
+        (math.inf, 3.0, "-", True),
+    ],
+)
+def test_a_change_is_sure_if_its_interval_leaves_out_zero(value, half_width, text, is_sure):
+    """A single pair has no interval, and its difference is exact for its seed."""
+    change = PairedChange(value, half_width)
+
+    assert (text, is_sure) == (change.text(ms_text), change.is_sure)

@@ -1,4 +1,4 @@
-"""Flows share links through time: who comes and goes changes what the others get, at once."""
+"""Max-min fair shares, and flows that share links through time."""
 
 import simpy
 from hypothesis import given, settings
@@ -9,6 +9,8 @@ from sim.storage import network
 from sim.storage.network import SCALE, ConstantRateLink, SharedNetwork, max_min
 from sim.storage.requests import Attempts
 from tests.storage.lab import MB, MS, SECOND
+
+# Flows share links through time: who comes and goes changes what the others get, at once.
 
 
 class Road:
@@ -114,3 +116,60 @@ def test_flows_elsewhere_are_not_looked_at(monkeypatch):
     road.run()
 
     assert sizes == [1] * 200
+
+
+# Max-min fair shares: known cases, and what defines them.
+
+
+@st.composite
+def worlds(draw):
+    """(paths, capacity of the links)."""
+    capacity = draw(st.lists(st.integers(0, 10**9), min_size=1, max_size=6))
+    path = st.lists(st.sampled_from(range(len(capacity))), min_size=1, max_size=4, unique=True)
+    return draw(st.lists(path, max_size=8)), capacity
+
+
+def test_no_flows_no_rates():
+    assert max_min([], [100]) == []
+
+
+@given(worlds())
+def test_no_link_carries_more_than_it_can(world):
+    paths, capacity = world
+    rates = max_min(paths, capacity)
+
+    assert all(
+        sum(r for r, path in zip(rates, paths, strict=True) if link in path) <= has for link, has in enumerate(capacity)
+    )
+
+
+@given(worlds())
+def test_nobody_gains_unless_one_that_is_not_faster_loses(world):
+    """Every flow crosses a full link (up to a unit per flow of rounding) on which no other flow is faster: work is conserved, too."""
+    paths, capacity = world
+    rates = max_min(paths, capacity)
+    for rate, path in zip(rates, paths, strict=True):
+        on = {link: [r for r, other in zip(rates, paths, strict=True) if link in other] for link in path}
+
+        assert any(capacity[link] - sum(on[link]) < len(on[link]) and max(on[link]) <= rate + 1 for link in path)
+
+
+@given(worlds(), st.randoms())
+def test_the_order_of_flows_does_not_matter(world, random):
+    """Up to the unit that rounding leaves over."""
+    paths, capacity = world
+    order = random.sample(range(len(paths)), len(paths))
+    shuffled = max_min([paths[i] for i in order], capacity)
+    rates = max_min(paths, capacity)
+
+    assert all(abs(shuffled[at] - rates[i]) <= 1 for at, i in enumerate(order))
+
+
+@given(worlds(), st.integers(2, 50))
+def test_all_capacities_times_k_are_all_rates_times_k(world, k):
+    """Dimensions: exactly, where nothing is rounded."""
+    paths, capacity = world
+    scaled = [c * 840 * 840 for c in capacity]  # divides by any number of flows, twice over
+    slow, fast = max_min(paths, scaled), max_min(paths, [k * c for c in scaled])
+
+    assert all(abs(k * a - b) <= k * 8 for a, b in zip(slow, fast, strict=True))
