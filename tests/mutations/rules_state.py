@@ -171,14 +171,14 @@ STATE = (
         "storage/changelog.py",
         "            self._expire(last_ns)\n",
         "",
-        f"{TESTS}expiry.py::test_new_keys_level_off_at_their_rate_times_the_time_to_live",
+        f"{TESTS}increments.py::test_new_keys_level_off_at_their_rate_times_the_time_to_live",
     ),
     Rule(
         "a key that is rewritten is young again",
         "storage/changelog.py",
         "            young_bytes += self.live_bytes - sum(cohort.size_bytes for cohort in kept)\n            self.ages = kept\n",
         "",
-        f"{TESTS}expiry.py::test_a_key_that_is_rewritten_stays",
+        f"{TESTS}increments.py::test_a_key_that_is_rewritten_stays",
     ),
     Rule(
         "restored keys keep the times of their last writes",
