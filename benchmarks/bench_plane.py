@@ -21,8 +21,8 @@ from benchmarks.simpy_idiomatic import IdiomaticModel
 from benchmarks.simpy_lean import LeanModel
 from benchmarks.workloads import SIZES, Outcome, Workload, workload
 from sim.plane import build, warm
+from sim.plane.interface import PlaneSpec
 from sim.plane.kernel import KernelPlane
-from sim.plane.spec import PlaneSpec
 
 ENGINES = ("compiled", "c++", "idiomatic", "lean", "interpreted")
 REPEATS = {"compiled": 5, "c++": 5}  # per round: their runs are short

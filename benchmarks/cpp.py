@@ -20,9 +20,9 @@ from typing import Any, get_args, get_type_hints
 from unittest.mock import patch
 
 from sim.plane import lowering, machine_code
+from sim.plane.interface import PlaneSpec
 from sim.plane.kernel import KernelPlane
 from sim.plane.rows import PlaneState, record_dtype
-from sim.plane.spec import PlaneSpec
 from sim.plane.text.basics import fetch
 
 __all__ = ["available", "cpp_plane", "print_kernel"]

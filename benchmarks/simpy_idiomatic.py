@@ -19,7 +19,7 @@ from benchmarks.draws import choices, values
 from benchmarks.simpy_parts import Barrier, Channel, Gate, Output, Process
 from benchmarks.workloads import Outcome, Snapshot, Workload
 from sim.model.randomness import draw, stream
-from sim.plane.spec import PlaneSpec, Ship
+from sim.plane.interface import PlaneSpec, Ship
 
 __all__ = ["IdiomaticModel", "check_supported"]
 

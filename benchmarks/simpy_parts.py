@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from sim.plane.spec import PlaneSpec
+from sim.plane.interface import PlaneSpec
 
 if TYPE_CHECKING:
     from benchmarks.simpy_idiomatic import Task

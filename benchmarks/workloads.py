@@ -12,7 +12,7 @@ from typing import Any
 
 from sim.model.job import Distribution
 from sim.model.randomness import quantile_table
-from sim.plane.spec import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
+from sim.plane.interface import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
 
 __all__ = ["SIZES", "Outcome", "Snapshot", "Workload", "chain", "with_total", "workload"]
 

@@ -2,9 +2,9 @@
 
 from contextlib import ExitStack, contextmanager
 
-from sim.model.catalog import ADDITIONS, attribute_of, options_of
+from sim.model.fields import ADDITIONS, attribute_of, options_of
+from sim.model.schema.document import Storage
 from sim.model.schema.sections import add_key, annotation_of, rebuild, section_of
-from sim.model.schema.storage import Storage
 from sim.model.storage import STORAGES
 
 

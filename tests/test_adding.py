@@ -19,17 +19,16 @@ from sim.advice.settings import Change, Lever, Situation, protocols
 from sim.advice.situation import MESSAGES
 from sim.app.cli import app
 from sim.app.cli.console import Console
-from sim.app.cli.overview import Purpose, Verb
+from sim.app.cli.options import Purpose, Verb
 from sim.app.cli.terminal import put
 from sim.app.verbs.common import SILENT, OptionError, Work
 from sim.app.verbs.options import Option, command_line, with_all_options
 from sim.invariants.violation import Violation
 from sim.jobs.evidence.envelope import features
 from sim.model import checkpoint
-from sim.model.catalog import option
 from sim.model.checkpoint import BARRIERS, DEADLINE, UNALIGNED, BarrierKind, CheckpointOptions
 from sim.model.faults import RESTARTS, RestartKind
-from sim.model.fields import ByteRate, Duration
+from sim.model.fields import ByteRate, Duration, option
 from sim.model.job import SHIPPING, Distribution, Shipping
 from sim.model.randomness import DISTRIBUTIONS, quantile_table
 from sim.model.schema.job import Checkpoint, DeadlineBarriers
@@ -41,10 +40,10 @@ from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS
 from sim.model.state import BACKENDS, BackendKind
 from sim.model.storage import Storage, StorageKind
-from sim.protocol import barrier_modes, restart_strategy
+from sim.protocol import barrier_modes, recovery
 from sim.protocol.barrier_modes import STRATEGIES
-from sim.results import schema
-from sim.results.schema import Column
+from sim.results import columns
+from sim.results.columns import Column
 from sim.runtime import task
 from sim.runtime.monitors import monitors
 from sim.runtime.monitors.monitor import InvariantMonitor
@@ -274,7 +273,7 @@ def test_a_checker(monkeypatch):
 
 def test_a_restart_strategy(monkeypatch):
     """A record, and what makes one."""
-    monkeypatch.setitem(restart_strategy.MAKERS, "hopeful", restart_strategy.MAKERS["fixed-delay"])
+    monkeypatch.setitem(recovery.MAKERS, "hopeful", recovery.MAKERS["fixed-delay"])
 
     def restarts(strategy):
         changes = [f"restart.strategy={strategy}", "faults=[{kill: sink, at: 200 ms}]", "run.duration=3 s"]
@@ -314,7 +313,7 @@ def test_a_lever(monkeypatch):
 def test_a_column(monkeypatch):
     """One line of the schema."""
     seconds = Column("x_seconds", "s", "", lambda row: row["end_to_end_duration"] / 1000)
-    monkeypatch.setitem(schema.TABLES, "checkpoints", (*schema.TABLES["checkpoints"], seconds))
+    monkeypatch.setitem(columns.TABLES, "checkpoints", (*columns.TABLES["checkpoints"], seconds))
     table = simulate(scenario()).tables["checkpoints"]
 
     assert (table.end_to_end_duration / 1000).tolist() == table.x_seconds.tolist() != []

@@ -22,7 +22,7 @@ INSIDE = {
     "app/report": {"app/report"},
     "jobs/source": {"jobs/source"},
     "jobs/infer": {"jobs/infer", "jobs/source"},
-    "plane/text": {"plane/text", "plane/rows", "plane/interface", "plane/spec"},
+    "plane/text": {"plane/text", "plane/rows", "plane/interface"},
     "runtime/jobmanager": {"runtime/jobmanager", "runtime/task", "runtime"},
     "runtime/monitors": {"runtime/monitors", "runtime/task", "runtime"},
     "runtime/task": {"runtime/task", "runtime"},

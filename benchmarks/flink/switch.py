@@ -26,10 +26,8 @@ from sim.jobs.source.fetching import fetch
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob
 from sim.model.scenario import Scenario
-from sim.model.schema.axes import key_of
-from sim.model.schema.study import loads
-from sim.model.schema.text import Reading, compose
-from sim.model.schema.writer import write
+from sim.model.schema.study import key_of, loads
+from sim.model.schema.text import Reading, compose, write
 from sim.runtime.simulate import simulate
 from sim.studies.sweeps.design import override
 

@@ -6,7 +6,7 @@ import typer
 
 from benchmarks.lab import calibrate_command, validate_command
 from sim.app import cli
-from sim.app.cli.overview import Overview
+from sim.app.cli.options import Overview
 
 app = typer.Typer(name="python -m benchmarks.lab", cls=Overview, help=__doc__, epilog=cli.app.info.epilog)
 app.registered_commands += [verb for verb in cli.app.registered_commands if verb.name != "validate"]

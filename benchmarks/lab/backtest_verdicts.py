@@ -35,8 +35,8 @@ from sim.jobs.observations import observed, to_recording
 from sim.jobs.reading import infer
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
-from sim.model.backtest import OtherSettings
 from sim.model.quantities import NEGLIGIBLE_MS
+from sim.model.scenario import OtherSettings
 from sim.model.schema.study import loads
 from sim.results.formats import ms_text
 

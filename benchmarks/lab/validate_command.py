@@ -15,8 +15,7 @@ from benchmarks.lab.side_by_side import MIN_COMPARED_MS, SideBySide, side_by_sid
 from sim.app.cli.console import Console
 from sim.app.cli.errors import Code
 from sim.app.cli.jobs import share, show_validation
-from sim.app.cli.options import argument
-from sim.app.cli.overview import Purpose, Verb
+from sim.app.cli.options import Purpose, Verb, argument
 from sim.app.cli.terminal import put, show
 from sim.app.verbs.common import Listener, Stopped, Work
 from sim.app.verbs.options import Option, ValidateOptions

@@ -94,12 +94,12 @@ from sim.advice.trials import (
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, margins, with_corrected_durations
 from sim.jobs.evidence.what_ifs import Kind, chance, kinds_of, within
 from sim.model.scenario import Scenario
-from sim.model.schema.axes import path_of
+from sim.model.schema.study import path_of
 from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS
 from sim.model.text import listed
 from sim.model.units import SECOND, format_duration, parse_duration
-from sim.results.sweep_values import ended
+from sim.results.sweep_answers import ended
 from sim.studies.sweeps.design import Point
 
 # ---- The factor by which a setting exceeds its limits. Checkpoints are compared by p90, for which a few are enough.

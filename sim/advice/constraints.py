@@ -16,8 +16,8 @@ from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
 from sim.model.faults import StorageOutage
 from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.job import SHIPPING
-from sim.model.schema.axes import key_of
 from sim.model.schema.option_values import OptionValue, key_in_release, option_values
+from sim.model.schema.study import key_of
 from sim.model.sinks import ALIGNED_INSIDE, SINKS, SinkKind
 from sim.model.text import capitalised
 from sim.model.units import MS, SECOND, format_duration

@@ -10,20 +10,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from sim.model.schema.axes import key_of
 from sim.model.schema.job import Trace
+from sim.model.schema.study import key_of
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.trace import TraceError, columns_and_rows, read_trace, series_of
 from sim.model.series.columns import find_rate_column
 from sim.model.text import did_you_mean
 from sim.model.units import SECOND, format_duration, format_share
-from sim.storage.changelog import Expiry
+from sim.storage.state_backends import Expiry
 from sim.studies.plan import baseline
 from sim.studies.sweeps.design import Point
 
 if TYPE_CHECKING:
-    from sim.model.backtest import Backtest
-    from sim.model.scenario import Scenario
+    from sim.model.scenario import Backtest, Scenario
     from sim.model.state import State
 
 

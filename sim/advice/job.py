@@ -13,9 +13,8 @@ from sim.advice.horizon import AHEAD_NS, horizon, load_worlds
 from sim.advice.trials import TASK_MANAGER, Bench, Failure, Trial
 from sim.model.files import replace_text
 from sim.model.scenario import Instances, Scenario
-from sim.model.schema.axes import apply, key_of
 from sim.model.schema.history_file import write_scenario_and_history
-from sim.model.schema.study import load
+from sim.model.schema.study import apply, key_of, load
 from sim.model.schema.text import Reading, ScenarioError, compose, read_text
 from sim.studies.sweeps.design import Point
 

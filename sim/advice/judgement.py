@@ -33,7 +33,7 @@ from sim.advice.trials import FAILURE, FAILURE_PHASE, INTERVAL, PROTOCOL, TRIAL,
 from sim.model.quantities import S3_STANDARD, USE, Prices
 from sim.model.units import parse_duration
 from sim.results.rates import MIN_SHORTFALL_SHARE
-from sim.results.sweep_values import ended
+from sim.results.sweep_answers import ended
 
 EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE = 0.02, 0.001
 """Losses count as equal up to this relative difference plus this share of time."""

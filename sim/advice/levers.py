@@ -45,7 +45,7 @@ from sim.jobs.evidence.envelope import firings_ns
 from sim.model.faults import RESTARTS as KINDS
 from sim.model.faults import Restart
 from sim.model.job import SHIPPING, Distribution, Job
-from sim.model.schema.axes import key_of
+from sim.model.schema.study import key_of
 from sim.model.schema.text import value_at
 from sim.model.state import ROCKSDB_ACCESS_NS
 from sim.model.units import MS, SECOND, format_duration

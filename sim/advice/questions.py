@@ -13,7 +13,7 @@ from typing import Any
 from sim.advice import texts
 from sim.advice.candidates import CandidateSearch
 from sim.advice.trials import Bench
-from sim.model.schema.axes import key_of, path_of
+from sim.model.schema.study import key_of, path_of
 from sim.model.schema.text import DocumentPath, Reading, compose, value_at
 from sim.results.formats import bytes_text, ms_text
 

@@ -31,9 +31,9 @@ from sim.advice.uncertainty import agreements, doubts, remarks, with_capped_conf
 from sim.model.faults import Kill, TaskManagerLost
 from sim.model.files import replace_text
 from sim.model.scenario import Scenario
-from sim.model.schema.axes import path_of
 from sim.model.schema.history_file import contradiction
 from sim.model.schema.option_values import configuration_text
+from sim.model.schema.study import path_of
 from sim.model.text import listed
 from sim.results.estimates import daly, renewal, young
 from sim.results.formats import TextTable, json_ready, ms_text

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.checkpoint import BARRIERS, BarrierKind
 from sim.model.cluster import was_added_after
-from sim.model.schema.axes import path_of
-from sim.model.schema.releases import since
+from sim.model.schema.flink_keys import since
+from sim.model.schema.study import path_of
 from sim.model.sinks import SINKS, SinkKind
 from sim.model.units import SECOND, format_duration, parse_duration
 from sim.protocol.coordinator import effective_interval_ns

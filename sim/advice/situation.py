@@ -11,7 +11,7 @@ from sim.advice.rare_checkpoints import rare_checkpoints
 from sim.advice.settings import SettingName, Situation
 from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED, is_lost_silently
 from sim.model.faults import RESTARTS
-from sim.model.schema.axes import apply
+from sim.model.schema.study import apply
 from sim.model.schema.text import Reading, compose, read_text
 from sim.model.units import format_duration
 from sim.results.formats import bytes_text, ms_text

@@ -35,7 +35,7 @@ from sim.advice.horizon import WINDOW_NS, Horizon, horizon
 from sim.advice.settings import checkpoint_period_ns
 from sim.model.faults import TaskManagerLost
 from sim.model.quantities import S3_STANDARD
-from sim.model.schema.axes import key_of
+from sim.model.schema.study import key_of
 from sim.model.text import PrintableError
 from sim.model.units import MS, SECOND, format_duration
 from sim.protocol.recovery import outages
@@ -52,10 +52,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.advice.settings import Candidate, SettingName
-    from sim.model.backtest import Backtest
     from sim.model.faults import Restart
     from sim.model.quantities import Prices
-    from sim.model.scenario import Scenario
+    from sim.model.scenario import Backtest, Scenario
     from sim.model.schema.flink_file import FlinkFile
     from sim.model.schema.text import Problem
     from sim.plane import Engine

@@ -21,8 +21,8 @@ from sim.results.formats import ms_text
 if TYPE_CHECKING:
     from sim.advice.settings import SettingName
     from sim.jobs.evidence.what_ifs import Kind
-    from sim.model.backtest import Backtest
     from sim.model.quantities import Level
+    from sim.model.scenario import Backtest
 
 MIN_CHECKPOINTS_FOR_P99 = smallest_sample(0.99)
 """Minimum number of checkpoints that have a p99."""

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from sim.advice.candidates import CandidateSearch
     from sim.advice.judgement import Limits, Setting
     from sim.jobs.evidence.what_ifs import Kind
-    from sim.model.backtest import Backtest
-    from sim.model.scenario import Scenario
+    from sim.model.scenario import Backtest, Scenario
 
 
 # ---- Recovery from the failure that trials do not judge: a failing task, or a lost TaskManager.

@@ -12,10 +12,10 @@ from sim.explain.causes import Causes
 from sim.explain.close_up import CloseUp
 from sim.explain.what_if import WhatIf, what_if
 from sim.model.text import PrintableError, capitalised, one_line
-from sim.results.checkpoint_kinds import first_uploads, job_of
 from sim.results.critical_path import PathKind, PathPart
 from sim.results.formats import ms_text, share_text
 from sim.results.summary import warm_up
+from sim.results.tables import first_uploads, job_of
 from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:

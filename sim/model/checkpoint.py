@@ -7,9 +7,20 @@ from dataclasses import MISSING, dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.catalog import At, Catalog, Flink, attribute_of, option
 from sim.model.cluster import OLDEST_PROFILE, version_span
-from sim.model.fields import Duration, Interval, Natural, Positive, Share, Switch
+from sim.model.fields import (
+    At,
+    Catalog,
+    Duration,
+    Flink,
+    Interval,
+    Natural,
+    Positive,
+    Share,
+    Switch,
+    attribute_of,
+    option,
+)
 from sim.model.state import StateOptions
 from sim.model.units import format_duration
 

@@ -8,8 +8,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from sim.model.catalog import At, Flink, option, options_of
-from sim.model.fields import BufferTimeout, ByteRate, Duration, Leaf, Natural, Percent, Positive, Share, Size
+from sim.model.fields import (
+    At,
+    BufferTimeout,
+    ByteRate,
+    Duration,
+    Flink,
+    Leaf,
+    Natural,
+    Percent,
+    Positive,
+    Share,
+    Size,
+    option,
+    options_of,
+)
 from sim.model.units import MS, SECOND, format_duration
 
 # ---- Versions of Flink and of its connectors, in their order.

@@ -9,15 +9,14 @@ from math import exp, gamma, log, sqrt
 from statistics import NormalDist
 from typing import Literal
 
-from sim.model.catalog import At, Catalog, Flink, option
-from sim.model.fields import Duration, Natural, Number, Positive, Share, Switch
+from sim.model.fields import At, Catalog, Duration, Flink, Natural, Number, Positive, Share, Switch, option
 from sim.model.job import Distribution, RandomDuration
 from sim.model.randomness import Stream, draw
 from sim.model.units import MS, SECOND, format_duration
 
 # ---- The restart strategies of Flink: one record each, with the facts that other packages need.
 #
-# The behaviour of a strategy is a class of `sim.protocol.restart_strategy`; documents, Flink's keys and advice read these
+# The behaviour of a strategy is a class of `sim.protocol.recovery`; documents, Flink's keys and advice read these
 # records.
 
 

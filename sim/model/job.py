@@ -9,8 +9,20 @@ from functools import cached_property
 from itertools import groupby
 from typing import Annotated, Literal, NamedTuple
 
-from sim.model.catalog import At, Catalog, option
-from sim.model.fields import RANDOM_DURATION, Count, Duration, Number, Parallelism, Positive, Share, Size, Switch
+from sim.model.fields import (
+    RANDOM_DURATION,
+    At,
+    Catalog,
+    Count,
+    Duration,
+    Number,
+    Parallelism,
+    Positive,
+    Share,
+    Size,
+    Switch,
+    option,
+)
 from sim.model.sinks import SINKS, Commit, Flush, recognised
 from sim.model.state import State
 from sim.model.units import MS, format_duration

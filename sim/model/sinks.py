@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from sim.model.catalog import At, Catalog, option
-from sim.model.fields import Count, Duration, Natural, Positive, Share, Size
+from sim.model.fields import At, Catalog, Count, Duration, Natural, Positive, Share, Size, option
 
 # ---- Sinks: one record each, with its behaviour at a checkpoint.  Each fact has its source.
 #

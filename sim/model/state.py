@@ -6,8 +6,7 @@ from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from sim.model.catalog import At, Catalog, Flink, option
-from sim.model.fields import ByteRate, Duration, Natural, Positive, Share, Size, Switch
+from sim.model.fields import At, ByteRate, Catalog, Duration, Flink, Natural, Positive, Share, Size, Switch, option
 from sim.model.units import MS, SECOND
 
 # ---- The state backends: one record each, with the facts that other packages need.

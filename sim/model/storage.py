@@ -9,8 +9,21 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import ClassVar, Literal, NamedTuple
 
-from sim.model.catalog import At, Catalog, Flink, option, options_of
-from sim.model.fields import ByteRate, Duration, Number, OnOff, Positive, RequestRate, Share, Size
+from sim.model.fields import (
+    At,
+    ByteRate,
+    Catalog,
+    Duration,
+    Flink,
+    Number,
+    OnOff,
+    Positive,
+    RequestRate,
+    Share,
+    Size,
+    option,
+    options_of,
+)
 from sim.model.job import Distribution, RandomDuration
 from sim.model.units import MS, SECOND, format_duration
 

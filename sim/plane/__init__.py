@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from sim.plane.spec import PlaneSpec, SourceSpec, VertexSpec
+from sim.plane.interface import PlaneSpec, SourceSpec, VertexSpec
 
 if TYPE_CHECKING:
     from sim.plane.kernel import KernelPlane

@@ -10,9 +10,19 @@ from typing import Any, cast
 import numpy as np
 
 from sim.model.randomness import draw, stream
-from sim.plane.interface import MAX_SERVED_SAMPLES, ThreadState, channels_in, channels_out
+from sim.plane.interface import (
+    MAX_SERVED_SAMPLES,
+    Law,
+    Layout,
+    PlaneSpec,
+    Ship,
+    ThreadState,
+    Wait,
+    channels_in,
+    channels_out,
+    layout,
+)
 from sim.plane.rows import Channel, DelayLine, Element, Gate, General, Partition, PlaneState, Task, record_dtype
-from sim.plane.spec import Law, Layout, PlaneSpec, Ship, Wait, layout
 from sim.plane.text.basics import (
     BITS,
     COUNT_HEAD,

@@ -15,9 +15,8 @@ import numpy as np
 
 from sim.model.randomness import Stream, draw
 from sim.plane.assembly import Column, column, sum_by_owner
-from sim.plane.interface import ThreadState
+from sim.plane.interface import PlaneSpec, ThreadState
 from sim.plane.rows import General, PlaneState
-from sim.plane.spec import PlaneSpec
 from sim.plane.text.basics import BROADCAST, CREDIT, DATA, FLOATING, LOOSE, OWNED
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]

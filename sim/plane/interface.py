@@ -1,15 +1,303 @@
-"""What the data plane and its hosts exchange: markers, notices, positions, counters.  `KernelPlane` has the methods."""
+"""What the data plane and its hosts exchange: its specification, markers, notices, positions, counters.
+
+`KernelPlane` has the methods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sim.plane.spec import Layout
+from sim.model.cluster import Debloating
+from sim.model.packed_records import PackedRecords
+
+# ---- The specification of a data plane, and the layout of its channels.
+
+# ---- The specification of a plane.  All times are int64 nanoseconds, all volumes int64 bytes.
+#
+# ``sim/plane/RULES.md`` specifies the behaviour; letters and numbers here refer to its rules.
+
+
+class Ship(IntEnum):
+    """How records of an edge select a channel (Flink's StreamPartitioner)."""
+
+    FORWARD = 0
+    RESCALE = 1
+    REBALANCE = 2
+    HASH = 3
+    BROADCAST = 4
+    GLOBAL = 5
+
+
+class Wait(IntEnum):
+    """Where a source waits for its next record (W3)."""
+
+    MAILBOX = 1
+    POLL = 2
+    LOCK = 3
+
+
+Law = tuple[int, ...]
+"""A distribution as a table of integer quantiles.  A table with one entry is a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateSegment:
+    """From record number `first` on, a record is due every den_ns / num ns, starting at start_ns."""
+
+    first: int
+    start_ns: int
+    num: int
+    den_ns: int
+
+
+FIRST, START = 0, 1
+"""Columns of packed segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """The log that each subtask of a source reads."""
+
+    # per subtask; empty: unlimited rate.  Any sequence is accepted
+    segments: PackedRecords[RateSegment] = PackedRecords(RateSegment)
+    total: int = -1  # records per subtask; -1: unbounded
+    silent: int = 0  # number of subtasks, the last ones, without records (T6)
+    waits: Wait = Wait.MAILBOX
+    wins: int = 1 << 32  # probability x 2**32 that a mail gets the lock after an emission that waited for output
+
+    def __post_init__(self) -> None:
+        """Pack the segments to save memory: a day with a rate per second has 86,400."""
+        if not isinstance(self.segments, PackedRecords):
+            rows = [(row.first, row.start_ns, row.num, row.den_ns) for row in self.segments]
+            object.__setattr__(self, "segments", PackedRecords(RateSegment, rows))
+
+    def due(self, i: int) -> int:
+        """Return when record i is due (W1) [ns]."""
+        place = self.segments.last_until(FIRST, i)
+        if place < 0:
+            return 0
+        segment = self.segments[place]
+        return segment.start_ns + (i - segment.first) * segment.den_ns // segment.num
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Outputs are written some time after the service of their record (L1-L5), or when they are released (L7, L8)."""
+
+    times: Law = ()  # ns; empty: outputs wait until they are released
+    capacity: int = 0  # with times: maximum late records, at least 1
+    firing_ns: int = 0  # without times: thread time of each output, before it is written
+    outputs: tuple[int, int] = (1, 1)  # fired per served record, as a ratio
+    yields: bool = False  # mails and priority markers are processed between two outputs
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if outputs are both delayed and fired (L7)."""
+        if self.times and (self.firing_ns or self.yields):
+            raise ValueError("times exclude firing_ns and yields: delayed outputs are not fired")
+
+
+@dataclass(frozen=True, slots=True)
+class VertexSpec:
+    """The specification of a vertex."""
+
+    name: str
+    parallelism: int
+    service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
+    source: SourceSpec | None = None
+    joined: bool = False  # several logical inputs, read alternately (T9); otherwise all gates are one input
+    lag: Lag | None = None
+    gates_of_inputs: tuple[int, ...] = ()  # joined: gates of each input; empty: one each
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless each gate belongs to one input."""
+        if self.gates_of_inputs and (sum(self.gates_of_inputs) != len(self.service) or min(self.gates_of_inputs) < 1):
+            raise ValueError(
+                f"vertex {self.name}: inputs of {self.gates_of_inputs} gates, and {len(self.service)} gates"
+            )
+
+    @property
+    def borrows(self) -> bool:
+        """Whether outputs may use overdraft buffers; not those of a legacy source (SourceStreamTask#init, FLINK-27789)."""
+        return self.source is None or self.source.waits != Wait.LOCK
+
+    def input_of(self, gate: int) -> range:
+        """Return the gates of the logical input that a gate belongs to (T9)."""
+        begin = 0
+        for gates in self.gates_of_inputs:
+            if gate < begin + gates:
+                return range(begin, begin + gates)
+            begin += gates
+        return range(gate, gate + 1)
+
+    def log(self, subtask: int) -> SourceSpec | None:
+        """Return the source specification of a subtask; silent ones read nothing."""
+        if self.source is None or subtask < self.parallelism - self.source.silent:
+            return self.source
+        return SourceSpec(total=0)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSpec:
+    """The specification of an edge."""
+
+    name: str
+    upstream: int  # index into vertices
+    downstream: int
+    ship: Ship
+    record_bytes: Law  # size on the wire, at least 1
+    # hash only: downstream subtask of each key group, or of each slice of the records; empty: uniform
+    weights: Law = ()
+    fan_out: tuple[int, int] = (1, 1)  # copies per served record, as a ratio
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a record has no bytes (B1)."""
+        if min(self.record_bytes) < 1:
+            raise ValueError(f"edge {self.name}: a record of {min(self.record_bytes)} B; every record has at least 1 B")
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneSpec:
+    """The specification of a data plane.  Vertices are in topological order; edges go from earlier to later vertices."""
+
+    vertices: tuple[VertexSpec, ...]
+    edges: tuple[EdgeSpec, ...]
+    hosts: tuple[int, ...]  # host of each task; channels between tasks of one host are local
+    seed: int = 0
+    latency_ns: int = 0
+    nic: tuple[int, int] | None = None  # (bytes, ns): outgoing bandwidth of a host
+    segment_bytes: int = 32768
+    starting_buffer_bytes: int = 32768
+    exclusive: int = 2
+    floating: int = 8
+    max_per_channel: int = 10
+    overdraft: int = 20
+    stretching: bool = True  # whether a shrunk buffer may grow (O4)
+    buffer_timeout_ns: int = 100_000_000
+    debloating: Debloating | None = None
+    digests: bool = False
+    opens_at_once: bool = False  # a started task requests its partitions before it reads its recovered input (P9)
+    begin_ns: int = 0  # start time; not 0 if the plane is built during a run (E2)
+
+
+# ---- The channels of a job, and the numbers of tasks, partitions, gates and channels (rules N1-N4).
+
+
+def targets(ship: Ship, writer: int, p_up: int, p_down: int) -> range:
+    """Return the downstream subtasks of one upstream subtask.
+
+    Forward and rescale are pointwise (VertexInputInfoComputationUtils); all others are all-to-all.
+    """
+    if ship not in (Ship.FORWARD, Ship.RESCALE):
+        return range(p_down)
+    if p_up >= p_down:  # consumer j reads producers [j*p_up/p_down, (j+1)*p_up/p_down)
+        reader = next(j for j in range(writer * p_down // p_up, p_down) if (j + 1) * p_up // p_down > writer)
+        return range(reader, reader + 1)
+    return range((writer * p_down + p_up - 1) // p_up, ((writer + 1) * p_down + p_up - 1) // p_up)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The tasks, partitions, gates and channels of a plane, as tuples indexed by their numbers (N1-N3)."""
+
+    first_task: tuple[int, ...]  # by vertex
+    vertex: tuple[int, ...]  # by task
+    subtask: tuple[int, ...]
+    partitions: tuple[tuple[int, int, range], ...]  # (task, edge, channels), by task then edge
+    gates: tuple[tuple[int, int, Sequence[int]], ...]  # (task, edge, channels by writer), by task then edge
+    task_partitions: tuple[range, ...]  # by task: its numbers in `partitions`
+    task_gates: tuple[range, ...]
+    writer: tuple[int, ...]  # by channel: task
+    reader: tuple[int, ...]
+    edge: tuple[int, ...]
+    partition: tuple[int, ...]  # by channel: number in `partitions`
+    gate: tuple[int, ...]
+    local: tuple[bool, ...]
+
+
+def layout(spec: PlaneSpec) -> Layout:
+    """Number the tasks, partitions, gates and channels of a specification."""
+    first_task: list[int] = []
+    vertex: list[int] = []
+    subtask: list[int] = []
+    for v, stage in enumerate(spec.vertices):
+        first_task.append(len(vertex))
+        vertex += [v] * stage.parallelism
+        subtask += range(stage.parallelism)
+    outputs: list[list[tuple[int, range]]] = [[] for _ in vertex]
+    inputs: list[list[tuple[int, Sequence[int]]]] = [[] for _ in vertex]
+    every = list(range(len(vertex)))  # each number once: there are many channels per task
+    writer: list[int] = []
+    reader: list[int] = []
+    edge: list[int] = []
+    for e, row in enumerate(spec.edges):
+        up, down = spec.vertices[row.upstream], spec.vertices[row.downstream]
+        first = len(writer)
+        readers = range(first_task[row.downstream], first_task[row.downstream] + down.parallelism)
+        numbers = every[readers.start : readers.stop]
+        for i in range(up.parallelism):
+            w, begin = first_task[row.upstream] + i, len(writer)
+            reached = targets(row.ship, i, up.parallelism, down.parallelism)
+            reader += numbers[reached.start : reached.stop]
+            writer += [w] * len(reached)
+            outputs[w].append((e, range(begin, len(writer))))
+        edge += [e] * (len(writer) - first)
+        for j, members in enumerate(_inputs(reader, first, readers)):
+            inputs[readers[j]].append((e, members))
+    partitions: list[tuple[int, int, range]] = []
+    task_partitions, partition = [], [0] * len(writer)
+    for t, rows in enumerate(outputs):
+        task_partitions.append(range(len(partitions), len(partitions) + len(rows)))
+        for e, channels in rows:
+            partition[channels.start : channels.stop] = [len(partitions)] * len(channels)
+            partitions.append((t, e, channels))
+    gates: list[tuple[int, int, Sequence[int]]] = []
+    task_gates, gate = [], [0] * len(writer)
+    for t, gate_rows in enumerate(inputs):
+        task_gates.append(range(len(gates), len(gates) + len(gate_rows)))
+        for e, members in gate_rows:
+            number = len(gates)
+            for c in members:
+                gate[c] = number
+            gates.append((t, e, members))
+    local = tuple(spec.hosts[w] == spec.hosts[r] for w, r in zip(writer, reader, strict=True))
+    return Layout(
+        tuple(first_task),
+        tuple(vertex),
+        tuple(subtask),
+        tuple(partitions),
+        tuple(gates),
+        tuple(task_partitions),
+        tuple(task_gates),
+        tuple(writer),
+        tuple(reader),
+        tuple(edge),
+        tuple(partition),
+        tuple(gate),
+        local,
+    )
+
+
+def _inputs(reader: list[int], first: int, readers: range) -> list[Sequence[int]]:
+    """Return the channels of each reader, by writer, among the channels from `first` on.
+
+    In an all-to-all edge they are evenly spaced, so that ranges replace lists.
+    """
+    n = len(reader) - first
+    if n % len(readers) == 0 and all(
+        reader[begin : begin + len(readers)] == list(readers) for begin in range(first, first + n, len(readers))
+    ):
+        return [range(first + j, first + n, len(readers)) for j in range(len(readers))]
+    members: list[list[int]] = [[] for _ in readers]
+    for c in range(first, len(reader)):
+        members[reader[c] - readers.start].append(c)
+    return [tuple(channels) for channels in members]
+
 
 # ---- Counts of a task since the plane was built.  They never decrease, not even in restarts (rule P8).
 

@@ -60,9 +60,11 @@ from sim.plane.interface import (
     OF_VERTICES,
     ChannelPlaces,
     Counted,
+    Layout,
     Marker,
     Notice,
     NoticeKind,
+    PlaneSpec,
     Position,
     Trait,
     channels_in,
@@ -72,7 +74,6 @@ from sim.plane.interface import (
     require_closed,
 )
 from sim.plane.rows import Channel, Gate, Partition, PlaneState, Task, renewed_fields
-from sim.plane.spec import Layout, PlaneSpec
 from sim.plane.text import basics
 from sim.plane.text.basics import BROADCAST, REBALANCE, RESCALE, RESETTING, RESTORE_TASK, SEGMENT, SERIES, SWEEP
 from sim.plane.text.loop import dispatch_operation

@@ -25,7 +25,7 @@ from typing import Any, cast
 import numpy as np
 
 from sim.model.files import replace_file
-from sim.plane import interface, rows, spec, text
+from sim.plane import interface, rows, text
 from sim.plane.rows import PlaneState
 from sim.plane.text.loop import dispatch_operation
 
@@ -142,7 +142,7 @@ def _fingerprint() -> str:
     """Return a digest of the source of the kernel, of the modules it imports, and of the code that lowers it to LLVM."""
     digest = hashlib.blake2b(digest_size=6)
     compiler = [__file__, str(Path(__file__).with_name("lowering.py"))]
-    for path in (*(str(module.__file__) for module in (*kernel_modules(), interface, spec, rows)), *compiler):
+    for path in (*(str(module.__file__) for module in (*kernel_modules(), interface, interface, rows)), *compiler):
         digest.update(Path(path).read_bytes())
     return digest.hexdigest()
 

@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 
 from sim.model.quantities import PLANNED_RESTARTS, title_of
-from sim.results.checkpoint_kinds import is_periodic, pool_rows
 from sim.results.columns import Population, columns_of, compute_columns, in_printing_order, result_column
 from sim.results.estimates import Duration, quantiles
 from sim.results.formats import MISSING, TextTable, count_text, ms_text, share_text
 from sim.results.rates import Tables
 from sim.results.restarts import RestartCosts, disturbed_ms, largest_lag_s, restart_costs, restarts_of
+from sim.results.tables import is_periodic, pool_rows
 
 # ---- Costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
 #

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from sim.results.checkpoint_kinds import is_periodic, job_of
 from sim.results.rates import Tables
+from sim.results.tables import is_periodic, job_of
 
 _MAX_SILENT_INTERVALS = 3
 """Checkpoints count as stopped after this many intervals without a trigger."""

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from sim.results.checkpoint_kinds import first_uploads, is_periodic, job_of
 from sim.results.formats import bytes_text, ms_text
 from sim.results.rates import Tables
-from sim.results.tables import EXPIRED
+from sim.results.tables import EXPIRED, first_uploads, is_periodic, job_of
 
 # ---- Sentences on triggers that are later than the interval, and on long savepoints.
 

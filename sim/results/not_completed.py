@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sim.results.checkpoint_kinds import first_uploads, is_periodic, job_of
 from sim.results.columns import ResultColumn, columns_of, compute_columns, result_column
 from sim.results.estimates import is_noise
 from sim.results.formats import MISSING, ms_text
 from sim.results.rates import Tables
-from sim.results.tables import EXPIRED
+from sim.results.tables import EXPIRED, first_uploads, is_periodic, job_of
 
 # ---- The duration of checkpoints, split by kind of wait on their critical paths (table `path`).
 #

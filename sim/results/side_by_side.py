@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from sim.model.text import one_line
-from sim.results.checkpoint_kinds import first_uploads, is_periodic
 from sim.results.columns import Population, ResultColumn, numbers_of, units_of
 from sim.results.end_of_job import Finish
 from sim.results.estimates import is_noise
@@ -21,7 +20,7 @@ from sim.results.late_triggers import LateTriggers, LongSavepoint
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, NotCompleted, path
 from sim.results.rates import MIN_SHORTFALL_SHARE, KeepingUp, Tables
 from sim.results.summary import PRINTED, Summary, has_sample
-from sim.results.tables import TOO_MANY_FAILED
+from sim.results.tables import TOO_MANY_FAILED, first_uploads, is_periodic
 
 # ---- Single checkpoints that sentences refer to: the median one, the slowest one, the first upload, a failed one.
 #

@@ -14,10 +14,10 @@ import pandas as pd
 from sim.model.job import Job, Vertex
 from sim.model.quantities import COST, Prices
 from sim.model.sinks import SINKS, SinkKind
-from sim.results.checkpoint_kinds import first_uploads, job_of
 from sim.results.columns import Population, ResultColumn, columns_of, compute_columns, result_column
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
 from sim.results.rates import Tables
+from sim.results.tables import first_uploads, job_of
 
 # ---- Requests and bytes of an object store per hour, after the warm-up and the first upload.
 

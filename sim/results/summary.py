@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from sim.model.quantities import title_of
-from sim.results.checkpoint_kinds import first_uploads, is_periodic, job_of, pool_rows
 from sim.results.columns import (
     Population,
     ResultColumn,
@@ -35,6 +34,7 @@ from sim.results.rates import (
     served_per_second,
 )
 from sim.results.stored import COST_COLUMN, StorageUse
+from sim.results.tables import first_uploads, is_periodic, job_of, pool_rows
 
 # ---- The warm-up: the first part of a run, which results leave out. The scenario sets its length, or it ends when the run
 # is steady.
@@ -223,7 +223,7 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
 #
 # Only checkpoints that were triggered after the warm-up, and samples after it, count. Durations and phases are those of
 # *completed* checkpoints; `completed` is their number. Savepoints are in another table (`sim.results.stored`), and first
-# uploads (`sim.results.checkpoint_kinds`) have a separate row. Percentiles are computed from any number of checkpoints;
+# uploads (`sim.results.tables`) have a separate row. Percentiles are computed from any number of checkpoints;
 # `sim.model.quantities` defines the sample from which they may be shown.
 #
 # Replications of a strategy are pooled: percentiles are over all their checkpoints, throughput and load are means.

@@ -18,7 +18,7 @@ from sim.protocol.coordinator_messages import CoordinatorEvent
 from sim.protocol.options import forced_aligned_edges
 from sim.protocol.task_finishing import FINISHING, Finishing
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.runtime.context import CommittedOutput, Contents, Context, Origin, TaskSnapshot
+from sim.runtime.context import Checks, CommittedOutput, Contents, Context, Origin, TaskSnapshot
 from sim.runtime.host_loop import Speed
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd, report_backlogs
 from sim.runtime.jobmanager.faults import Faults, schedule
@@ -28,7 +28,6 @@ from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability, TaskManagers, WarmUp
 from sim.runtime.lowering import hosts, plane_spec, service_factors
 from sim.runtime.monitors.monitors import InvariantMonitors
-from sim.runtime.ports import Checks
 from sim.runtime.result import Outcome
 from sim.runtime.sampling import UsualBacklog
 from sim.runtime.task.host import TaskHost

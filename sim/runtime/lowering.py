@@ -17,7 +17,7 @@ from sim.model.packed_records import PackedRecords
 from sim.model.randomness import quantile_table, share_table, size_table
 from sim.model.scenario import Scenario
 from sim.model.units import SECOND
-from sim.plane.spec import EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait
+from sim.plane.interface import EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait
 
 _Segment = tuple[int, int, int, int]
 """The fields of a `plane.RateSegment`."""

@@ -28,8 +28,7 @@ import numpy as np
 from sim.model.job import overlap
 from sim.model.randomness import draw, stream
 from sim.model.scenario import Scenario
-from sim.plane.interface import Position, channels_in, channels_out
-from sim.plane.spec import EdgeSpec, PlaneSpec, layout
+from sim.plane.interface import EdgeSpec, PlaneSpec, Position, channels_in, channels_out, layout
 from sim.runtime.context import TaskSnapshot, Uncommitted
 from sim.runtime.lowering import plane_spec
 

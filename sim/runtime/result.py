@@ -238,7 +238,7 @@ def _segments_of_rescales(scenario: Scenario) -> list[Segment]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
-    """The result of one run.  `sim.results.schema` defines the columns of the tables and their units."""
+    """The result of one run.  `sim.results.columns` defines the columns of the tables and their units."""
 
     scenario: Scenario
     checkpoints: pd.DataFrame  # one row per checkpoint

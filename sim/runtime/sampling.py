@@ -20,19 +20,18 @@ import pandas as pd
 
 from sim.model.job import Job
 from sim.model.units import MS, SECOND
-from sim.plane.interface import OF_EDGES, OF_VERTICES
-from sim.plane.spec import START, SourceSpec
+from sim.plane.interface import OF_EDGES, OF_VERTICES, START, SourceSpec
+from sim.results.columns import SERIES, frame, task_name
 from sim.results.critical_path import CriticalPath, FileSpan, Graph, PathPart, critical_path
 from sim.results.journal import PackedRows
-from sim.results.schema import SERIES, frame, task_name
 from sim.results.tables import Latency, RecoveryStats
 from sim.runtime.context import Context, TaskSnapshot
 from sim.storage.ledger import FileId
 from sim.storage.requests import Work, schedule_urgent_callback
 
 if TYPE_CHECKING:
+    from sim.results.columns import Row
     from sim.results.journal import Entry
-    from sim.results.schema import Row
 
 
 # ---- The latency of records from the sources to the vertices without readers, measured during the run.

@@ -19,8 +19,8 @@ from sim.plane import Engine, PlaneFactory
 from sim.protocol.coordinator_messages import SchedulerStopped
 from sim.protocol.options import FailureReason
 from sim.protocol.snapshot_store import find_unrestorable_snapshots, restorable
+from sim.results.columns import frame
 from sim.results.journal import Happening, Journal
-from sim.results.schema import frame
 from sim.results.tables import (
     CheckpointStats,
     FileRow,

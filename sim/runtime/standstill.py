@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sim.model.job import Vertex
-from sim.plane.interface import ThreadState, channels_in
-from sim.plane.spec import Layout
+from sim.plane.interface import Layout, ThreadState, channels_in
 from sim.protocol.recovery import Restarted, find_restart_loop
 from sim.results.tables import EXPIRED, TOO_MANY_FAILED, RecoveryStats
 from sim.runtime.context import Context

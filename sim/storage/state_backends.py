@@ -1,16 +1,20 @@
-"""The RocksDB state backend, and the choice of a backend."""
+"""The changelog and RocksDB state backends, and the choice of a backend."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
 
-from sim.model.state import State, StateOptions
+from sim.model.state import Changelog, State, StateOptions, load_rate
 from sim.model.storage import Scope, SnapshotType
 from sim.model.units import SECOND
-from sim.storage.changelog import ChangelogBackend
-from sim.storage.lsm import CompactionThread, LsmTree, TreeImage
+from sim.storage.lsm import CompactionThread, LsmTree, TreeImage, distinct
 from sim.storage.state_files import (
     Backend,
+    CannotFreeze,
     File,
     FrozenState,
     Handle,
@@ -23,6 +27,386 @@ from sim.storage.state_files import (
     keyed_bytes,
     streamed,
 )
+
+# ---- The changelog state backend (FLIP-158), and the ages of keys with a time to live.
+
+# ---- The changelog backend logs state changes and uploads them continuously (FLIP-158, ChangelogKeyedStateBackend).
+#
+# A checkpoint refers to the last materialisation of the wrapped backend and to the log since then.  It writes little more
+# than the tail of the log, however much the wrapped backend compacts.  The initial state of a run is in the log.
+#
+#   log position   0 ........ from ............ cut ........... end
+#                  materialised   uploaded or      not passed to
+#                                 being uploaded   the uploader
+#
+# (`from` is after `cut` if changes were materialised before they were uploaded.)
+#
+# With the in-memory changelog nothing is uploaded: a checkpoint copies all changes since the last materialisation on the
+# task thread, and its acknowledgement contains them (InMemoryStateChangelogWriter#collectChanges).
+
+_LOG = "log-"
+
+
+class _Image(NamedTuple):
+    """The image (`FrozenState.image`) of a changelog backend in a snapshot."""
+
+    below: Hashable  # image of the wrapped backend at its last materialisation
+
+
+class ChangelogBackend:
+    """A state backend that wraps another one and logs its changes.
+
+    Positions in the log are bytes since its start.  The uploader gets the next file from `cut`, and reports its end to
+    `logged` or `given_up`.  Methods without a docstring are documented in `Backend`.
+    """
+
+    def __init__(self, inner: Backend, state: State, options: Changelog, size_bytes: int, of_job: StateOptions) -> None:
+        self.inner = inner
+        self.state = state
+        self.options = options
+        self.applies_bytes_per_second = of_job.load_bytes_per_second or int(load_rate(state.value_bytes))
+        self._applies_initial = of_job.load_bytes_per_second is not None
+        self.transfer_threads = of_job.transfer_threads
+        self.end_bytes = size_bytes
+        # size of the wrapped backend [bytes]; None: unknown, from a restore until the next `resize`
+        self._held_bytes: int | None = size_bytes
+        self._cut_bytes = 0  # changes before this position were passed to the uploader
+        self._from_bytes = 0  # changes before this position are in the materialisation
+        self._writing: dict[str, tuple[int, File]] = {}  # file being uploaded, by name: (end position, file)
+        self._failed_bytes = 0  # end position of the last file whose upload failed
+        self._log: list[tuple[int, Handle]] = []  # uploaded and not materialised: (end position, file)
+        self._materialised: tuple[Handle, ...] = ()  # files of the last materialisation
+        self._image: Hashable = None  # image of the wrapped backend in the last materialisation
+        self._number = 0  # number of the last materialisation that is durable; 0: none
+        self._latest = 0  # number of the last materialisation that was started
+        self._settled = 0  # last materialisation that is in a completed checkpoint, or that failed
+        self._unreported_bytes = 0  # written by the last materialisation, and not reported by a snapshot yet
+        self._of_snapshot: dict[int, int] = {}  # snapshot -> materialisation to which it refers
+        self._begun: dict[
+            int, int
+        ] = {}  # materialisation started since the last durable one -> position up to which it contains changes
+        if options.in_memory and size_bytes:
+            self._log.append((size_bytes, _carried(size_bytes, size_bytes)))
+            self._cut_bytes = size_bytes
+
+    # ------------------------------------------------------------------------------------------ the log
+
+    @property
+    def pending_bytes(self) -> int:
+        """Return the bytes of changes that are neither passed to the uploader nor materialised.
+
+        Source: FsStateChangelogWriter#persistInternal, changes since `from`.
+        """
+        return self.end_bytes - max(self._cut_bytes, self._from_bytes)
+
+    @property
+    def active_bytes(self) -> int:
+        """Return the bytes of changes since the last upload, or since a materialisation started if that is later.
+
+        Source: FsStateChangelogWriter#rollover.
+        """
+        return self.end_bytes - max(self._cut_bytes, *self._begun.values(), self._from_bytes)
+
+    def cut(self) -> File | None:
+        """Return the next file to upload, which contains all pending changes, or None if there are no changes."""
+        if not self.pending_bytes:
+            return None
+        file = File(f"{_LOG}{self.end_bytes}", self.pending_bytes, "shared")
+        if (
+            not self._cut_bytes
+        ):  # the first snapshot reports the state that a run begins with, however early it is uploaded
+            self._unreported_bytes += file.size_bytes
+        self._cut_bytes = self.end_bytes
+        self._writing[file.name] = self.end_bytes, file
+        return file
+
+    def logged(self, handle: Handle) -> None:
+        """Record that a file of the log is durable."""
+        end_bytes, _ = self._writing.pop(handle.name)
+        if end_bytes > self._from_bytes:
+            self._log.append((end_bytes, handle))
+
+    def given_up(self, file: File) -> None:
+        """Record that the upload of a file failed for good (FsStateChangelogWriter#handleUploadFailure)."""
+        end_bytes, _ = self._writing.pop(file.name)
+        self._failed_bytes = max(self._failed_bytes, end_bytes)
+
+    # ------------------------------------------------------------------------------------------ materialisation
+
+    @property
+    def may_materialise(self) -> bool:
+        """Return True if the previous materialisation failed or is in a completed checkpoint.
+
+        Otherwise the next materialisation could refer to files that are deleted with an aborted checkpoint
+        (ChangelogKeyedStateBackend#initMaterialization).
+        """
+        return self._settled == self._latest
+
+    def materialisation_failed(self, number: int) -> None:
+        """Record that a materialisation failed."""
+        self._settled = max(self._settled, number)
+
+    def materialise(self, number: int) -> FrozenState:
+        """Start materialisation `number`: freeze the wrapped backend, and return what to write.
+
+        All files of a materialisation have the scope "shared", because no checkpoint owns them.
+        """
+        self._begun[number], self._latest = self.end_bytes, number
+        frozen = self.inner.take(number, "checkpoint", lambda _: True)
+        steps = tuple(
+            step._replace(files=tuple(file._replace(scope="shared") for file in step.files)) for step in frozen.steps
+        )
+        return replace(frozen, steps=steps)
+
+    def materialised(self, number: int, frozen: FrozenState, handles: Sequence[Handle]) -> None:
+        """Record that a materialisation is durable, and drop the log up to the position where it started."""
+        self.inner.stored(number, "checkpoint", handles)
+        self._from_bytes, self._begun = self._begun[number], {}
+        self._log = [(end_bytes, handle) for end_bytes, handle in self._log if end_bytes > self._from_bytes]
+        self._number, self._image, self._materialised = number, frozen.image, tuple(handles)
+        self._unreported_bytes = frozen.written_bytes if self.options.reports_materialized else 0
+
+    # ------------------------------------------------------------------------------------------ interface of Backend
+
+    def update(self, writes: int, now_ns: int) -> None:
+        self.end_bytes += writes * self.state.value_bytes
+        self.inner.update(writes, now_ns)
+
+    def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
+        """Set the size of the live state, and log the bytes of new keys.  Restored and expired bytes are not logged."""
+        self.end_bytes += 0 if self._held_bytes is None else size_bytes + expired_bytes - self._held_bytes
+        self._held_bytes = size_bytes
+        self.inner.resize(size_bytes, expired_bytes, records)
+
+    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
+        if type_ in ("canonical", "native"):
+            return self.inner.take(number, type_, may_reuse)
+        self._of_snapshot[number] = self._number
+        if self.options.in_memory:
+            return self._copy_changes()
+        # FsStateChangelogWriter#ensureCanPersist; lost changes do not matter once they are materialised
+        if self._failed_bytes > self._from_bytes:
+            raise CannotFreeze("an upload of the changelog has failed")
+        ahead_bytes = self._unreported_bytes
+        tail = self.cut()
+        ahead_bytes, self._unreported_bytes = ahead_bytes + (0 if tail is None else tail.size_bytes), 0
+        return FrozenState(
+            reused=(*self._materialised, *(handle for _, handle in self._log)),
+            awaited=tuple(file for end_bytes, file in self._writing.values() if end_bytes > self._from_bytes),
+            ahead_bytes=ahead_bytes,
+            image=_Image(self._image),
+        )
+
+    def _copy_changes(self) -> FrozenState:
+        """Return a snapshot of the in-memory changelog: a copy of all changes since the last materialisation or the restore."""
+        tail_bytes = self.pending_bytes
+        changes = tail_bytes // self.state.value_bytes
+        tail = (_carried(self.end_bytes, tail_bytes),) if tail_bytes else ()
+        ahead_bytes, self._unreported_bytes = self._unreported_bytes + tail_bytes, 0
+        return FrozenState(
+            changes * self.options.copy_ns,
+            (WriteStep((), work_ns=changes * self.options.ship_ns),) if changes else (),
+            reused=(*self._materialised, *(handle for _, handle in self._log), *tail),
+            ahead_bytes=ahead_bytes,
+            image=_Image(self._image),
+        )
+
+    def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
+        """Pass savepoints to the wrapped backend.
+
+        Files of checkpoints are ignored, because `logged` and `materialised` have recorded them.
+        """
+        if type_ in ("canonical", "native"):
+            self.inner.stored(number, type_, files)
+
+    def notify_complete(self, number: int) -> None:
+        """Confirm the materialisation to which the checkpoint refers, so that the next one can be based on it."""
+        materialisation = self._of_snapshot.get(number, 0)
+        self._of_snapshot = {
+            checkpoint: latest for checkpoint, latest in self._of_snapshot.items() if checkpoint > number
+        }
+        if materialisation:
+            self._settled = max(self._settled, materialisation)
+            self.inner.notify_complete(materialisation)
+
+    def stop(self) -> None:
+        self.inner.stop()
+
+    def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
+        """Restore the materialisation, then read and replay the log.
+
+        One thread reads the files of the log one after the other, and applies each change through the state
+        (ChangelogBackendRestoreOperation#readBackendHandle).
+        """
+        below, log, replayed_bytes = [], [], 0
+        for part in parts:
+            log_files = [handle for handle in part.handles if handle.name.startswith(_LOG)]
+            if rest := tuple(handle for handle in part.handles if handle not in log_files):
+                image = part.image.below if isinstance(part.image, _Image) else part.image
+                below.append(part._replace(image=image, handles=rest))
+            applied = (handle for handle in log_files if self._applies_initial or not _is_initial(handle))
+            replayed_bytes += int(sum(handle.size_bytes for handle in applied) * part.share)
+            log += log_files
+        restoring = self.inner.restore(0, below, now_ns) if below or not log else Restoring()
+        self._stand(log, below)
+        reads, then, threads = [*restoring.reads], [], restoring.threads
+        for handle in log:
+            if not (_is_initial(handle) and self.state.backend == "rocksdb"):
+                then.append((handle, handle.size_bytes))
+                continue
+            threads = max(threads, min(self.transfer_threads, handle.size_bytes))
+            bounds = [handle.size_bytes * piece // threads for piece in range(threads + 1)]
+            reads += [(handle, end - begin) for begin, end in pairwise(bounds)]
+        after_ns = restoring.after_ns + replayed_bytes * SECOND // self.applies_bytes_per_second
+        return restoring._replace(reads=tuple(reads), threads=threads, then=tuple(then), after_ns=after_ns)
+
+    def _stand(self, log: Sequence[Handle], below: Sequence[KeyedPart]) -> None:
+        """Reset to a restored snapshot.  Checkpoints refer to its files until the next materialisation."""
+        self._materialised = tuple(handle for part in below for handle in part.handles)
+        self._image = below[0].image if len(below) == 1 else None
+        self._writing, self._failed_bytes, self._log = {}, 0, []
+        self._from_bytes = self.end_bytes = 0
+        for handle in log:
+            self.end_bytes += handle.size_bytes
+            self._log.append((self.end_bytes, handle))
+        self._cut_bytes = self.end_bytes
+        self._unreported_bytes = 0
+        self._held_bytes = None
+        self._of_snapshot, self._begun = {}, {}
+        self._number = self._latest = self._settled = 0
+
+
+def _is_initial(handle: Handle) -> bool:
+    """Return True for the first file of a log, with the state that a run begins with.
+
+    In a real job that state would be in files of a materialisation, which for RocksDB several threads read.
+    """
+    return handle.name == f"{_LOG}{handle.size_bytes}"
+
+
+def _carried(end_bytes: int, size_bytes: int) -> Handle:
+    """Return the handle of a piece of the log that is stored inline, in the acknowledgement and in _metadata."""
+    return Handle(f"{_LOG}{end_bytes}", size_bytes, "exclusive", None)
+
+
+# ---- Keys with a time to live since their last write (StateTtlConfig: processing time, UpdateType.OnCreateAndWrite).
+#
+# The model tracks the expected number of bytes of each age.  A rewrite hits every live key with the same probability, and
+# resets its age.  All arithmetic is in integers, so that results are the same on every machine.
+
+_STEPS_PER_TTL = 32
+"""Steps per time to live.  New keys and rewrites are taken as evenly spread over a step."""
+_MAX_STEPS = 256
+"""Maximum steps in one call of `Expiry.advance`.  If more time has passed, the steps are longer."""
+
+
+class Cohort(NamedTuple):
+    """The keys that were last written between two times, evenly spread over this interval."""
+
+    begin_ns: int
+    end_ns: int
+    size_bytes: int
+
+
+Ages = tuple[Cohort, ...]
+"""The live keys of a subtask, oldest first."""
+
+
+class ExpiryTurnover(NamedTuple):
+    """Live bytes, and bytes expired since the last call."""
+
+    live_bytes: int
+    expired_bytes: int
+
+
+def together(parts: Iterable[tuple[Ages, Fraction]]) -> Ages:
+    """Return the ages of the keys that a subtask restores.
+
+    `parts`: (ages of an old subtask, share of its keys that are in key groups of the restoring subtask).
+    """
+    return tuple(
+        sorted(cohort._replace(size_bytes=int(cohort.size_bytes * share)) for ages, share in parts for cohort in ages)
+    )
+
+
+class Expiry:
+    """The live keys of one subtask, by age.
+
+    The initial keys, `size_bytes` in all, were written evenly during one time to live before time 0.
+    """
+
+    def __init__(self, ttl_ns: int, size_bytes: int, entry_bytes: int) -> None:
+        self.ttl_ns = ttl_ns
+        self.entry_bytes = entry_bytes
+        self.ages: Ages = (Cohort(-ttl_ns, 0, size_bytes),) if size_bytes else ()
+        self._now_ns = 0
+
+    @property
+    def live_bytes(self) -> int:
+        return sum(cohort.size_bytes for cohort in self.ages)
+
+    def stand(self, ages: Ages, now_ns: int) -> None:
+        """Restore the keys of a snapshot, which keep the times of their last writes."""
+        self.ages, self._now_ns = ages, now_ns
+
+    def advance(self, added_bytes: int, rewritten: int, now_ns: int) -> ExpiryTurnover:
+        """Advance to `now_ns`, and return the live bytes and those that have expired.
+
+        Since the last call, `added_bytes` of new keys and a number of `rewritten` entries were written, evenly over time.
+        """
+        begin_ns, before_bytes = self._now_ns, self.live_bytes + added_bytes
+        steps = max(1, min(-(-(now_ns - begin_ns) * _STEPS_PER_TTL // self.ttl_ns), _MAX_STEPS))
+        for step in range(steps):
+            first_ns, last_ns = (begin_ns + (now_ns - begin_ns) * at // steps for at in (step, step + 1))
+            added, writes = (
+                amount * (step + 1) // steps - amount * step // steps for amount in (added_bytes, rewritten)
+            )
+            self._write(added, writes, first_ns, last_ns)
+            self._expire(last_ns)
+        self._now_ns = now_ns
+        return ExpiryTurnover(self.live_bytes, before_bytes - self.live_bytes)
+
+    def _write(self, added_bytes: int, writes: int, first_ns: int, last_ns: int) -> None:
+        """Move new and rewritten keys into the youngest cohort."""
+        young_bytes = added_bytes
+        if writes and (keys := self.live_bytes // self.entry_bytes):
+            rewritten = distinct(writes, keys)
+            kept = tuple(
+                cohort._replace(size_bytes=cohort.size_bytes - cohort.size_bytes * rewritten // keys)
+                for cohort in self.ages
+            )
+            young_bytes += self.live_bytes - sum(cohort.size_bytes for cohort in kept)
+            self.ages = kept
+        if not young_bytes:
+            return
+        # calls may be more frequent than steps, so merge all writes of one step into one cohort
+        if self.ages and last_ns - self.ages[-1].begin_ns <= self.ttl_ns // _STEPS_PER_TTL:
+            first_ns, young_bytes = self.ages[-1].begin_ns, young_bytes + self.ages[-1].size_bytes
+            self.ages = self.ages[:-1]
+        self.ages += (Cohort(first_ns, last_ns, young_bytes),)
+
+    def _expire(self, now_ns: int) -> None:
+        """Drop the keys whose time to live has passed."""
+        horizon_ns = now_ns - self.ttl_ns
+        self.ages = tuple(left for cohort in self.ages if (left := _younger(cohort, horizon_ns)).size_bytes)
+
+
+def _younger(cohort: Cohort, horizon_ns: int) -> Cohort:
+    """Return the keys of a cohort that were written after `horizon_ns`.
+
+    The new start of the cohort is computed from the bytes removed, which are rounded, and not set to `horizon_ns`.  So the
+    result does not depend on how often this is called.
+    """
+    if horizon_ns <= cohort.begin_ns:
+        return cohort
+    if horizon_ns >= cohort.end_ns or not cohort.size_bytes:  # rounding may leave empty cohorts
+        return cohort._replace(size_bytes=0)
+    span_ns = cohort.end_ns - cohort.begin_ns
+    gone_bytes = cohort.size_bytes * (horizon_ns - cohort.begin_ns) // span_ns
+    return Cohort(
+        cohort.begin_ns + gone_bytes * span_ns // cohort.size_bytes, cohort.end_ns, cohort.size_bytes - gone_bytes
+    )
+
 
 # ---- RocksDB. A snapshot consists of its tables (SST files); an incremental one writes only tables that are not stored yet.
 #

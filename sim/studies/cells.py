@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sim.model.quantities import PLANNED_RESTARTS
-from sim.results.checkpoint_kinds import job_of
-from sim.results.columns import ResultColumn
+from sim.results.columns import TABLES, ResultColumn
 from sim.results.restarts import largest_lag_s
-from sim.results.schema import TABLES
 from sim.results.summary import CHANGE, STRATEGY_COLUMNS, durations_of_checkpoints
-from sim.results.sweep_values import DEAD
+from sim.results.sweep_answers import DEAD
+from sim.results.tables import job_of
 from sim.studies.plan import Cell
 from sim.studies.replications import Replications
 

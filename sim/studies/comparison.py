@@ -36,7 +36,6 @@ from sim.model.text import capitalised, listed
 from sim.model.units import UnitError, format_duration, parse_flink_size
 from sim.protocol.options import forced_aligned_edges
 from sim.protocol.recovery import outages
-from sim.results.checkpoint_kinds import has_savepoints, is_periodic
 from sim.results.consequences import (
     Consequences,
     consequences_sentence,
@@ -64,8 +63,8 @@ from sim.results.stored import (
     whole_periods_ms,
 )
 from sim.results.summary import STATISTICS, bottleneck
-from sim.results.sweep_values import DEAD
-from sim.results.tables import EXPIRED
+from sim.results.sweep_answers import DEAD
+from sim.results.tables import EXPIRED, has_savepoints, is_periodic
 from sim.results.verdict import MIN_COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
 from sim.runtime.lowering import hosts, restarts_after_loss
 from sim.runtime.result import Result, identity

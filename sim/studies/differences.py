@@ -11,8 +11,8 @@ from typing import Any
 
 from sim.jobs.evidence.what_ifs import Kind, kinds_of
 from sim.model.scenario import AUTO_WARM_UP, Run, Scenario
-from sim.model.schema.axes import key_of
 from sim.model.schema.reference import KeyReference, all_keys
+from sim.model.schema.study import key_of
 from sim.model.schema.text import DocumentPath, ScenarioError
 from sim.model.schema.text import Mapping as Plain
 from sim.model.units import format_duration

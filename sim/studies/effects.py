@@ -22,7 +22,7 @@ from sim.results.columns import unit_of
 from sim.results.estimates import PairedChange, paired_change
 from sim.results.formats import MISSING, TextTable, change_text, json_ready
 from sim.results.summary import STATISTICS, has_sample
-from sim.results.sweep_values import DEAD
+from sim.results.sweep_answers import DEAD
 from sim.studies.cells import outcome
 from sim.studies.differences import InputDifferences
 from sim.studies.local import run_each

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sim.model.quantities import Condition, parse_condition, smallest_sample
 from sim.model.schema.text import Reading
 from sim.model.units import UnitError
-from sim.results.checkpoint_kinds import first_uploads, is_periodic
-from sim.results.columns import UNITS, unit_of
-from sim.results.schema import TABLES
+from sim.results.columns import TABLES, UNITS, unit_of
+from sim.results.tables import first_uploads, is_periodic
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sim.results.checkpoint_kinds import job_of
 from sim.results.consequences import Consequences, consequences
 from sim.results.rates import KeepingUp, Tables, falls_behind, keeping_up
 from sim.results.stored import StorageUse, storage_use
@@ -22,6 +21,7 @@ from sim.results.summary import (
     throughput,
     warm_up,
 )
+from sim.results.tables import job_of
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario

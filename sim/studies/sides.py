@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from sim.model.scenario import Scenario
-from sim.model.schema.axes import apply
 from sim.model.schema.flink_block import apply_flink
-from sim.model.schema.study import ScenarioFile, loads
-from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose
+from sim.model.schema.study import ScenarioFile, apply, loads
+from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose, write
 from sim.model.schema.text import Mapping as Plain
-from sim.model.schema.writer import write
 from sim.runtime.result import code_version
 from sim.studies.comparison import label
 from sim.studies.run_folder import read_folder

@@ -17,7 +17,7 @@ from sim.advice.uncertainty import (
     within_limits_except_p99,
 )
 from sim.jobs.evidence.what_ifs import within
-from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
+from sim.model.scenario import Backtest, ComparedQuantity, OtherSettings, Quantiles
 
 TODAY, OTHER = ("10 s", "aligned"), ("10 s", "unaligned")
 LIMIT = Limits(checkpoint_ms=1000)

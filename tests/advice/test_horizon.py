@@ -10,7 +10,7 @@ from sim.advice.judgement import Limits
 from sim.advice.optimizer import LimitBreak, limit_break_sentence, limit_break_text, predict_limit_break
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import FAILURE, LONG, UNDISTURBED
-from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
+from sim.model.scenario import Backtest, ComparedQuantity, Quantiles
 from tests.advice.made_up import MadeUp, row, searched
 from tests.scenarios import run_scenario
 

@@ -6,8 +6,7 @@ from sim.protocol.options import Ending
 from sim.protocol.task_finishing import TaskEnd
 from sim.runtime.jobmanager import faults
 from sim.runtime.jobmanager.coordinator_host import JobEnd
-from sim.runtime.task.end import TaskEnding
-from sim.runtime.task.host import TaskHost
+from sim.runtime.task.host import TaskEnding, TaskHost
 from sim.runtime.task.parts import TaskParts
 from sim.runtime.task.windows import ProcessingTimeWindows
 from tests.injections.injection import Injections

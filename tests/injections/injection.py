@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from sim.runtime.simulate import simulate
 from tests.oracle import oracle
 from tests.places import DATA

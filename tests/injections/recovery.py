@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from sim.protocol.recovery import PendingRestart
-from sim.protocol.restart_strategy import Deployment, FixedDelay, Slots
+from sim.protocol.recovery import Deployment, FixedDelay, PendingRestart, Slots
 from sim.runtime.jobmanager import recovery_host
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from sim.runtime.task.keyed_state import KeyedState

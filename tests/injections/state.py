@@ -9,9 +9,8 @@ from sim.runtime import redistribution
 from sim.runtime.task.keyed_state import KeyedState
 from sim.runtime.task.subtask_state import SubtaskState
 from sim.runtime.task.windows import HeldRecords
-from sim.storage import changelog
-from sim.storage.changelog import ChangelogBackend, Cohort, Expiry
-from sim.storage.state_backends import RocksDb
+from sim.storage import state_backends
+from sim.storage.state_backends import ChangelogBackend, Cohort, Expiry, RocksDb
 from sim.storage.state_files import Hashmap, Increments
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, world
@@ -237,7 +236,7 @@ def the_log_is_not_read(original):
 
     def restore(self, number, parts, now_ns):
         restoring = original(self, number, parts, now_ns)
-        reads = tuple(row for row in restoring.reads if not row[0].name.startswith(changelog._LOG))
+        reads = tuple(row for row in restoring.reads if not row[0].name.startswith(state_backends._LOG))
         return restoring._replace(reads=reads, then=())
 
     return restore

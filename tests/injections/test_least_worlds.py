@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from sim.runtime.simulate import simulate
 from tests.injections.catalogue import INJECTIONS
 from tests.injections.injection import judged

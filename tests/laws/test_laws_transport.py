@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from sim.model.job import Job, Rate, Snapshot, Source
 from sim.plane import build
-from sim.plane.interface import BARRIERS, NoticeKind, ThreadState, Trait
-from sim.plane.spec import layout
+from sim.plane.interface import BARRIERS, NoticeKind, ThreadState, Trait, layout
 from sim.results.journal import Happening
 from tests.laws.small_jobs import (
     MS,

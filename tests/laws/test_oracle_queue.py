@@ -13,8 +13,7 @@ import pytest
 from sim.model.job import Distribution
 from sim.model.randomness import quantile_table
 from sim.plane import build
-from sim.plane.interface import NoticeKind
-from sim.plane.spec import EdgeSpec, PlaneSpec, Ship, SourceSpec, VertexSpec
+from sim.plane.interface import EdgeSpec, NoticeKind, PlaneSpec, Ship, SourceSpec, VertexSpec
 
 SECOND = 1_000_000_000
 RECORD = 512  # bytes: a segment

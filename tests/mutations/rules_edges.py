@@ -12,7 +12,7 @@ EDGES = (
     ),
     Rule(
         "a join reads a union as one of its inputs",
-        "plane/spec.py",
+        "plane/interface.py",
         "        for gates in self.gates_of_inputs:\n",
         "        for gates in ():\n",
         "tests/plane/test_rules_thread.py::test_T9_an_input_of_several_gates_is_read_buffer_by_buffer",

@@ -41,7 +41,7 @@ FINISHED = (
 FAILURES = (
     Rule(
         "a failure takes its whole region along",
-        "protocol/restart_strategy.py",
+        "protocol/recovery.py",
         "    return frozenset().union(*(region for region in regions_of_job if not region.isdisjoint(failed)))\n",
         "    return frozenset(failed)\n",
         f"{PROTOCOL}recovery/test_restart.py::test_a_failure_restarts_its_whole_region_only",

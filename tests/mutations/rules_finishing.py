@@ -141,14 +141,14 @@ FINISHING = (
     ),
     Rule(
         "a task that closes declines",
-        "runtime/task/end.py",
+        "runtime/task/host.py",
         "        if self.machine.closing:\n",
         "        if False:\n",
         f"{STOP}test_a_drained_job_asks_for_a_final_checkpoint_too_late",
     ),
     Rule(
         "sources end their data before the savepoint a job stops with",
-        "runtime/task/end.py",
+        "runtime/task/host.py",
         "            self._stop(stop)\n",
         "            pass\n",
         f"{STOP}test_a_job_stops_with_its_savepoint",

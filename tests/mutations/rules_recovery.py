@@ -14,28 +14,28 @@ _HOST, _DEALT = (
 RECOVERY = (
     Rule(
         "failures before the restart they would cause are merged into it",
-        "protocol/restart_strategy.py",
+        "protocol/recovery.py",
         "if self.next_restart_ns is not None and now <= self.next_restart_ns:",
         "if False:",
         f"{_RESTART}failures_before_the_restart_are_merged_into_it",
     ),
     Rule(
         "a quiet time resets the restart delay",
-        "protocol/restart_strategy.py",
+        "protocol/recovery.py",
         "made = 0 if quiet else self.made",
         "made = self.made",
         f"{_RESTART}a_quiet_time_resets_the_delay",
     ),
     Rule(
         "a failure rate counts within its interval only",
-        "protocol/restart_strategy.py",
+        "protocol/recovery.py",
         "len(latest) > self.rate and now - latest[0] <= self.interval_ns",
         "len(latest) > self.rate",
         f"{_RESTART}failure_rate_counts_within_its_interval",
     ),
     Rule(
         "tasks that exchange data restart together",
-        "protocol/restart_strategy.py",
+        "protocol/recovery.py",
         "        leader[second] = first\n",
         "        leader[second] = leader[second]\n",
         "tests/protocol/recovery/test_restart.py::test_an_all_to_all_edge_makes_one_region",
@@ -126,7 +126,7 @@ RECOVERY = (
     ),
     Rule(
         "a lost task manager's slots come back with its replacement",
-        "protocol/restart_strategy.py",
+        "protocol/recovery.py",
         "return max(self.released_ns, self.replaced_ns)",
         "return self.released_ns",
         f"{_HOST}a_replacement_is_waited_for",
@@ -238,7 +238,7 @@ RECOVERY = (
     ),
     Rule(
         "a deployment into slots that are not missed yet fails",
-        "protocol/restart_strategy.py",
+        "protocol/recovery.py",
         "for number, slots in concerned.items() if now < slots.gone_ns)",
         "for number, slots in concerned.items() if False)",
         f"{_HOST}deployments_fail_until_the_jobmaster_misses_the_task_manager",

@@ -129,7 +129,7 @@ TIMING = (
     ),
     Rule(
         "a job without checkpoints commits at its end",
-        "runtime/task/end.py",
+        "runtime/task/host.py",
         '(tail == "checkpoint" and not checkpointing)',
         '(tail == "checkpoint" and tail == "at-finish")',
         "tests/laws/test_laws_sinks.py::test_without_checkpoints_output_is_committed_at_the_end",

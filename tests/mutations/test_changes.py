@@ -68,7 +68,7 @@ def test_words_types_and_assertions_are_no_targets(text):
 
 
 def test_every_change_of_a_file_is_python_and_leaves_the_others_alone():
-    path = ROOT / "sim" / "protocol" / "restart_strategy.py"
+    path = ROOT / "sim" / "protocol" / "recovery.py"
     source = path.read_text()
     texts = [mutant.broken_source(source) for mutant in mutants_of(path)]
 

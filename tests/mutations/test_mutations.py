@@ -46,7 +46,7 @@ def test_a_broken_rule_is_whole_again_for_the_next():
 
 def test_a_drawn_change_is_noticed_only_by_tests_that_pass_without_it():
     """The first change of restart strategies; one test that reaches it, one that does not, and one that is not there."""
-    mutant = mutants_of(ROOT / "sim" / "protocol" / "restart_strategy.py")[0]
+    mutant = mutants_of(ROOT / "sim" / "protocol" / "recovery.py")[0]
     tests = "tests/protocol/"
 
     assert verdict_of(mutant, (f"{tests}recovery/test_restart.py",), 60) == NOTICED

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.model.randomness import draw
-from sim.plane.interface import ThreadState
-from sim.plane.spec import Ship
+from sim.plane.interface import Ship, ThreadState
 from tests.oracle.parts import Buffer
 
 

@@ -6,8 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from sim.model.randomness import Stream, draw
-from sim.plane.interface import MAX_SERIES, Marker, ThreadState, Trait
-from sim.plane.spec import EdgeSpec, Ship, SourceSpec, VertexSpec
+from sim.plane.interface import MAX_SERIES, EdgeSpec, Marker, Ship, SourceSpec, ThreadState, Trait, VertexSpec
 
 Identity = tuple[int, int]
 """A source record: source task and its ordinal there."""

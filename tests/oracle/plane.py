@@ -15,9 +15,10 @@ from sim.plane.interface import (
     Marker,
     NoticeKind,
     ThreadState,
+    Wait,
+    layout,
     require_closed,
 )
-from sim.plane.spec import Wait, layout
 from tests.oracle.agenda import Agenda
 from tests.oracle.captures import Captures
 from tests.oracle.debloat import BufferSizing

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.model.randomness import draw
-from sim.plane.interface import Marker, NoticeKind, ThreadState
-from sim.plane.spec import Wait
+from sim.plane.interface import Marker, NoticeKind, ThreadState, Wait
 from tests.oracle.parts import fold, law
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.interface import NoticeKind, Position, Trait, channels_in, channels_out
-from sim.plane.spec import Layout, layout
+from sim.plane.interface import Layout, NoticeKind, Position, Trait, channels_in, channels_out, layout
 from tests.oracle import oracle
 from tests.plane.worlds import Driver, Script, Trigger, scripts
 

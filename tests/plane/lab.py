@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from sim.plane.interface import NoticeKind, ThreadState
-from sim.plane.spec import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
+from sim.plane.interface import EdgeSpec, NoticeKind, PlaneSpec, RateSegment, Ship, SourceSpec, ThreadState, VertexSpec
 
 FOREVER = 10**12
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sim.model.cluster import Debloating
 from sim.plane import assembly, build
 from sim.plane.assembly import column
-from sim.plane.spec import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
+from sim.plane.interface import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
 from tests.oracle import ReferencePlane, oracle
 from tests.plane.difference import differences, first_difference, run_freely
 from tests.plane.failing import FailingScript, Fault, cutting_scripts, drive_failing, failing_scripts, parting, recover

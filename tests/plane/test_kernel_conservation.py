@@ -3,7 +3,7 @@
 import pytest
 
 from sim.plane import build
-from sim.plane.spec import Ship
+from sim.plane.interface import Ship
 from tests.plane.lab import edge, run, source, vertex, world
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from sim.plane import lowering, machine_code
 from sim.plane.assembly import as_objects, assemble
+from sim.plane.interface import EdgeSpec, PlaneSpec, SourceSpec, VertexSpec
 from sim.plane.lowering import UnsupportedSyntaxError, lowered
-from sim.plane.spec import EdgeSpec, PlaneSpec, SourceSpec, VertexSpec
 
 binding = pytest.importorskip("llvmlite.binding")
 

@@ -8,9 +8,21 @@ import pytest
 
 from sim.plane import assembly, build
 from sim.plane.assembly import assign, runs_ahead, select_field
-from sim.plane.interface import Marker, NoticeKind, ThreadState, Trait
+from sim.plane.interface import (
+    EdgeSpec,
+    Marker,
+    NoticeKind,
+    PlaneSpec,
+    RateSegment,
+    Ship,
+    SourceSpec,
+    ThreadState,
+    Trait,
+    VertexSpec,
+    Wait,
+    layout,
+)
 from sim.plane.kernel import MARKER_ROOM
-from sim.plane.spec import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
 from sim.plane.text.basics import scaled
 from tests.oracle import oracle
 from tests.plane.difference import differences
@@ -140,7 +152,7 @@ def test_without_a_compiler_the_text_is_interpreted(tmp_path):
     program = """
 import warnings
 from sim.plane import build, warm
-from sim.plane.spec import EdgeSpec, PlaneSpec, SourceSpec, VertexSpec
+from sim.plane.interface import EdgeSpec, PlaneSpec, SourceSpec, VertexSpec
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     warm()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sim.model.job import Distribution
 from sim.model.randomness import quantile_table
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from sim.runtime.job_instance import JobInstance
 from tests.plane.recount import due_times, key_group_shares, quantiles, recount
 from tests.scenarios import read_scenario

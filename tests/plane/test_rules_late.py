@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.interface import Marker, NoticeKind, ThreadState, Trait
-from sim.plane.spec import Lag
+from sim.plane.interface import Lag, Marker, NoticeKind, ThreadState, Trait
 from tests.plane.lab import begin_again, edge, pool, run, source, state, task, vertex, world
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from sim.plane.interface import BARRIERS, OPEN_COUNTS, Marker, Notice, NoticeKind, ThreadState, Trait
-from sim.plane.spec import Ship
+from sim.plane.interface import BARRIERS, OPEN_COUNTS, Marker, Notice, NoticeKind, Ship, ThreadState, Trait
 from tests.plane.lab import channel, column, edge, next_notice, pipe, pool, run, source, state, task, vertex, world
 
 # Rules M: forwarding, converting and prioritising markers, how a gate counts them, resuming and settling.

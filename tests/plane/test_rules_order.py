@@ -6,8 +6,7 @@ import pytest
 
 from sim.model.cluster import Debloating
 from sim.model.randomness import draw, stream
-from sim.plane.interface import MAX_SERVED_SAMPLES, Marker, Notice, NoticeKind, Trait
-from sim.plane.spec import Lag, Ship
+from sim.plane.interface import MAX_SERVED_SAMPLES, Lag, Marker, Notice, NoticeKind, Ship, Trait
 from tests.plane.lab import (
     FOREVER,
     channel,

@@ -3,8 +3,7 @@
 import pytest
 
 from sim.model.randomness import draw, stream
-from sim.plane.interface import Marker, ThreadState
-from sim.plane.spec import Ship
+from sim.plane.interface import Marker, Ship, ThreadState
 from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, task, vertex, world
 
 

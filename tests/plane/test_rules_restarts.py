@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sim.model.cluster import Debloating
-from sim.plane.interface import Marker, Notice, NoticeKind, Position, ThreadState, Trait
-from sim.plane.spec import Ship
+from sim.plane.interface import Marker, Notice, NoticeKind, Position, Ship, ThreadState, Trait
 from tests.plane.lab import (
     begin_again,
     channel,

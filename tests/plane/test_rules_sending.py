@@ -1,7 +1,6 @@
 """Rules S and R: sending, local channels, messages to the sender; receive buffers, credits, ready lists."""
 
-from sim.plane.interface import Marker, Notice, NoticeKind, Trait
-from sim.plane.spec import Ship
+from sim.plane.interface import Marker, Notice, NoticeKind, Ship, Trait
 from tests.plane.lab import (
     channel,
     column,

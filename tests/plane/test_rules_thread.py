@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sim.model.randomness import draw, stream
-from sim.plane.interface import Marker, Notice, NoticeKind, ThreadState, Trait
-from sim.plane.spec import Ship, Wait
+from sim.plane.interface import Marker, Notice, NoticeKind, Ship, ThreadState, Trait, Wait
 from tests.plane.lab import channel, column, edge, next_notice, pipe, run, source, state, task, vertex, world
 
 # Rules T: what a turn does and in which order, polling, service, where the time goes.

@@ -6,7 +6,7 @@ import pytest
 
 from sim.model.cluster import Debloating
 from sim.model.randomness import draw, stream
-from sim.plane.spec import RateSegment, SourceSpec, VertexSpec
+from sim.plane.interface import RateSegment, SourceSpec, VertexSpec
 from tests.plane.lab import channel, edge, pipe, run, source, task, vertex, world
 
 UNIT = 1 << 32

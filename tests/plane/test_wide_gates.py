@@ -1,7 +1,6 @@
 """M4 on gates with more channels than a word has bits: every channel counts once, whichever word its bit stands in."""
 
-from sim.plane.interface import BARRIERS, Marker, Notice, NoticeKind, Trait
-from sim.plane.spec import Ship
+from sim.plane.interface import BARRIERS, Marker, Notice, NoticeKind, Ship, Trait
 from tests.plane.lab import edge, run, source, vertex, world
 
 WRITERS = 70

@@ -17,9 +17,22 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from sim.model.cluster import Debloating
-from sim.plane.interface import BARRIERS, Marker, NoticeKind, Trait
+from sim.plane.interface import (
+    BARRIERS,
+    EdgeSpec,
+    Lag,
+    Marker,
+    NoticeKind,
+    PlaneSpec,
+    RateSegment,
+    Ship,
+    SourceSpec,
+    Trait,
+    VertexSpec,
+    Wait,
+    layout,
+)
 from sim.plane.kernel import KernelPlane
-from sim.plane.spec import EdgeSpec, Lag, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
 
 CHATTER, ENDS = 1, 2
 """Series beside the barriers: markers nobody waits for, and ends of channels."""

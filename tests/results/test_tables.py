@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.results import journal
+from sim.results.columns import SERIES, TABLES, frame
 from sim.results.formats import escaped, unescaped, write_csv
 from sim.results.journal import GrowingColumn, PackedRows
-from sim.results.schema import SERIES, TABLES, frame
 from sim.results.tables import (
     CheckpointStats,
     CommitStats,

@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import replace
 
 from sim.model.scenario import Instances
-from sim.plane.spec import Ship
+from sim.plane.interface import Ship
 from tests.worlds.traced import Lineage, traced
 
 

@@ -3,7 +3,7 @@
 import shutil
 from collections import Counter
 
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from tests.worlds.generator import FOLDER
 from tests.worlds.shrinker import shrink
 from tests.worlds.trial import run_document

@@ -4,7 +4,7 @@ Every key of a scenario has its share of worlds (`tests.worlds.keys` holds that)
 runs take milliseconds.
 """
 
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from tests.places import DATA
 from tests.worlds.draw import Draw, rescales
 from tests.worlds.events import draw_actions, draw_faults, draw_instances, draw_rescale

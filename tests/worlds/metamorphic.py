@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from sim.model.job import Distribution
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from sim.runtime.simulate import simulate
 from sim.studies.cells import warm
 from sim.studies.local import cores, run_each

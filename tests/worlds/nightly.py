@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from sim.studies.cells import warm
 from sim.studies.local import cores, run_each
 from tests.printing import print_line

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from tests.injections.catalogue import INJECTIONS
 from tests.injections.restoring_worlds import WORLDS
 from tests.scenarios import read_scenario

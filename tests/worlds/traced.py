@@ -17,7 +17,7 @@ from sim.runtime.simulate import Chain
 from tests.oracle import ReferencePlane, oracle
 
 if TYPE_CHECKING:
-    from sim.plane.spec import PlaneSpec
+    from sim.plane.interface import PlaneSpec
 
 
 Lineage = tuple[str, int, int]

@@ -9,8 +9,7 @@ import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from sim.model.schema.text import ScenarioError
-from sim.model.schema.writer import write
+from sim.model.schema.text import ScenarioError, write
 from sim.results.journal import Happening
 from sim.runtime.simulate import NOT_STOPPED, simulate
 from tests.oracle import oracle

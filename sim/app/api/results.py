@@ -23,8 +23,8 @@ from sim.app.report.figures import (
 from sim.app.verbs.common import Displayed, Embedded, Notebook, Picture
 from sim.app.verbs.options import WindowOptions, documented
 from sim.results.charts import Chart, still
+from sim.results.columns import TABLES
 from sim.results.formats import TextTable
-from sim.results.schema import TABLES
 from sim.results.side_by_side import texts
 from sim.studies.comparison import DecidingAssumption
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sim.app.verbs.explain import Explanation
     from sim.app.verbs.pictures import WrittenTimeline
     from sim.app.verbs.run import RunOutcome
-    from sim.model.backtest import Backtest
+    from sim.model.scenario import Backtest
     from sim.results.page import Page
     from sim.runtime.result import Result
     from sim.studies.comparison import Comparison

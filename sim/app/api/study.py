@@ -14,9 +14,9 @@ from sim.app.api.results import Results, RunAgain
 from sim.app.verbs.common import MAX_ROWS, Displayed, preformatted
 from sim.app.verbs.options import RunOptions, documented, lines_of
 from sim.app.verbs.run import StudySource, origin_of, read_request, run
-from sim.model.schema.axes import Axis, apply
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_file import flink_change
+from sim.model.schema.study import Axis, apply
 from sim.model.schema.study import ScenarioFile as Read
 from sim.model.schema.study import loads as read
 from sim.model.schema.text import Reading, ScenarioError, compose, value_at

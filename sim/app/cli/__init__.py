@@ -15,8 +15,8 @@ from typing import Annotated
 import typer
 
 from sim.app.cli.errors import exit_code, interrupted, is_reported, listen, stopped_by
-from sim.app.cli.overview import Overview, Verb
-from sim.model.catalog import find_plugins
+from sim.app.cli.options import Overview, Verb
+from sim.model.fields import find_plugins
 
 __all__ = ["app", "main"]
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 
 from sim.app.cli.console import Console
 from sim.app.cli.errors import Code, print_message
-from sim.app.cli.options import argument
-from sim.app.cli.overview import Purpose, Verb
+from sim.app.cli.options import Purpose, Verb, argument
 from sim.app.cli.runs import show_run, show_sweep
 from sim.app.cli.terminal import put, show
 from sim.app.verbs.common import stoppable

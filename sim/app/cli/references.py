@@ -12,8 +12,7 @@ import typer
 
 from sim.app.cli.console import Console
 from sim.app.cli.errors import Code, UserError, print_message
-from sim.app.cli.options import argument, command
-from sim.app.cli.overview import Purpose, Verb
+from sim.app.cli.options import Purpose, Verb, argument, command
 from sim.app.cli.terminal import put, show
 from sim.app.verbs.options import (
     FlinkOption,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Unpack
 
 from sim.app.cli.console import Console
 from sim.app.cli.errors import Code, UserError, print_message
-from sim.app.cli.options import argument
-from sim.app.cli.overview import Purpose, Verb
+from sim.app.cli.options import Purpose, Verb, argument
 from sim.app.cli.terminal import put, put_parts, show
 from sim.app.verbs.options import (
     AdviseOptions,

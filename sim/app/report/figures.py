@@ -12,7 +12,6 @@ from sim.model.quantities import PLANNED_RESTARTS, of_history
 from sim.model.schema.history_file import agreement_text, verdict
 from sim.model.text import one_line
 from sim.results.charts import INK, Chart, ChartAxis, Panel, chart
-from sim.results.checkpoint_kinds import first_uploads
 from sim.results.columns import text, unit_of_ticks
 from sim.results.formats import TextTable, amount_text, ms_text
 from sim.results.not_completed import PARTS
@@ -20,11 +19,12 @@ from sim.results.page import Block
 from sim.results.rates import Tables
 from sim.results.summary import in_words
 from sim.results.sweep_answers import Limit, means
+from sim.results.tables import first_uploads
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
+    from sim.model.scenario import Backtest, ComparedQuantity, Quantiles
     from sim.studies.comparison import Comparison
 
 

@@ -21,9 +21,9 @@ from sim.jobs.history.history import History, garbage_text, moments, slow_subtas
 from sim.jobs.history.in_common import circumstances
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS
-from sim.results.checkpoint_kinds import is_periodic
 from sim.results.formats import MISSING, TextTable, bytes_text, ms_text, share_text
 from sim.results.page import Block, Page
+from sim.results.tables import is_periodic
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,17 +27,16 @@ from sim.app.report.figures import (
 from sim.app.report.job_page import checkpoint_blocks
 from sim.jobs.evidence.envelope import warning
 from sim.jobs.evidence.what_ifs import sentences
-from sim.model.backtest import Backtest
 from sim.model.quantities import S3_STANDARD, Prices
-from sim.model.scenario import Scenario
+from sim.model.scenario import Backtest, Scenario
 from sim.model.schema.history_file import verdict
 from sim.model.schema.study import ScenarioFile
 from sim.model.text import capitalised
+from sim.results.columns import TABLES
 from sim.results.formats import TextTable, count_text, ms_text
 from sim.results.journal import Journal
 from sim.results.page import Block, Page
 from sim.results.rates import Tables
-from sim.results.schema import TABLES
 from sim.results.side_by_side import texts
 from sim.results.summary import PRINTED, in_words
 from sim.runtime.result import Result

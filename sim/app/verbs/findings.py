@@ -34,8 +34,7 @@ from sim.studies.plan import SEED
 
 if TYPE_CHECKING:
     from sim.app.verbs.common import Listener
-    from sim.model.backtest import Backtest
-    from sim.model.scenario import Scenario
+    from sim.model.scenario import Backtest, Scenario
     from sim.model.schema.text import Problem
     from sim.results.page import Page
 

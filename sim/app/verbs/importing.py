@@ -19,8 +19,7 @@ from sim.jobs.source.saved import LoneAnswer, read_lone_answer
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import Checkpoints, write_scenario_and_history
 from sim.model.schema.study import load, loads
-from sim.model.schema.text import ScenarioError
-from sim.model.schema.writer import with_schema_line
+from sim.model.schema.text import ScenarioError, with_schema_line
 from sim.model.text import Address
 from sim.model.units import parse_duration
 

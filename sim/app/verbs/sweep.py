@@ -39,8 +39,7 @@ from sim.results.columns import numbers_of, text
 from sim.results.formats import TextTable, ms_text
 from sim.results.stored import unlimited_text
 from sim.results.summary import in_words
-from sim.results.sweep_answers import means
-from sim.results.sweep_values import planned
+from sim.results.sweep_answers import means, planned
 from sim.studies.cells import COLUMNS
 from sim.studies.plan import cells, run_folder, with_baselines
 from sim.studies.run_folder import ANSWER

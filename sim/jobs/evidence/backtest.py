@@ -22,7 +22,8 @@ from sim.jobs.evidence.what_ifs import by_kind
 from sim.jobs.infer.file_history import seconds_between
 from sim.jobs.observations import WHOLE_RUN, observed
 from sim.jobs.reading import recorded_job
-from sim.model.backtest import (
+from sim.model.quantities import QUANTITIES, Level, Quantity, of_history
+from sim.model.scenario import (
     MAX_KEPT_DURATIONS,
     Backtest,
     ComparedQuantity,
@@ -30,7 +31,6 @@ from sim.model.backtest import (
     OtherSettings,
     Quantiles,
 )
-from sim.model.quantities import QUANTITIES, Level, Quantity, of_history
 from sim.model.schema.history_file import contradiction, section_of
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS, format_duration

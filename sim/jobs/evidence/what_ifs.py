@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from sim.model.backtest import OtherSettings
 from sim.model.quantities import NEGLIGIBLE_MS
+from sim.model.scenario import OtherSettings
 from sim.model.schema.history import tail_sentence
 from sim.model.schema.history_file import verdict
 from sim.results.formats import json_ready
@@ -21,9 +21,8 @@ from sim.results.formats import json_ready
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sim.model.backtest import Backtest
     from sim.model.job import Job, Vertex
-    from sim.model.scenario import Scenario
+    from sim.model.scenario import Backtest, Scenario
     from sim.model.state import State
 
 

@@ -24,7 +24,7 @@ import pandas as pd
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sim.jobs.source.secrets import masked_text
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from sim.model.series.columns import is_known
 from sim.model.text import PrintableError, one_line
 from sim.model.units import format_size

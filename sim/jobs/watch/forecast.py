@@ -15,9 +15,8 @@ from sim.results.formats import ms_text
 from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:
-    from sim.model.backtest import Backtest
     from sim.model.job import Vertex
-    from sim.model.scenario import Scenario
+    from sim.model.scenario import Backtest, Scenario
 
 
 # ---- Simulate the imported job with other loads or state sizes, to see whether they explain the observed durations.

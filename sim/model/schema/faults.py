@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag
 
 from sim.model import faults, units
-from sim.model.catalog import At, attribute_of
 from sim.model.cluster import Cluster
 from sim.model.faults import FAULT_KINDS, FaultLaw, Target, When
-from sim.model.fields import Duration, Leaf, Number, Parallelism, Positive, Switch, choice
+from sim.model.fields import At, Duration, Leaf, Number, Parallelism, Positive, Switch, attribute_of, choice
 from sim.model.schema.sections import (
     MAP_OR_TEXT,
     Axis,

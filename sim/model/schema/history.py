@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
-from sim.model import backtest, randomness
-from sim.model.catalog import At
-from sim.model.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
+from sim.model import randomness, scenario
+from sim.model.fields import At, Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.model.job import Vertex
 from sim.model.quantities import Kind, of_history
 from sim.model.schema.sections import Options, Section, build_model
@@ -85,7 +84,7 @@ _ROWS: dict[str, Any] = {
 _Rows = create_model("_Rows", __base__=Section, **_ROWS)
 
 
-class Failures(Options, of=(backtest.ObservedFailures,), axes=False):
+class Failures(Options, of=(scenario.ObservedFailures,), axes=False):
     """Checkpoints that failed, and failures of the job."""
 
     reason: str | None = None
@@ -195,7 +194,7 @@ def tail_sentence(found: randomness.Residuals) -> str:
 _UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}
 
 
-def build_backtest(written: Backtest, reading: Reading) -> backtest.Backtest:
+def build_backtest(written: Backtest, reading: Reading) -> scenario.Backtest:
     """Return the model of `backtest:`, with compared durations in ms.  Errors are reported to `reading`."""
     longest, failures, at = (
         written.longest or [],
@@ -212,7 +211,7 @@ def build_backtest(written: Backtest, reading: Reading) -> backtest.Backtest:
         for side in ("observed", "predicted"):
             _check(getattr(section, side), At(("backtest", quantity, side), reading))
         compared.append(
-            backtest.ComparedQuantity(
+            scenario.ComparedQuantity(
                 quantity=quantity,
                 observed=_quantiles(section.observed, kind),
                 predicted=_quantiles(section.predicted, kind),
@@ -224,18 +223,18 @@ def build_backtest(written: Backtest, reading: Reading) -> backtest.Backtest:
     if written.tail is not None and not written.tail:
         reading.wrong(("backtest", "tail"), "expected more than 0")
     tail = 1.0 if written.tail is None else float(written.tail)
-    return backtest.Backtest(
+    return scenario.Backtest(
         tuple(compared),
         tuple(duration / 1e6 for duration in longest),
         tail,
         written.runs,
         written.simulated,
         _other_settings(written, reading),
-        None if failures is None else build_model(backtest.ObservedFailures, failures, at, reason=failures.reason),
+        None if failures is None else build_model(scenario.ObservedFailures, failures, at, reason=failures.reason),
     )
 
 
-def _other_settings(section: Backtest, reading: Reading) -> backtest.OtherSettings | None:
+def _other_settings(section: Backtest, reading: Reading) -> scenario.OtherSettings | None:
     """Return the factors for other settings, or None if the section has none.  A factor that is not set is infinite."""
     factors = section.other_settings
     if factors is None:
@@ -243,7 +242,7 @@ def _other_settings(section: Backtest, reading: Reading) -> backtest.OtherSettin
     p50, p90 = (math.inf if factor is None else float(factor) for factor in (factors.p50, factors.p90))
     if min(p50, p90) < 1:
         reading.wrong(("backtest", "other-settings"), "expected factors of 1 and more")
-    return backtest.OtherSettings(p50, p90)
+    return scenario.OtherSettings(p50, p90)
 
 
 def _check(section: Any, at: At) -> None:
@@ -255,10 +254,10 @@ def _check(section: Any, at: At) -> None:
         at.wrong("expected p50 <= p90 <= max")
 
 
-def _quantiles(section: Any, kind: Kind) -> backtest.Quantiles:
+def _quantiles(section: Any, kind: Kind) -> scenario.Quantiles:
     """Return the quantiles of a section, in ms if they are durations."""
     p50, p90, largest = (_number(value, kind) for value in (section.p50, section.p90, section.max))
-    return backtest.Quantiles(p50, p90, largest, section.count)
+    return scenario.Quantiles(p50, p90, largest, section.count)
 
 
 def _number(value: Any, kind: Kind) -> float:

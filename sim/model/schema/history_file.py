@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import Field, create_model
 
-from sim.model.backtest import MAX_KEPT_DURATIONS
 from sim.model.fields import Natural, Number, choice
 from sim.model.files import replace_file, replace_text
 from sim.model.quantities import Kind, of_history, quantities
+from sim.model.scenario import MAX_KEPT_DURATIONS
 from sim.model.schema.sections import Section
 from sim.model.schema.text import Mapping as Document
 from sim.model.schema.text import Mark, Reading, ScenarioError, compose, read_beside
@@ -26,8 +26,8 @@ from sim.model.schema.validation import validate_as
 from sim.model.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
-    from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
     from sim.model.quantities import Level
+    from sim.model.scenario import Backtest, ComparedQuantity, Quantiles
 
 
 # ---- The verdict of a backtest as a sentence, which every command that runs an imported file prints.
@@ -78,7 +78,7 @@ def agreement_text(row: ComparedQuantity, level: Level) -> str:
     return f"{row.quantity} {level} {'not comparable' if change is None else f'{100 * change:+.0f} %'}"
 
 
-# ---- Backtest -> the section `backtest:`, for `sim.model.schema.writer.write`.
+# ---- Backtest -> the section `backtest:`, for `sim.model.schema.text.write`.
 
 
 def section_of(backtest: Backtest) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, Discriminator, Field, Tag, create_model
 
 from sim.model import job, sinks, state
-from sim.model.catalog import At
 from sim.model.checkpoint import BARRIERS, CheckpointOptions
 from sim.model.cluster import Version
 from sim.model.fields import (
+    At,
     Count,
     Duration,
     EdgeName,

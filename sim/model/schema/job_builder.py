@@ -11,8 +11,7 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
-from sim.model.catalog import At, attribute_of
-from sim.model.fields import either
+from sim.model.fields import At, attribute_of, either
 from sim.model.job import (
     SHIPPING,
     SOURCES,

@@ -7,12 +7,10 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sim.model.catalog import Flink, options_of
 from sim.model.checkpoint import DEADLINE, UNALIGNED
 from sim.model.cluster import Cluster, reaches, was_added_after, was_removed_before
-from sim.model.fields import BUFFER_TIMEOUT
+from sim.model.fields import BUFFER_TIMEOUT, Flink, options_of
 from sim.model.scenario import Scenario
-from sim.model.schema.axes import key_of
 from sim.model.schema.flink_keys import (
     NAMES_BESIDE,
     UNLIMITED,
@@ -22,7 +20,7 @@ from sim.model.schema.flink_keys import (
     listed_keys,
     modelled_keys,
 )
-from sim.model.schema.study import influential_options, loads
+from sim.model.schema.study import influential_options, key_of, loads
 from sim.model.units import format_duration, format_number, format_size
 
 

@@ -11,8 +11,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from sim.model.catalog import ADDITIONS, Option
-from sim.model.fields import BYTE_RATE, RECORD_RATE
+from sim.model.fields import ADDITIONS, BYTE_RATE, RECORD_RATE, Option
 from sim.model.job import Distribution
 from sim.model.randomness import DISTRIBUTIONS
 from sim.model.schema.document import Document
@@ -77,7 +76,7 @@ def _is_title(key: str, value: Any) -> bool:
 
 
 # ---- The reference of a scenario key: its meaning, values, default and Flink keys, from the JSON Schema and from the options of the
-# model (`sim.model.catalog.Option`).
+# model (`sim.model.fields.Option`).
 
 
 class UnknownKeyError(PrintableError, LookupError):

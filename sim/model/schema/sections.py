@@ -31,8 +31,19 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from sim.model.catalog import At, Option, attribute_of, options_of
-from sim.model.fields import BYTE_RATE, RANDOM_DURATION, RECORD_RATE, Duration, Number, OnOff, Size
+from sim.model.fields import (
+    BYTE_RATE,
+    RANDOM_DURATION,
+    RECORD_RATE,
+    At,
+    Duration,
+    Number,
+    OnOff,
+    Option,
+    Size,
+    attribute_of,
+    options_of,
+)
 from sim.model.job import Distribution
 from sim.model.randomness import DISTRIBUTIONS, DistributionKind
 from sim.model.schema.text import Mapping, Reading

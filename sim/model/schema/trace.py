@@ -29,13 +29,16 @@ from sim.model.series.columns import (
     find_column,
     is_zone,
 )
-from sim.model.series.metrics import Kind, Metric, classify_name, classify_series
 from sim.model.series.monitoring import (
     RECIPE,
     TIME,
+    Kind,
+    Metric,
     MonitoringError,
     MonitoringTable,
     NotRecordsError,
+    classify_name,
+    classify_series,
     refuse_offsets,
     table_of_counter,
     table_of_document,

@@ -1,8 +1,7 @@
 """Basics of the kernel: constants, random numbers, digests, the event tree, the work list, notices, and elements of queues."""
 
-from sim.plane.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, NoticeKind, ThreadState, Trait
+from sim.plane.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, NoticeKind, Ship, ThreadState, Trait, Wait
 from sim.plane.rows import PlaneState
-from sim.plane.spec import Ship, Wait
 
 # ---- Constants of the kernel: plain integers, equal to the interface's enumerations where those exist.
 

@@ -11,7 +11,7 @@ import simpy
 
 from sim.model.job import Backlog
 from sim.model.randomness import chance, draw, stream
-from sim.plane.spec import Layout
+from sim.plane.interface import Layout
 from sim.protocol import coordinator_messages
 from sim.protocol.checkpoint_requests import TaskGraph, UnionState, VertexLink, partial_plan, plan
 from sim.protocol.coordinator import Coordinator, first_trigger_delay
@@ -29,11 +29,10 @@ from sim.protocol.task_finishing import Finishing
 from sim.results.journal import Happening
 from sim.results.tables import TOO_MANY_FAILED, CheckpointStats
 from sim.runtime.clock import begin
-from sim.runtime.context import Contents, Context
+from sim.runtime.context import Checks, Contents, Context
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability
-from sim.runtime.ports import Checks
 from sim.runtime.result import Outcome
 from sim.runtime.standstill import standstill
 from sim.runtime.task.tasks import Tasks

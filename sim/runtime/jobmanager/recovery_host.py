@@ -18,8 +18,16 @@ from sim.model.text import listed
 from sim.protocol import recovery
 from sim.protocol.coordinator_messages import SchedulerStopped, TasksRestored
 from sim.protocol.options import FailureReason
-from sim.protocol.recovery import Recovery, RecoveryCommand, RecoveryEvent, compute_rescale_ns, compute_start
-from sim.protocol.restart_strategy import RestartStrategy, regions, tasks_to_restart
+from sim.protocol.recovery import (
+    Recovery,
+    RecoveryCommand,
+    RecoveryEvent,
+    RestartStrategy,
+    compute_rescale_ns,
+    compute_start,
+    regions,
+    tasks_to_restart,
+)
 from sim.results.journal import Happening
 from sim.results.tables import RecoveryStats, stopped_with
 from sim.runtime.context import Context

@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import simpy
 
-from sim.plane.interface import channels_in, channels_out
-from sim.plane.spec import Layout
+from sim.plane.interface import Layout, channels_in, channels_out
 from sim.results.journal import Happening
 from sim.results.tables import RecoveryStats
-from sim.runtime.context import Contents, Context, StateSnapshot, TaskSnapshot, initial_task_snapshot
+from sim.runtime.context import Checks, Contents, Context, StateSnapshot, TaskSnapshot, initial_task_snapshot
 from sim.runtime.jobmanager.coordinator_host import JobEnd
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import TaskManagers, WarmUp
-from sim.runtime.ports import Checks
 from sim.runtime.sampling import CatchUp, UsualBacklog
 from sim.runtime.task.tasks import Tasks
 from sim.storage.ledger import StorageFailed

@@ -10,8 +10,7 @@ import simpy
 
 from sim.model.faults import Restart, TaskManagerLost
 from sim.model.randomness import draw, quantile_table, stream
-from sim.protocol.recovery import Heartbeats
-from sim.protocol.restart_strategy import Deployment, LostSlots, Slots
+from sim.protocol.recovery import Deployment, Heartbeats, LostSlots, Slots
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Context
 from sim.runtime.host_loop import Speed, without_task_managers
@@ -71,7 +70,7 @@ class WarmUp:
 
 # ---- Lost TaskManagers: when the loss is detected, and when they are replaced.
 #
-# `sim.protocol.recovery` has the rules of heartbeats, `sim.protocol.restart_strategy` those of slots.
+# `sim.protocol.recovery` has the rules of heartbeats, `sim.protocol.recovery` those of slots.
 
 _HEARTBEAT_PHASES = 1024
 """Number of phases within a heartbeat interval, one of which is drawn."""

@@ -18,8 +18,7 @@ from sim.invariants.violation import JournalFormatter, Violation
 from sim.plane.interface import ChannelPlaces, channels_in, channels_out, places
 from sim.protocol.coordinator import Coordinator
 from sim.results.journal import Entry, Happening
-from sim.runtime.context import CommittedOutput, Contents, Context
-from sim.runtime.ports import Checks
+from sim.runtime.context import Checks, CommittedOutput, Contents, Context
 from sim.runtime.task.tasks import Tasks
 
 _MAX_EVIDENCE_ROWS = 8

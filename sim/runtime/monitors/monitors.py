@@ -10,7 +10,7 @@ from sim.invariants import output as invariants_output
 from sim.invariants.files import KeptSnapshot
 from sim.invariants.violation import Violation
 from sim.protocol.coordinator import Coordinator
-from sim.runtime.context import CommittedOutput, Contents, Context
+from sim.runtime.context import Checks, CommittedOutput, Contents, Context
 from sim.runtime.monitors.checkpoints import JobManagerMonitor, RestartMonitor, TimingMonitor
 from sim.runtime.monitors.files import FileMonitor, StoredStateMonitor
 from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
@@ -18,7 +18,6 @@ from sim.runtime.monitors.output import CommitMonitor, EndOfTaskMonitor
 from sim.runtime.monitors.records import ConversionMonitor, CutMonitor, RecordMonitor, RouteMonitor, StateMonitor
 from sim.runtime.monitors.state import KeyedStateMonitor
 from sim.runtime.monitors.windows import WindowMonitor
-from sim.runtime.ports import Checks
 from sim.runtime.task.tasks import Tasks
 
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"

@@ -36,8 +36,7 @@ from sim.invariants.state import (
 )
 from sim.invariants.violation import Violation
 from sim.model.randomness import draw, stream
-from sim.plane.interface import is_bare
-from sim.plane.spec import Ship
+from sim.plane.interface import Ship, is_bare
 from sim.protocol.options import Ending
 from sim.results.journal import Happening
 from sim.results.tables import stopped_with

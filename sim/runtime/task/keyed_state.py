@@ -21,12 +21,11 @@ from sim.runtime.clock import begin
 from sim.runtime.context import StateSnapshot
 from sim.runtime.task.thread import Slot
 from sim.runtime.task_manager import LogPart, WorkOnCore, on_own_core
-from sim.storage.changelog import Ages, ChangelogBackend, Expiry, together
 from sim.storage.filesystem import CheckpointStorage, FileSystem
 from sim.storage.ledger import FileId, Name, StorageFailed
 from sim.storage.lsm import CompactionThread
 from sim.storage.requests import Work, in_parallel
-from sim.storage.state_backends import backend
+from sim.storage.state_backends import Ages, ChangelogBackend, Expiry, backend, together
 from sim.storage.state_files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 
 # ---- The owner of state: a subtask, its TaskManager, and access to its files in storage.
@@ -405,7 +404,7 @@ def keyed_state(subtask: StateOwner) -> NoKeyedState:
 
 # ---- The changelog of one subtask: the log is uploaded continuously, the wrapped backend is materialised periodically.
 #
-# Flink: FsStateChangelogWriter, PeriodicMaterializationManager.  `sim.storage.changelog` decides which file contains
+# Flink: FsStateChangelogWriter, PeriodicMaterializationManager.  `sim.storage.state_backends` decides which file contains
 # what, and which files a snapshot refers to.  `TaskManager.log_uploads` batches the files of several subtasks.
 
 _MIN_LOOK_NS, _MAX_LOOK_NS = 1_000_000, 100_000_000  # limits of the time between two checks of the size of the log

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 import sim.runtime.task
-from sim.model.catalog import find_plugins
+from sim.model.fields import find_plugins
 from sim.plane.interface import Notice, NoticeKind
 from sim.protocol.coordinator_messages import Work as Piece
 from sim.protocol.task_messages import RunPreBarrier

@@ -8,9 +8,8 @@ from fractions import Fraction
 from sim.protocol.barrier_modes import async_operate, strategy
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_finishing import TaskEnd
-from sim.runtime.context import BarriersInTransit, CommittedOutput, Contents, Context
+from sim.runtime.context import BarriersInTransit, Checks, CommittedOutput, Contents, Context, JobManagerPort
 from sim.runtime.host_loop import Speed
-from sim.runtime.ports import Checks, JobManagerPort
 from sim.runtime.task import keyed_state
 from sim.runtime.task.epochs import Epochs
 from sim.runtime.task.host import TaskHost

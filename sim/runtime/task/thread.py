@@ -15,8 +15,7 @@ from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_messages import TaskCommand, TaskEvent
 from sim.results.journal import Happening
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.runtime.context import CommittedOutput, Contents, Context
-from sim.runtime.ports import Checks, JobManagerPort
+from sim.runtime.context import Checks, CommittedOutput, Contents, Context, JobManagerPort
 from sim.runtime.task_manager import TaskManager
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import DetachedWork, Work, run_detached, schedule_urgent_callback

@@ -13,18 +13,22 @@ from sim.results.formats import TextTable
 from sim.results.summary import STATISTICS
 from sim.results.sweep_answers import (
     Limit,
+    Observed,
     Selection,
     Setting,
     Standing,
     choose,
     counts,
     differences,
+    has_no_result,
     limit_text,
     means,
+    numbered,
+    observed,
+    planned,
     settings_of,
     smallest_sample_of,
 )
-from sim.results.sweep_values import Observed, has_no_result, numbered, observed, planned
 from sim.studies.cells import COLUMNS
 from sim.studies.sweeps.sweep_file import Question
 

@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sim.model.backtest import Backtest
-from sim.model.scenario import Scenario
-from sim.model.schema.axes import MAX_CELLS, MAX_RUNS
+from sim.model.scenario import Backtest, Scenario
 from sim.model.schema.job import Trace
-from sim.model.schema.study import ScenarioFile, load, loads
+from sim.model.schema.study import MAX_CELLS, MAX_RUNS, ScenarioFile, load, loads
 from sim.model.schema.text import (
     DocumentPath,
     Mapping,

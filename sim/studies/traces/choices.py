@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sim.model.series.columns import GRAFANA_TIME_COLUMN, RATE_COLUMNS, TIME_COLUMNS, find_column, is_zone
-from sim.model.series.metrics import Kind, classify_name
-from sim.model.series.monitoring import TIME
+from sim.model.series.monitoring import TIME, Kind, classify_name
 from sim.model.text import PrintableError
 from sim.studies.traces.parsing import FORMATS, Format, arrivals, failures, rates, recognised
 

@@ -21,7 +21,7 @@ from sim.model.series.columns import (
     detect_time_format,
     find_column,
 )
-from sim.model.series.metrics import Kind, classify_name
+from sim.model.series.monitoring import Kind, classify_name
 from sim.model.text import PrintableError, printable
 
 # ---- Rows that are out of order. As few rows as possible are dropped: one wrong time must not cause the rows after it to be dropped.

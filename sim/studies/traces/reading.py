@@ -18,8 +18,15 @@ import pandas as pd
 import pyarrow as pa
 
 from sim.model.series.columns import MAX_INSPECTED_CELLS, TIME_COLUMNS, cell_number, find_column
-from sim.model.series.metrics import Kind, classify_name, classify_series
-from sim.model.series.monitoring import MonitoringError, MonitoringTable, refuse_offsets, table_of_counter
+from sim.model.series.monitoring import (
+    Kind,
+    MonitoringError,
+    MonitoringTable,
+    classify_name,
+    classify_series,
+    refuse_offsets,
+    table_of_counter,
+)
 from sim.model.text import printable
 from sim.model.units import MS, format_duration
 from sim.studies.traces.choices import Choices

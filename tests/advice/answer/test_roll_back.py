@@ -16,7 +16,7 @@ from sim.advice.warnings import (
     watch,
 )
 from sim.jobs.evidence.what_ifs import factors_of
-from sim.model.backtest import Backtest, OtherSettings
+from sim.model.scenario import Backtest, OtherSettings
 from sim.model.units import parse_duration
 from sim.results.formats import ms_text, per_second_text
 

@@ -6,7 +6,7 @@ import pytest
 
 from sim.jobs.evidence.backtest import TooLargeError
 from sim.model.schema.study import load, loads
-from sim.model.schema.writer import SCHEMA_LINE
+from sim.model.schema.text import SCHEMA_LINE
 from tests.places import ROOT, USERS
 
 

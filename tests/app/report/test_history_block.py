@@ -1,7 +1,7 @@
 """The history of an imported job beside its simulation."""
 
 from sim.app.report.figures import history
-from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
+from sim.model.scenario import Backtest, ComparedQuantity, Quantiles
 
 DURATION = ComparedQuantity(
     "end-to-end", Quantiles(100.0, 200.0, 300.0, 9), Quantiles(110.0, 120.0, 130.0, 9), off=("p90",), cause="a tail"

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.lab import Recording, read
 from sim.jobs.reading import to_document
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from tests.benchmarks.lab.recorded import document
 from tests.places import RECORDINGS
 from tests.scenarios import read_scenario

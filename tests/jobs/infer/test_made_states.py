@@ -9,7 +9,7 @@ from sim.advice.questions import unknowns
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.file_history import acknowledged, files_of
 from sim.jobs.infer.state import backend_of, fit_level, infer_flushes, infer_state
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from sim.model.units import parse_size
 from tests.jobs.infer.made_jobs import MB, MadeJob, checkpoint, comment_of, drafted, flow, subtask, vertex
 

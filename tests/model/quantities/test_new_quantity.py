@@ -38,12 +38,12 @@ from benchmarks.lab.envelope_build import QUANTITIES
 from benchmarks.lab.orderings import repeated
 from sim.jobs.evidence.prediction import predicted
 from sim.jobs.evidence.prediction import join_observed_predicted
-from sim.model.backtest import Backtest
+from sim.model.scenario import Backtest
 from sim.jobs.observations import observed
 from sim.jobs.reading import read_source, read_any
 from sim.app.report.figures import title
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from sim.model.schema.history_file import section_of
 from sim.model.schema.text import compose
 from sim.model.schema.text import Reading

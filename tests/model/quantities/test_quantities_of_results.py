@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sim.model.quantities import COST, QUANTITIES, smallest_sample
-from sim.results.schema import TABLES
+from sim.results.columns import TABLES
 from sim.results.summary import PRINTED, STATISTICS, has_sample, in_words
 from sim.studies.cells import OUTCOME
 

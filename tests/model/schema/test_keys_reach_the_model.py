@@ -10,8 +10,7 @@ from sim.model.job import Distribution
 from sim.model.schema.flink_keys import document_options
 from sim.model.schema.option_values import option_holders
 from sim.model.schema.study import loads
-from sim.model.schema.text import dotted
-from sim.model.schema.writer import write
+from sim.model.schema.text import dotted, write
 from tests.model.schema.test_axes_of_scenarios import found_places
 from tests.worlds.generator import FOLDER, document
 

@@ -3,9 +3,8 @@
 import pytest
 
 from sim.model.cluster import was_added_after
-from sim.model.schema.flink_keys import document_options, listed_keys, modelled_keys
+from sim.model.schema.flink_keys import document_options, later_options, listed_keys, modelled_keys, since
 from sim.model.schema.option_values import key_in_release, non_default_keys
-from sim.model.schema.releases import later_options, since
 from sim.model.schema.study import loads
 
 TEXT = """\

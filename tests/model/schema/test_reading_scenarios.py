@@ -9,8 +9,7 @@ from sim.model.checkpoint import Barriers
 from sim.model.job import Rate
 from sim.model.schema.reference import json_schema, schema_text
 from sim.model.schema.study import load, loads
-from sim.model.schema.text import assumptions_note
-from sim.model.schema.writer import SCHEMA_LINE
+from sim.model.schema.text import SCHEMA_LINE, assumptions_note
 from tests.places import ROOT
 from tests.scenarios import read_scenario
 

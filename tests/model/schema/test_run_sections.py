@@ -7,7 +7,6 @@ from fractions import Fraction
 import pandas as pd
 import pytest
 
-from sim.model.backtest import OtherSettings
 from sim.model.faults import (
     Fault,
     FaultLaw,
@@ -19,7 +18,7 @@ from sim.model.faults import (
     TaskManagerLost,
     When,
 )
-from sim.model.scenario import Action, Instances
+from sim.model.scenario import Action, Instances, OtherSettings
 from sim.model.schema.history import tail_sentence
 from sim.model.schema.history_file import section_of
 from sim.model.schema.study import loads

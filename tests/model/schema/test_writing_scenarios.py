@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.schema.text import Reading, compose
-from sim.model.schema.writer import _text, write
+from sim.model.schema.text import Reading, _text, compose, write
 
 DOCUMENT = {
     "version": 1,

@@ -11,8 +11,15 @@ from sim.model.schema.job import Trace
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.trace import TraceError, read_trace
-from sim.model.series.metrics import METRICS_FILE, QUERIES, Kind, classify_name, classify_series
-from sim.model.series.monitoring import NotRecordsError, table_of_document
+from sim.model.series.monitoring import (
+    METRICS_FILE,
+    QUERIES,
+    Kind,
+    NotRecordsError,
+    classify_name,
+    classify_series,
+    table_of_document,
+)
 from sim.studies.sweeps.sweep_file import define
 from tests.model.series.traces import read_here
 

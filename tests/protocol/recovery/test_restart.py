@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.faults import Restart
-from sim.protocol.recovery import MIN_RESTARTS, Restarted, RestartLoop, find_restart_loop
-from sim.protocol.restart_strategy import regions, restart_strategy, tasks_to_restart
+from sim.protocol.recovery import (
+    MIN_RESTARTS,
+    Restarted,
+    RestartLoop,
+    find_restart_loop,
+    regions,
+    restart_strategy,
+    tasks_to_restart,
+)
 
 # Restart strategies, after Flink's tests of RestartBackoffTimeStrategy.
 

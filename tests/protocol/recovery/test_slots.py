@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.faults import Restart
-from sim.protocol.recovery import Heartbeats, compute_rescale_ns, compute_start
-from sim.protocol.restart_strategy import Deployment, LostSlots, Slots
+from sim.protocol.recovery import Deployment, Heartbeats, LostSlots, Slots, compute_rescale_ns, compute_start
 
 # Slots of lost task managers: deployments that fail, and those that wait.
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from sim.results.schema import TABLES
+from sim.results.columns import TABLES
 from sim.results.side_by_side import StrategyRow, singles
 from sim.results.summary import summarize
 

@@ -8,7 +8,7 @@ from sim.model.faults import Kill, Restart
 from sim.model.job import Job
 from sim.model.scenario import Action
 from sim.model.sinks import Commit
-from sim.protocol.restart_strategy import regions
+from sim.protocol.recovery import regions
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, fault_at, scenario

@@ -10,8 +10,7 @@ from sim.model.faults import Fault, FaultLaw, Kill, Rescale, Restart, SlowTask, 
 from sim.model.job import Distribution, Job, Rate, Source, Vertex
 from sim.model.scenario import Instances
 from sim.model.schema.study import loads
-from sim.plane.interface import Position
-from sim.plane.spec import layout
+from sim.plane.interface import Position, layout
 from sim.results.journal import Happening
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.jobmanager.restore import on_downstream

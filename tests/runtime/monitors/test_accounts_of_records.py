@@ -8,7 +8,7 @@ import pytest
 
 from sim.model.job import Window
 from sim.model.sinks import Commit
-from sim.plane.spec import Ship
+from sim.plane.interface import Ship
 from sim.protocol.options import Ending
 from sim.results.journal import Entry, Happening
 from sim.runtime import context as runtime_context

@@ -14,9 +14,9 @@ from sim.runtime.context import StateSnapshot
 from sim.runtime.monitors.files import FileMonitor, StoredStateMonitor
 from sim.runtime.monitors.records import StateMonitor
 from sim.runtime.monitors.state import KeyedStateMonitor
-from sim.storage.changelog import Expiry
 from sim.storage.ledger import DeletionLine
 from sim.storage.lsm import TreeImage
+from sim.storage.state_backends import Expiry
 from sim.storage.state_files import File, FrozenState, Handle, WriteStep
 from tests.runtime.monitors.watched import MAP, account_of, end_of, facts, named, stateful, with_journal, with_scenario
 

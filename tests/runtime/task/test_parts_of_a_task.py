@@ -12,7 +12,7 @@ from sim.protocol.task_finishing import FINISHING, EndState
 from sim.results.tables import CheckpointStats
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.task.channel_state import ChannelState
-from sim.runtime.task.end import TaskEnding
+from sim.runtime.task.host import TaskEnding
 from sim.runtime.task.keyed_state import StateOwner
 from sim.runtime.task.parts import TaskPart, TaskParts, task_features
 from sim.runtime.task.subtask_state import SubtaskState

@@ -6,8 +6,8 @@ from math import exp
 import pytest
 
 from sim.model.state import Lsm
-from sim.storage.changelog import Cohort, Expiry, ExpiryTurnover, together
 from sim.storage.lsm import CompactionThread, LsmTree
+from sim.storage.state_backends import Cohort, Expiry, ExpiryTurnover, together
 from sim.storage.state_files import Handle, Increments
 
 # What the next incremental snapshot may build upon: the last checkpoint that is complete and known to be.

@@ -9,11 +9,11 @@ from sim.jobs.evidence import backtest as evidence_backtest
 from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, backtest_lines
 from sim.jobs.evidence.what_ifs import by_kind
 from sim.jobs.reading import infer, read_any, read_source
-from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 from sim.model.quantities import of_history
+from sim.model.scenario import Backtest, ComparedQuantity, Quantiles
 from sim.model.schema.history_file import contradiction, section_of, verdict
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
+from sim.model.schema.text import write
 from tests.jobs.short_logs import log_of, written
 from tests.places import RECORDINGS, REST, USERS
 

@@ -4,7 +4,7 @@ import pytest
 
 from sim.jobs.evidence.backtest import UNKNOWN, BacktestEvidence, evidence_of, with_causes
 from sim.jobs.observations import observation_table
-from sim.model.backtest import ComparedQuantity, Quantiles
+from sim.model.scenario import ComparedQuantity, Quantiles
 from tests.scenarios import read_scenario
 
 TINY = """\

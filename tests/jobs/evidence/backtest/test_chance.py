@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sim.jobs.evidence.backtest import MACHINE_FACTOR, other_settings, sampling_factor
-from sim.model.backtest import ComparedQuantity, Quantiles
+from sim.model.scenario import ComparedQuantity, Quantiles
 
 ALIKE = [1000.0] * 20
 FEW = [100.0] * 17 + [1000.0] * 2

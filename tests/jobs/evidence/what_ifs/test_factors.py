@@ -6,7 +6,7 @@ import pytest
 
 from sim.jobs.evidence import what_ifs
 from sim.jobs.evidence.what_ifs import MIN_FACTOR, UNSEEN, Learned, by_kind, combined, evidence, factors_of, sentences
-from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
+from sim.model.scenario import Backtest, ComparedQuantity, OtherSettings, Quantiles
 from sim.model.schema.study import loads
 from tests.jobs.evidence.what_ifs.test_kinds_of_what_ifs import JOB
 

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from sim.model.quantities import S3_STANDARD
-from sim.results.checkpoint_kinds import first_uploads
 from sim.results.end_of_job import finish, last_trigger_s
 from sim.results.not_completed import not_completed
 from sim.results.rates import KeepingUp, backlog_per_second, emitted_per_second, served_per_second
 from sim.results.side_by_side import Single, Singles, StrategyRow, singles, table, texts
 from sim.results.stored import storage_use, storage_use_table
 from sim.results.summary import durations_of_checkpoints, settled_after, summarize
+from sim.results.tables import first_uploads
 from tests.results.analysis.runs_by_hand import EDGES, Made, saturated
 
 

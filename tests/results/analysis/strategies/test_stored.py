@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from sim.results.schema import FILES, RESTORES, SNAPSHOTS
+from sim.results.columns import FILES, RESTORES, SNAPSHOTS
 from sim.results.stored import stored
 
 EDGES = [("source", "sink")]

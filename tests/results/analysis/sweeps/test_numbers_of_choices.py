@@ -13,11 +13,11 @@ from sim.results.sweep_answers import (
     _surely_above_zero,
     choose,
     counts,
+    observed,
     pooled_samples,
     smallest_sample_of,
     surely_worse,
 )
-from sim.results.sweep_values import observed
 from tests.results.analysis.sweeps.made_up import rows_of
 
 COLUMN = "caught_up_ms"
