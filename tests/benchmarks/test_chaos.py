@@ -5,7 +5,7 @@ import pytest
 JOB = """\
 version: 1
 job:
-  source: {source: {rate: 2k/s, record: 100 B}, parallelism: 2}
+  source: {source: {rate: {trace: rates.csv, column: rate}, record: 100 B}, parallelism: 2}
   sink: {input: {source: hash}, service: 100 us, parallelism: 2}
 checkpoint: {interval: 1 s, barriers: aligned}
 run: {duration: 20 s}
@@ -27,6 +27,8 @@ def test_not_a_byte_differs_when_everything_is_killed_once(tmp_path):
     from benchmarks.chaos import disturbed
 
     (tmp_path / "job.yaml").write_text(JOB)
+    rates = (f"{second / 5},{4000 + second % 10}" for second in range(1250))  # long enough to be broadcast
+    (tmp_path / "rates.csv").write_text("\n".join(["t_s,rate", *rates, ""]))
     sweep = tmp_path / "sweep.yaml"
     sweep.write_text(SWEEP)
     damage = disturbed([str(sweep)], tmp_path)

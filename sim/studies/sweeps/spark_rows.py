@@ -216,15 +216,14 @@ class _Jobs:
 
     def _submit(self, tasks: Sequence[Sequence[int]]) -> None:
         """Submit tasks, given as indices of cells, as a job."""
-        names = [[self._planned.ids[i].decode() for i in cells] for cells in tasks]
         job = [i for cells in tasks for i in cells]
-        self._open.update(zip((name for task in names for name in task), job, strict=True))
-        self._last_cells.update(task[-1] for task in names)
+        self._open |= {self._planned.ids[i].decode(): i for i in job}
+        self._last_cells |= {self._planned.ids[cells[-1]].decode() for cells in tasks}
         packed, series = self._packer.pack(tasks)
         self._spark.setJobDescription(f"{len(job)} cells, {self._submitted} begun")
         run = spark_task.runner(*self._options, series)
-        jobs_rdd = self._spark.parallelize(packed, len(packed)).mapPartitions(run)
-        self._jobs.append(_Job(jobs_rdd._jrdd.collectAsync(), job))  # noqa: SLF001 - PySpark has no public way
+        tasks_rdd = self._spark.parallelize(packed, len(packed)).mapPartitions(run)
+        self._jobs.append(_Job(tasks_rdd._jrdd.collectAsync(), job))  # noqa: SLF001 - PySpark has no public way
 
     def _retry(self, job: _Job) -> None:
         """Submit the cells of an ended job that have no row.
