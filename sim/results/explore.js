@@ -7,7 +7,7 @@ const STYLE = `
 @media (prefers-color-scheme: dark) { .explore { --ink: #e6edf3; --soft: #9da7b3; --panel: #161b22; --line: #3d444d; --blue: #58a6e0; --pale: #2b4d68; --red: #ff8f85; } }
 .explore * { box-sizing: border-box; }
 .explore label { display: grid; grid-template-columns: minmax(80px, 24%) minmax(60px, 1fr) minmax(74px, 18%); gap: 10px; align-items: center; min-height: 32px; }
-.explore label span { overflow-wrap: anywhere; color: var(--soft); }
+.explore label span { overflow-wrap: break-word; min-width: 0; color: var(--soft); }
 .explore input { width: 100%; min-width: 0; accent-color: var(--blue); cursor: pointer; }
 .explore output { font-weight: 600; font-variant-numeric: tabular-nums; }
 .explore dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(145px, 1fr)); gap: 8px 12px; margin: 12px 0; }
@@ -28,17 +28,17 @@ function number(value) { return value.toLocaleString("en", { maximumFractionDigi
 function share(value) { return `${value > 0 ? "+" : ""}${(100 * value).toFixed(1)} %`; }
 
 function render({ model, el }) {
-  const axes = Object.entries(model.get("axes")), labels = model.get("labels"), place = axes.map(([, values]) => values.length > 2 ? Math.floor(values.length / 2) : 0);
+  const axes = Object.entries(model.get("axes")), place = axes.map(([, values]) => values.length > 2 ? Math.floor(values.length / 2) : 0);
   const made = (name, parent, text = "") => { const node = document.createElement(name); node.textContent = text; parent.append(node); return node; };
   const root = made("section", el);
   root.className = "explore";
   root.setAttribute("aria-label", "Settings and their results");
   made("style", root, STYLE);
   let active = 0, timer = 0;
-  const labelAt = (axis, at) => labels[axes.map(([, values], i) => values[i === axis ? at : place[i]]).join("\n")];
+  const chosenAt = (axis, at) => axes.map(([, values], i) => values[i === axis ? at : place[i]]).join("\n");
   const sliders = axes.map(([name, values], axis) => {
     const label = made("label", root);
-    made("span", label, name);
+    made("span", label, name.replaceAll(".", ".\u200b")); // lines are broken after dots
     const slider = made("input", label), shown = made("output", label);
     Object.assign(slider, { type: "range", min: 0, max: values.length - 1, step: 1, value: place[axis] });
     slider.setAttribute("aria-label", name);
@@ -50,19 +50,19 @@ function render({ model, el }) {
   const facts = COLUMNS.map(([column, title, format]) => { const fact = made("div", answer); made("dt", fact, title); return { column, format, value: made("dd", fact, "–") }; });
 
   function ask() { // the kernel simulates what is not known
-    const label = labelAt(-1);
-    if (!label || label === model.get("chosen") || model.get("points")[label]) return;
-    model.set("chosen", label);
+    const chosen = chosenAt(-1);
+    if (chosen === model.get("chosen") || model.get("points")[chosen]) return;
+    model.set("chosen", chosen);
     model.save_changes();
   }
 
   function draw() {
-    const points = model.get("points"), label = labelAt(-1), point = points[label];
+    const points = model.get("points"), point = points[chosenAt(-1)];
     sliders.forEach(({ slider, shown, values }, axis) => { shown.textContent = values[place[axis]]; slider.setAttribute("aria-valuetext", values[place[axis]]); });
     facts.forEach(({ column, format, value }) => { value.textContent = point && column in point ? format(point[column]) : "–"; });
     status.className = point?.error ? "wrong" : "";
     status.textContent = point?.error ?? (point ? `Median duration by ${axes[active][0]}:` : "Simulating ...");
-    const [, values] = axes[active], known = values.map((_, at) => points[labelAt(active, at)]?.end_to_end_p50_ms);
+    const [, values] = axes[active], known = values.map((_, at) => points[chosenAt(active, at)]?.end_to_end_p50_ms);
     const most = Math.max(...known.filter(value => value !== undefined), 1e-9);
     bars.replaceChildren();
     if (point) values.forEach((text, at) => {

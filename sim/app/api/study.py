@@ -156,8 +156,8 @@ class Study(Displayed, RunAgain):
         """Return a slider for each list of values, and the answer of the combination that they choose, for a notebook.
 
         `axes`: ``{"checkpoint.interval": ["10 s", "30 s"]}``; by default, intervals, barrier modes, storage speeds and
-        loads around those of the study.  `rows`: results that are known already, by `strategy`: ``results.table``.  Other
-        combinations are simulated when they are chosen.
+        loads around those of the study.  `rows`: results that are known already, with a column per axis: ``results.table`` of a
+        study or ``results`` of a sweep.  Other combinations are simulated when they are chosen.
 
         ImportError: anywidget is not installed.
         """
@@ -170,7 +170,7 @@ class Study(Displayed, RunAgain):
             "\n".join(dict(model.axes)[axis] for axis in study.axes): name
             for model, name in zip(study.models, study.labels, strict=True)
         }
-        return Explorer(study.axes, labels, lambda name: study[name].run(jobs=1), rows)
+        return Explorer(study.axes, lambda values: study[labels[values]].run(jobs=1), rows)
 
     def _with_default_axes(self) -> Study:
         """Return the study with lists of intervals, barrier modes, storage speeds and loads, where it has none."""
