@@ -251,7 +251,7 @@ _MIN_CARD_SHARE = 0.8
 """Network cards decide if the bytes of a checkpoint take them this share of its upload."""
 _LONG_TAIL = 4
 """Ratio of the 90th percentile to the median from which the slowest checkpoints are explained, too."""
-_LONG_TAIL_MS, _MIN_FOR_TAIL = 1_000, 20
+_LONG_TAIL_MS = 1_000
 
 
 def _long_tail_sentence(strategies: Sequence[StrategyRow]) -> str:
@@ -261,9 +261,8 @@ def _long_tail_sentence(strategies: Sequence[StrategyRow]) -> str:
     """
 
     def excess_ms(strategy: StrategyRow) -> float:
-        row = strategy.summary
-        p50_ms, p90_ms = row.end_to_end_p50_ms, row.end_to_end_p90_ms
-        return p90_ms - p50_ms if row.completed >= _MIN_FOR_TAIL and p90_ms >= _LONG_TAIL * p50_ms else 0.0
+        p50_ms, p90_ms = strategy.summary.end_to_end_p50_ms, strategy.summary.end_to_end_p90_ms
+        return p90_ms - p50_ms if p90_ms >= _LONG_TAIL * p50_ms else 0.0  # NaN: too few checkpoints for it
 
     longest = max(strategies, key=excess_ms)
     if not excess_ms(longest) >= _LONG_TAIL_MS or longest.singles.slowest is None:

@@ -343,11 +343,15 @@ def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict
     jobs: dict[str, JobLog] = {}
     cluster = JobLog(source, "")
     for path in paths:
-        clock, failure = _Clock(), None
+        clock, failure, ended_ms = _Clock(), None, cluster.ended_ms
+        loggers = set[str]()
         for line in _oldest_first(iter(lines or _lines(path))):
             at_ms = clock.read(line)
             cluster.ended_ms = max(cluster.ended_ms, at_ms)
+            loggers.update(_LOGGERS.findall(line, 0, 200))
             failure = _read(line, at_ms, jobs, cluster, failure)
+        if loggers and "CheckpointCoordinator" not in loggers:  # a TaskManager's log, which shows nothing of triggers
+            cluster.ended_ms = ended_ms
     for log in jobs.values():
         log.version, log.ended_ms = cluster.version, cluster.ended_ms
         log.fresh_restarts = cluster.fresh_restarts if len(jobs) == 1 else 0
@@ -388,6 +392,12 @@ def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict
                 point.status, point.reason = "FAILED", f"the job switched to {state}"
                 point.end_to_end_duration = at_ms - point.line_ms
     return logs
+
+
+_LOGGERS = re.compile(
+    r"\bCheckpointCoordinator\b|runtime\.taskexecutor|runtime\.taskmanager|streaming\.runtime\.tasks|TaskManagerRunner"
+)
+"""The logger of triggers, and those of a TaskManager."""
 
 
 def _named(paths: Sequence[Path]) -> str:

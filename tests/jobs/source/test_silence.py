@@ -712,6 +712,16 @@ def test_a_restart_in_the_words_of_1_11(tmp_path):
     assert "1 restart went back 2 min, to checkpoint 5: sources read again from there." in text
 
 
+def test_a_log_of_a_task_manager_does_not_say_when_triggers_ended(tmp_path):
+    lines = [f"06:0{n}:00 triggers {n}\n06:0{n}:01 completes {n}" for n in range(1, 6)]
+    log_of(tmp_path, [pair for line in ["06:00:00 CREATED -> RUNNING", *lines] for pair in written(line)])
+    logger = "org.apache.flink.streaming.runtime.tasks.AsyncCheckpointRunnable"
+    (tmp_path / "taskmanager.log").write_text(f"2025-12-29 09:00:00,000 INFO  {logger} [] - checkpoint 200 completed\n")
+    text = answer_text(answer(history_of(read_source([tmp_path]))))
+
+    assert "No checkpoint has completed since" not in text
+
+
 @pytest.mark.parametrize(("failing", "stopped"), [(True, False), (False, True)])
 def test_checkpoints_that_fail_in_their_trigger_are_triggered(tmp_path, failing, stopped):
     """Only that nothing is triggered, without a reason, shows a CheckpointCoordinator that has stopped."""
