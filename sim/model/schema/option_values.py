@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sim.model.checkpoint import DEADLINE, UNALIGNED
 from sim.model.cluster import Cluster, reaches, was_added_after, was_removed_before
+from sim.model.faults import TaskManagerLost
 from sim.model.fields import BUFFER_TIMEOUT, Flink, options_of
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_keys import (
@@ -301,6 +302,7 @@ _CAN_MATTER: dict[str, Callable[[Scenario], bool]] = {
         scenario.cluster.placement == "spread" and any(vertex.parallelism > 1 for vertex in scenario.job.vertices)
     ),
     "restart.attempts": lambda scenario: scenario.restart.strategy == "fixed-delay",
+    "restart.replacement": lambda scenario: any(isinstance(fault.what, TaskManagerLost) for fault in scenario.faults),
 }
 """Option -> whether it can influence a scenario.  Options that are not listed always can."""
 

@@ -402,8 +402,8 @@ def _with_default_restarts(document: doc.Document) -> doc.Document:
 INFLUENTIAL_OPTIONS_FILE = FilePath(__file__).with_name("defaults.csv")
 OFTEN_DECIDING_SHARE, MIN_DECIDED_FILES = 0.15, 5
 """An option is named if it decides in a larger share of the files that leave it out, and so many do."""
-_UNLIKE_FLINK = ("job.VERTEX.state.changelog.storage", "restart.attempts")
-"""Options whose default is not that of Flink (docs/protocols.md, "The changelog")."""
+_OPTIMISTIC = ("job.VERTEX.state.changelog.storage", "restart.attempts", "restart.replacement")
+"""Options whose default is not that of Flink (docs/protocols.md, "The changelog"), or that few clusters have: spare TaskManagers."""
 
 
 @cache
@@ -416,7 +416,7 @@ def influential_options() -> tuple[str, ...]:
             if int(row["files"]) >= MIN_DECIDED_FILES
         }
     often = sorted((option for option in shares if shares[option] > OFTEN_DECIDING_SHARE), key=lambda it: -shares[it])
-    return (*often, *_UNLIKE_FLINK)
+    return (*often, *_OPTIMISTIC)
 
 
 def _left_out(plain: Any) -> tuple[str, ...]:

@@ -145,6 +145,15 @@ def test_options_at_their_defaults_are_named(overrides, without):
     assert NAMED - without == named(*overrides)
 
 
+def test_spare_task_managers_are_named_where_one_is_lost():
+    """In native mode Flink asks for a pod then; by default the simulation has one ready."""
+    lost = "faults=[{task-manager: 0, at: 30 s}]"
+
+    assert "restart.replacement" in named(lost)
+    assert "restart.replacement" not in named(lost, "restart.replacement=40 s")
+    assert "restart.replacement" not in named("faults=[{kill: b, at: 30 s}]")
+
+
 @pytest.mark.parametrize(
     ("changelogs", "is_named"),
     [
