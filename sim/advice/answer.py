@@ -29,6 +29,7 @@ from sim.advice.texts import (
     name_of,
     quantity_of,
     reason_against,
+    savepoint_cautions,
     transaction_cautions,
     value_text,
 )
@@ -151,7 +152,9 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
         off = needed[column] if column in needed else search.margins(setting.name, column)
         # few checkpoints, or no window that fires, show that a limit is broken, not that it is kept
         is_unsure = column == "checkpoint_ms" and (not setting.ran_long or firing_cautions(search, setting))
-        if column == "loss":
+        if column == "recovery_ms":
+            is_unsure = bool(savepoint_cautions(search))
+        elif column == "loss":
             is_unsure = setting.name in search.behind or loss_during_backlog(search, setting) > bound
         label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
         quantity = judged(search) if column == "recovery_ms" else quantity_of(column, setting)
@@ -379,6 +382,7 @@ def answer(
         *cautions(search.scenario, candidate.barriers, changes),
         *attempts_cautions(search, chosen),
         *transaction_cautions(search, chosen),
+        *savepoint_cautions(search),
         *firing_cautions(search, chosen),
         *backlog_cautions(search, chosen),
         *new_defects(search.scenario, scenario),

@@ -56,7 +56,7 @@ from sim.advice.judgement import (
     storage_cost,
     with_late_failures,
 )
-from sim.advice.rare_checkpoints import rare_checkpoints
+from sim.advice.rare_checkpoints import RareCheckpoints, rare_checkpoints
 from sim.advice.settings import (
     PAUSE,
     TIMEOUT,
@@ -91,7 +91,7 @@ from sim.advice.trials import (
     TrialRunner,
     slots_ms,
 )
-from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, margins, with_corrected_durations
+from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, margins, with_corrected_durations, with_rare_checkpoints
 from sim.jobs.evidence.what_ifs import Kind, chance, kinds_of, within
 from sim.model.scenario import Scenario
 from sim.model.schema.study import path_of
@@ -235,7 +235,7 @@ class CandidateSearch:
         self.relaxed: tuple[str, ...] | None = None
         self.trials: Trials = {}
         self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs
-        self.rare: dict[SettingName, str] = {}  # setting -> why rare checkpoints are longer than those of its trials
+        self.rare: dict[SettingName, RareCheckpoints | None] = {}  # setting -> checkpoints that its trials may not show
         self.longer_ms: dict[SettingName, float] = {}  # setting -> longest checkpoint of its long runs
         self.long_checkpoints: dict[SettingName, int] = {}  # setting -> number of checkpoints in long runs
         self.long_rows: dict[SettingName, pd.DataFrame] = {}  # setting -> rows of its long runs
@@ -272,7 +272,11 @@ class CandidateSearch:
                 setting,
                 checkpoints=self.checkpoint_count(setting.name),
                 ran_long=setting.name in self.longer_ms,
-                rare=self.rare.get(setting.name, ""),
+                rare=rare.why
+                if setting.name not in self.longer_ms
+                and (rare := self.rare[setting.name]) is not None
+                and setting.checkpoint_ms <= rare.ms * (1 + 1e-9)  # a mean of equal values is rounded
+                else "",
                 is_extrapolated=setting.name in self._unfinished and math.isfinite(setting.recovery_ms),
             )
             for setting in settings
@@ -712,6 +716,7 @@ class CandidateSearch:
             replication < counts.get((interval, protocol), 0) for interval, protocol, replication in replications
         ]
         self._measured = self._measure_rows(rows[counted])
+        self.rare = {name: self._rare_checkpoints(name, rows, {}) for name in self._measured}
         failed = rows[rows[TRIAL] == FAILURE]
         open_rows = failed[ended(failed, "caught_up_ms").isna()]
         self._unfinished = set(zip(open_rows[INTERVAL], open_rows[PROTOCOL], strict=True))
@@ -797,7 +802,7 @@ class CandidateSearch:
         longer_ms = {candidate.name: longest_checkpoint(rows, candidate.name)[0]} if long else {}
         results = with_corrected_durations(self._measure_rows(rows), self.bench.backtest, self._current_name, longer_ms)
         if not long:
-            self._add_rare_checkpoints(results, rows, extra)
+            with_rare_checkpoints(results, {candidate.name: self._rare_checkpoints(candidate.name, rows, extra)})
         settings = self.judge(self._with_losses(results))
         return next((setting for setting in settings if setting.name == candidate.name), None)
 
@@ -841,7 +846,7 @@ class CandidateSearch:
             with_corrected_durations(self._of_long_runs(), self.bench.backtest, self._current_name, self.longer_ms)
         )
         short = {name: worlds for name, worlds in self.trials.items() if name not in self.longer_ms}
-        self.rare = self._add_rare_checkpoints(short, self.rows)
+        with_rare_checkpoints(short, self.rare)
         self._judged_pairs.clear()
         self.__dict__.pop("settings", None)
 
@@ -870,23 +875,10 @@ class CandidateSearch:
                 values[:, cost] = np.mean(storage_cost(runs, self.bench.prices))
         return found
 
-    def _add_rare_checkpoints(
-        self, trials: Trials, rows: pd.DataFrame, extra: Point | None = None
-    ) -> dict[SettingName, str]:
-        """Set the duration of checkpoints in `trials` to that of rare ones, where these are longer, and return {setting: why}.
-
-        It is inf if they expire.
-        """
-        why = {}
-        for name, worlds in trials.items():
-            scenario = self.bench.load({**self.bench.common, **(extra or {}), **self.candidate_of(name).point})
-            rare = rare_checkpoints(scenario, rows_of(rows, name, UNDISTURBED))
-            for values in worlds.values():
-                column = values[:, MEASURED.index("checkpoint_ms")]
-                if rare is not None and column.mean() < rare.ms:
-                    expires = rare.ms * 1e6 > scenario.checkpoint.timeout_ns
-                    column[:], why[name] = math.inf if expires else rare.ms, rare.why
-        return why
+    def _rare_checkpoints(self, name: SettingName, rows: pd.DataFrame, extra: Point) -> RareCheckpoints | None:
+        """Return the rare checkpoints of a setting in a job that is changed by `extra`.  `rows`: its undisturbed runs and others."""
+        scenario = self.bench.load({**self.bench.common, **extra, **self.candidate_of(name).point})
+        return rare_checkpoints(scenario, rows_of(rows, name, UNDISTURBED))
 
     def _with_losses(self, trials: Trials) -> Trials:
         """Set the recovery to inf where no checkpoint completed, or where the restart strategy may give up.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.jobs.evidence.envelope import firings_ns
@@ -19,7 +20,7 @@ RARE_SHARE = 0.01
 class RareCheckpoints(NamedTuple):
     """Checkpoints of which more than one in a hundred takes `ms` or longer, though a trial may show none."""
 
-    ms: float
+    ms: float  # inf: they expire
     why: str
     vertex: str = ""  # the vertex whose windows fire; "": files are slow
 
@@ -43,4 +44,6 @@ def rare_checkpoints(scenario: Scenario, rows: pd.DataFrame) -> RareCheckpoints 
     if 1 - (1 - storage.slow_probability) ** files > RARE_SHARE and "path_upload_ms" in rows:
         upload_ms, share = rows["path_upload_ms"].fillna(0.0).mean(), f"{100 * storage.slow_probability:.2g} %"
         found.append(RareCheckpoints(storage.slow_factor * upload_ms, f"{share} of files are slow (storage.slow)"))
-    return max(found, default=None)
+    rare = max(found, default=None)
+    is_late = rare is not None and rare.ms * 1e6 > scenario.checkpoint.timeout_ns
+    return rare._replace(ms=inf) if rare is not None and is_late else rare

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.judgement import FULL, rows_of
-from sim.advice.rare_checkpoints import rare_checkpoints
 from sim.advice.settings import SettingName, Situation
 from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED, is_lost_silently
 from sim.model.faults import RESTARTS
@@ -90,7 +89,6 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
     if setting is None:
         raise KeyError(name)
     steady, failed = (rows_of(search.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
-    rare = rare_checkpoints(search.bench.with_setting(candidate), steady)
     steady = search.long_rows.get(name, steady)  # they show more of the slow checkpoints
     parts = _checkpoint_parts(steady, has_residuals=search.scenario.residuals.checkpoints > 0)
     outage_ms, restart = _outage_ms(search, name, failed), search.bench.with_setting(candidate).restart
@@ -120,7 +118,7 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         breaks=setting.breaks,
         checkpoint_limit_ms=search.limits.checkpoint_ms,
         recovery_limit_ms=search.limits.recovery_ms,
-        rare=rare,
+        rare=search.rare[name],
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _finite(worst["checkpointed_bytes"]),
         full="" if worst is None or not busy >= FULL else str(worst["bottleneck"]),

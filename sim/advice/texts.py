@@ -83,6 +83,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     elif doubtful := [
         *attempts_cautions(search, chosen),
         *transaction_cautions(search, chosen),
+        *(savepoint_cautions(search) if limits.recovery_ms is not None else []),
         *(backlog_cautions(search, chosen) if loss_during_backlog(search, chosen) > (limits.loss or math.inf) else []),
         *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.bench.varying else []),
     ]:
@@ -305,6 +306,26 @@ def backlog_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
         "for none: output of the backlog is visible after it. It is not tried, as trials catch up with a backlog or are shorter."
     )
     return [Caution(f"{percentage(lost)} is lost while there is a backlog: interval-during-backlog", text, "FLIP-309")]
+
+
+def savepoint_cautions(search: CandidateSearch) -> list[Caution]:
+    """Return a caution if canonical savepoints of the scenario, which trials leave out, take longer than its interval."""
+    scenario = search.bench.load({})
+    rate, interval_ns = scenario.checkpoint.state.savepoint_bytes_per_second, scenario.checkpoint.interval_ns
+    if not rate or not interval_ns or not any(action.format == "canonical" for action in scenario.actions):
+        return []
+    largest = max(
+        (vertex.state.bytes / vertex.parallelism for vertex in scenario.job.vertices if vertex.state), default=0
+    )
+    if largest / rate * 1e9 <= interval_ns:
+        return []
+    takes = ms_text(1e3 * largest / rate)
+    text = (
+        f"Trials leave out the savepoints of the scenario (actions). A canonical one takes {takes} (checkpoint.savepoint-rate), and no "
+        "checkpoint is triggered meanwhile: a failure at its end loses that much more work, whatever the interval is. A native one takes "
+        "as long as a checkpoint. `ckptsim run` shows both."
+    )
+    return [Caution(f"a failure in a canonical savepoint of {takes} is not tried", text, "sim.advice.texts")]
 
 
 def attempts_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:

@@ -19,6 +19,7 @@ from sim.model.schema.history_file import agreement_text
 from sim.results.formats import ms_text
 
 if TYPE_CHECKING:
+    from sim.advice.rare_checkpoints import RareCheckpoints
     from sim.advice.settings import SettingName
     from sim.jobs.evidence.what_ifs import Kind
     from sim.model.quantities import Level
@@ -57,6 +58,15 @@ def with_corrected_durations(
                 _raise(table, backtest.p99_ms)
             results[name][world] = table
     return results
+
+
+def with_rare_checkpoints(trials: Trials, rare: Mapping[SettingName, RareCheckpoints | None]) -> None:
+    """Raise the duration of checkpoints in `trials` to that of rare ones, where these are longer."""
+    for name, worlds in trials.items():
+        for values in worlds.values():
+            column = values[:, _DURATION]
+            if (own := rare[name]) is not None and column.mean() < own.ms:
+                column[:] = own.ms
 
 
 def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: float) -> None:

@@ -15,7 +15,7 @@ from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, WITHOUT_END, rank_levers
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
-from sim.advice.texts import grade, transaction_cautions, verdict
+from sim.advice.texts import grade, savepoint_cautions, transaction_cautions, verdict
 from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
 from sim.app.verbs.advise import Advised
 from sim.model.faults import TaskManagerLost
@@ -333,3 +333,21 @@ def test_a_task_manager_that_falls_silent_is_lost_in_trials_as_in_the_file(job):
     assert [change.point for change in HEARTBEATS.proposes(where)] == [
         {"restart.heartbeat-interval": "2 s", "restart.heartbeat-timeout": "10 s"}
     ]
+
+
+@pytest.mark.parametrize(
+    ("form", "rate", "told"),
+    [
+        ("canonical", "20 kB/s", ["a failure in a canonical savepoint of 50 s is not tried"]),
+        ("canonical", "40 kB/s", []),  # 25 s are within the interval
+        ("native", "20 kB/s", []),
+    ],
+)
+def test_savepoints_that_hold_checkpoints_up_are_told(job, form, rate, told):
+    """1 MB in each of two subtasks, every 30 s.  Trials leave them out."""
+    text = JOB.replace("service: 1 ms", "service: 1 ms, state: {size: 2 MB}")
+    text = text.replace("{interval: 30 s}", f"{{interval: 30 s, savepoint-rate: {rate}}}")
+    job.write_text(f"{text}actions: [{{savepoint: {form}, at: 1 s}}]\n")
+    bench = prepare_bench(job, (), (), recovery_ms=None)
+
+    assert [caution.short for caution in savepoint_cautions(SimpleNamespace(bench=bench))] == told
