@@ -11,6 +11,7 @@ from typing import Any
 
 from sim.jobs.evidence.what_ifs import Kind, kinds_of
 from sim.model.scenario import AUTO_WARM_UP, Run, Scenario
+from sim.model.schema.history_file import HISTORY_SECTIONS
 from sim.model.schema.reference import KeyReference, all_keys
 from sim.model.schema.study import key_of
 from sim.model.schema.text import DocumentPath, ScenarioError
@@ -158,7 +159,8 @@ def _changes(a: Side, b: Side, before: Any, after: Any) -> Iterator[InputChange]
         reference = _reference(path)
         default = f"({'none' if reference is None else reference.default})"
         before_text, after_text = (
-            default if value is None else side.value_text(value) for side, value in ((a, old), (b, new))
+            default if value is None else f"of {side.name}" if path[0] in HISTORY_SECTIONS else side.value_text(value)
+            for side, value in ((a, old), (b, new))
         )
         yield InputChange(
             path, old, new, before_text, after_text, () if reference is None else reference.flink, "other"

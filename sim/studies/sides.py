@@ -11,6 +11,7 @@ from typing import Any
 
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_block import apply_flink
+from sim.model.schema.history_file import put_history
 from sim.model.schema.study import ScenarioFile, apply, loads
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose, write
 from sim.model.schema.text import Mapping as Plain
@@ -67,6 +68,8 @@ def side_of(
     study = loads(text, name, overrides=changes, folder=folder, file=name)
     reading = Reading(name)
     plain = apply(compose(text, reading), changes, reading)
+    put_history(plain, reading, folder)  # its residuals are of vertices, which may have another name on the other side
+    plain.pop("history", None)
     apply_flink(plain, reading, folder)
     for path, value in _values_of_strategy(study, plain, name, strategy):
         put(plain, path, value)
