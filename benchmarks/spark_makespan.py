@@ -8,7 +8,8 @@ makespan is compared with its bound, the larger of the longest cell and of all c
 long cells look like short ones, so they come in any order.
 
 100 cells per slot (50 on 1,000 slots): 1.0 times the bound in all three cases, and 1.2, 1.3 and 1.1 times
-unforeseen.  Three jobs at once, each of a task per slot, took 2.7, 8.6 and 23 times the bound with 100 everywhere.  A cell costs the driver's Python 0.07 (1,000 slots) to 0.17 ms (16 slots).
+unforeseen.  Three jobs at once, each of a task per slot, took 2.7, 8.6 and 23 times the bound with 100 everywhere.
+A cell costs the driver's Python 0.07 (1,000 slots) to 0.17 ms (16 slots).
 """
 
 from __future__ import annotations
