@@ -379,9 +379,9 @@ def answer(
     # `today` is today's setting even if it is the chosen one; `search.replaced` is None then
     changes, refused, today = candidate.changes, refusals(search.scenario), search.current
     warnings = [
-        *cautions(search.scenario, candidate.barriers, changes),
-        *attempts_cautions(search, chosen),
         *transaction_cautions(search, chosen),
+        *attempts_cautions(search, chosen),
+        *cautions(search.scenario, candidate.barriers, changes),
         *savepoint_cautions(search),
         *firing_cautions(search, chosen),
         *backlog_cautions(search, chosen),

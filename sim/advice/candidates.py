@@ -1026,7 +1026,8 @@ def count_complete(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds:
 
     A replication is complete if its trials have run in all worlds, and so have their baselines.
     """
-    complete = rows[(rows[TRIAL] == FAILURE) | rows["throughput_change"].notna() | (rows["status"] != "ok")]
+    own = rows[rows["strategy"] != "none"]  # without baselines
+    complete = own[(own[TRIAL] == FAILURE) | own["throughput_change"].notna() | (own["status"] != "ok")]
     kinds = complete[complete[TRIAL].isin([UNDISTURBED, FAILURE])].groupby([INTERVAL, PROTOCOL, "replication"]).size()
     counts = {}
     for setting, count in planned.items():

@@ -81,8 +81,8 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     elif not search.confirmed:
         advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
     elif doubtful := [
-        *attempts_cautions(search, chosen),
         *transaction_cautions(search, chosen),
+        *attempts_cautions(search, chosen),
         *(savepoint_cautions(search) if limits.recovery_ms is not None else []),
         *(backlog_cautions(search, chosen) if loss_during_backlog(search, chosen) > (limits.loss or math.inf) else []),
         *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.bench.varying else []),

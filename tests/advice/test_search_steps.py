@@ -318,7 +318,8 @@ def test_what_counts_as_run_when_time_is_up(job):
     own, other = setting_of(search, 30), setting_of(search, 30, "unaligned")
 
     def rows_of(setting, *kept, **changes):
-        common = {"interval": "30 s", "protocol": setting.protocol, "status": "ok", "throughput_change": 0.1} | changes
+        common = {"interval": "30 s", "protocol": setting.protocol, "status": "ok", "throughput_change": 0.1}
+        common |= {"strategy": "x"} | changes
         rows = [common | {"trial": trial, "replication": k} for k in range(2) for trial in ("undisturbed", "failure")]
         return [rows[place] for place in kept]
 
@@ -328,6 +329,7 @@ def test_what_counts_as_run_when_time_is_up(job):
     assert {own: 2} == counted(*rows_of(own, 0, 1, 2, 3), *rows_of(other, 0))
     assert {own: 1, other: 2} == counted(*rows_of(own, 0, 1, 2), *rows_of(other, 0, 1, 2, 3))
     assert counted(*rows_of(own, 0, 2, 3), *rows_of(other, 2, 3)) == {}  # the first replication is missing
+    assert counted(*rows_of(own, 0), *rows_of(own, 0, strategy="none")) == {}  # its baseline is not its failure
     assert counted(*rows_of(own, 0, 1, 2, 3), worlds=2) == {}
     assert {own: 1} == counted(*rows_of(own, 0, 1), *rows_of(own, 2, 3, throughput_change=math.nan))
     assert {own: 2} == counted(*rows_of(own, 0, 1), *rows_of(own, 2, 3, throughput_change=math.nan, status="failed"))
