@@ -190,6 +190,7 @@ class Situation:
     checkpoint_limit_ms: float | None = None  # the limit on checkpoints, if there is one
     recovery_limit_ms: float | None = None  # the same of recovery
     rare: RareCheckpoints | None = None  # checkpoints that trials may not show
+    recorded_ms: float = 0.0  # longest checkpoint of the job's history [ms], of today's setting
     full: str = ""  # vertex with a subtask that is fully busy; "": there is none
     hot: str = ""  # that subtask if it is far busier than the others of its vertex, as by a hot key
     busiest: str = ""  # sentence on a vertex that is too busy to catch up fast; "": there is none

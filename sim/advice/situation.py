@@ -90,6 +90,7 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         raise KeyError(name)
     steady, failed = (rows_of(search.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
     steady = search.long_rows.get(name, steady)  # they show more of the slow checkpoints
+    backtest, is_today = search.bench.backtest, candidate == search.current_candidate
     parts = _checkpoint_parts(steady, has_residuals=search.scenario.residuals.checkpoints > 0)
     outage_ms, restart = _outage_ms(search, name, failed), search.bench.with_setting(candidate).restart
     replacement_ms = restart.replacement.mean / 1e6 if outage_ms else 0.0
@@ -119,6 +120,7 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         checkpoint_limit_ms=search.limits.checkpoint_ms,
         recovery_limit_ms=search.limits.recovery_ms,
         rare=search.rare[name],
+        recorded_ms=max(backtest.longest_ms, default=0.0) if backtest is not None and is_today else 0.0,
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _finite(worst["checkpointed_bytes"]),
         full="" if worst is None or not busy >= FULL else str(worst["bottleneck"]),
@@ -164,6 +166,8 @@ def dominant(situation: Situation) -> str:
     if limit_ms is not None and "checkpoint_ms" in situation.breaks and total_ms < limit_ms:
         tenth = f"the slowest tenth takes {ms_text(total_ms)}"
         why = rare.why if rare is not None else _slow_key(situation)
+        if situation.recorded_ms > limit_ms:
+            return f"simulated, {tenth}; of its history up to {ms_text(situation.recorded_ms)}"
         return f"{why}; {tenth}" if why else f"{tenth}: rarer checkpoints break the limit"
     part = max(situation.milliseconds, key=lambda part: situation.milliseconds[part])
     own_ms = situation.milliseconds[part]

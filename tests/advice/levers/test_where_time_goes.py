@@ -215,6 +215,15 @@ def test_an_outage_causes_its_share_of_what_is_caught_up():
                 "milliseconds": {UPLOAD: 85.0},
                 "breaks": ("checkpoint_ms",),
                 "checkpoint_limit_ms": 1000.0,
+                "recorded_ms": 6000.0,
+            },
+            "simulated, the slowest tenth takes 85 ms; of its history up to 6 s",
+        ),
+        (
+            {
+                "milliseconds": {UPLOAD: 85.0},
+                "breaks": ("checkpoint_ms",),
+                "checkpoint_limit_ms": 1000.0,
                 "rare": RareCheckpoints(2550.0, "2 % of files are slow (storage.slow)"),
             },
             "2 % of files are slow (storage.slow); the slowest tenth takes 85 ms",
