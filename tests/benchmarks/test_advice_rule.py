@@ -1,9 +1,11 @@
-"""The rule for taking an advised setting back, held to runs in which nothing is wrong."""
+"""Advice held to longer runs, and the rule for taking it back held to runs in which nothing is wrong."""
 
 import json
 
+import pandas as pd
 import pytest
 
+from benchmarks.advice_kept import Answer, limits_of, siblings, table
 from benchmarks.advice_rule import MIN_QUIET_SHARE, fires, later_runs
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
@@ -11,6 +13,9 @@ from sim.advice.report import report
 from sim.advice.trials import TrialRunner
 from tests.app.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
 from tests.places import DATA
+
+# The rule for taking an advised setting back, held to runs in which nothing is wrong.
+
 
 RULE = {
     "roll_back_above_p50_ms": 200.0,
@@ -84,3 +89,42 @@ def test_the_rule_is_quiet_where_nothing_is_wrong(tmp_path, limit_ms):
 
     assert len(runs) == 20
     assert sum(not fires(advice.data["watch"], row) for row in runs) >= MIN_QUIET_SHARE * len(runs)
+
+
+# Advice held to longer runs and to the recordings of what was advised.
+
+
+def test_recordings_of_one_job_under_other_barriers():
+    assert siblings("J4-pressed-aligned-r1") == ["J4-pressed-timeout500-r1", "J4-pressed-unaligned-r1"]
+    assert siblings("J1-q20-aligned") == []
+
+
+def test_limits_leave_room_above_the_history():
+    rows = [("end_to_end_duration", False, value) for value in range(100, 1200, 100)] + [
+        ("end_to_end_duration", True, 9e6),
+        ("sync", False, 9e6),
+    ]
+
+    assert limits_of(pd.DataFrame(rows, columns=["quantity", "first", "value"])) == [1250, 5000]
+
+
+def answer(longer_ms=900.0, checkpoints=300, *, confirmed=True):
+    kept = checkpoints > 0 and longer_ms <= 1000
+    return Answer(
+        "J2", 1000.0, "aligned, every 5 s", 0.9, longer_ms, checkpoints, "J2 1.2 s", kept, False, confirmed, 12.0
+    )
+
+
+def test_what_keeps_and_what_is_refused_is_counted():
+    last = table([answer(), answer(1100.0), answer(float("nan"), 0)]).splitlines()[-1]
+
+    assert last.startswith("1 of 2 advised settings keep their limit in a longer run, 0 of 2 in their own recording. ")
+    assert last.endswith(" For 1 limits none was advised.")
+
+
+def test_what_was_advised_as_not_confirmed_is_counted_apart():
+    last = table([answer(), answer(1100.0, confirmed=False), answer(confirmed=False)]).splitlines()[-1]
+
+    assert last.startswith("1 of 1 advised settings keep")
+    assert " Of 2 advised as not confirmed 1 kept it. " in last
+    assert answer(1100.0, confirmed=False).row()[5] == "BROKEN, not confirmed"

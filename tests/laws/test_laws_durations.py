@@ -1,6 +1,7 @@
-"""Laws 25-30: what the reported durations mean, and how they scale."""
+"""Laws 25 to 30: what durations mean, how they scale, with failures and on storage that shares."""
 
 from dataclasses import replace
+from fractions import Fraction
 from statistics import mean
 
 import pytest
@@ -9,8 +10,19 @@ from hypothesis import strategies as st
 
 from sim.model.checkpoint import Barriers
 from sim.model.cluster import Debloating
-from sim.model.job import Job, Snapshot
-from sim.model.storage import Storage
+from sim.model.faults import (
+    Fault,
+    JobManagerDown,
+    Kill,
+    NetworkOutage,
+    Restart,
+    SlowTask,
+    StorageOutage,
+    TaskManagerLost,
+    When,
+)
+from sim.model.job import Distribution, Job, Snapshot
+from sim.model.storage import Dfs, ObjectStore, Retry, SlowPlaces, Storage
 from sim.results.tables import checkpoints_table, subtasks_table
 from tests.laws.small_jobs import (
     ALIGNED,
@@ -25,6 +37,9 @@ from tests.laws.small_jobs import (
     with_network,
     with_options,
 )
+
+# Laws 25-30: what the reported durations mean, and how they scale.
+
 
 NOISE_MS = 1e-6  # float conversion of ns to ms
 
@@ -186,3 +201,143 @@ def test_law_26_expired_checkpoints_say_so():
     assert (failed["end_to_end_duration"].between(100, 102)).all()
     assert len(failed) > 0
     assert world.env.now == 4 * SECOND
+
+
+# Law 28 with everything that goes wrong: failures, restarts and outages scale with all other times.
+
+
+FAULTS = (
+    (Kill("sink", 1), 700),
+    (TaskManagerLost(0), 1300),
+    (JobManagerDown(60 * MS), 1900),
+    (StorageOutage(300 * MS), 2400),
+    (Kill(), 3000),
+    (NetworkOutage(80 * MS, 0), 3400),
+    (SlowTask("sink", 3, 200 * MS), 3600),
+    (NetworkOutage(400 * MS, 0), 4000),
+    (Kill(), 4010),
+)
+
+
+def restart(k):
+    return Restart(
+        "fixed-delay",
+        delay_ns=50 * MS * k,
+        connection_reset_ns=20 * MS * k,
+        heartbeat_timeout_ns=100 * MS * k,
+        heartbeat_interval_ns=32 * MS * k,
+        replacement=Distribution(30 * MS * k),
+        slot_check_ns=5 * MS * k,
+        cancellation_timeout_ns=SECOND * k,
+        fresh_start_ns=40 * MS * k,
+    )
+
+
+def slowed(what, k):
+    """Whatever it lasts, k times as long."""
+    times = {name: getattr(what, name) * k for name in ("lasts_ns", "down_ns") if hasattr(what, name)}
+    return replace(what, **times)
+
+
+def failing(base, k):
+    base = _scaled(base, k)
+    faults = tuple(Fault(slowed(what, k), When((at_ms * MS * k,))) for what, at_ms in FAULTS)
+    storage = replace(base.storage, retry=Retry(attempts=4, backoff_ns=30 * MS * k, most_backoff_ns=90 * MS * k))
+    return replace(base, faults=faults, restart=restart(k), storage=storage)
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
+@pytest.mark.parametrize("placement", ["single", "spread"])
+@pytest.mark.parametrize("k", [2, 5])
+def test_law_28_all_times_scale_through_failures(k, placement, kind):
+    """Every time constant times k, every bandwidth over k: whatever happens happens at k times its time, to the nanosecond."""
+    base = scenario(chain(), kind, seconds=6, interval_ms=170, latency_ns=50_000)
+    base = with_network(base, buffer_timeout_ns=-1)
+    base = replace(base, cluster=replace(base.cluster, placement=placement))
+    before, after = run(failing(base, 1)), run(failing(base, k))
+    seen, expected = (
+        [(row.time_ns * scale, row.happening, row.checkpoint, row.task, row.number) for row in world.journal]
+        for world, scale in ((after, 1), (before, k))
+    )
+
+    assert expected == seen
+    assert len(before.job.recovery.stats) >= 5
+    assert sum(stats.status == "COMPLETED" for stats in before.stats.values()) >= 10
+    assert before.plane.tasks()["served"].tolist() == after.plane.tasks()["served"].tolist()
+
+
+# Laws 28 and 30 on storage that shares: whole runs on nodes whose bandwidth every file has a part of.
+
+
+def _dfs(k=1, slow=None):
+    """Ten nodes of 4 MB/s, a card of 8 MB/s per task manager, 1 ms a request, 2000 requests/s."""
+    kind = Dfs(
+        10,
+        4_000_000 // k,
+        replication=3,
+        block_bytes=640,
+        latency=Distribution(MS * k),
+        requests_per_second=2000 // k,
+        service="constant",
+        slow=slow,
+    )
+    return Storage(metadata_ns=3 * MS * k, inline_threshold_bytes=0, dfs=kind, nic_bytes_per_second=8_000_000 // k)
+
+
+def _object_store(k=1):
+    kind = ObjectStore(1_000_000 // k, Distribution(2 * MS * k), part_bytes=320, parallel_parts=2)
+    return Storage(
+        metadata_ns=3 * MS * k, inline_threshold_bytes=0, object_store=kind, nic_bytes_per_second=1_000_000 // k
+    )
+
+
+@pytest.mark.parametrize("storage", [_dfs, _object_store], ids=["dfs", "object store"])
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
+@pytest.mark.parametrize("k", [2, 4, 5])
+def test_law_28_all_times_scale_on_shared_storage(k, kind, storage):
+    """Every time constant times k, every bandwidth and rate over k: every duration times k, and the same files."""
+    base = with_network(scenario(chain(), kind, latency_ns=50_000), buffer_timeout_ns=-1)
+    worlds = run(replace(base, storage=storage())), run(replace(_scaled(base, k), storage=storage(k)))
+    (before, rows), (after, slow_rows) = map(_tables, worlds)
+
+    assert len(before) >= 2
+    assert (before["end_to_end_duration"] * k).tolist() == pytest.approx(
+        after["end_to_end_duration"].tolist(), abs=k * 1e-4
+    )
+    assert (rows["async_duration"] * k).tolist() == pytest.approx(slow_rows["async_duration"].tolist(), abs=k * 1e-4)
+    assert [(f.name, f.size_bytes) for f in worlds[0].storage.files] == [
+        (f.name, f.size_bytes) for f in worlds[1].storage.files
+    ]
+
+
+def test_law_30_slower_nodes_never_shorten_a_checkpoint():
+    """In the mean over 30 seeds: a tenth of the nodes slow in episodes of a second, end-to-end duration grows with the factor."""
+
+    def duration(factor):
+        slow = SlowPlaces(Fraction(1, 10), factor, Distribution(SECOND, "exponential"))
+        base = scenario(chain(stages=1, sink_ns=MS), seconds=3, interval_ms=500)
+        return _mean_over_seeds(replace(base, storage=_dfs(10, slow)), "end_to_end_duration")
+
+    times = [duration(factor) for factor in (1, 10, 100)]
+
+    assert sorted(times) == times
+    assert times[0] < times[-1]
+
+
+def test_law_30_more_nodes_never_lengthen_a_checkpoint():
+    """In the mean over 30 seeds: files that meet on one node wait for each other there."""
+
+    def duration(nodes):
+        base = scenario(chain(4, sink_ns=MS // 10), seconds=2, interval_ms=500)
+        storage = Storage(inline_threshold_bytes=0, dfs=Dfs(nodes, 4_000, replication=1, latency=Distribution(MS)))
+        return _mean_over_seeds(replace(base, storage=storage), "end_to_end_duration")
+
+    assert duration(1) > duration(4) > duration(50)
+
+
+def test_the_worlds_of_law_30_write_what_they_are_about():
+    """Otherwise the laws above would hold of nothing."""
+    world = run(replace(scenario(chain()), storage=_dfs()))
+
+    assert len(completed(world)) > 3
+    assert max(stored.size_bytes for stored in world.storage.files) == 1000, "two blocks, or four parts"

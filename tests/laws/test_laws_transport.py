@@ -1,4 +1,4 @@
-"""Laws 1-7: bytes keep their order, credits and buffers are conserved, nothing stands still that could move."""
+"""Laws 1 to 7, 61 and 62: bytes keep their order, nothing stands still, edges carry what is their own; at extremes, too."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -7,28 +7,37 @@ from itertools import count, pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from sim.model.job import Job, Rate, Snapshot, Source
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.plane import build
 from sim.plane.interface import BARRIERS, NoticeKind, ThreadState, Trait, layout
 from sim.results.journal import Happening
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import (
+    ALIGNED,
+    AT_LEAST_ONCE,
     MS,
     SECOND,
+    UNALIGNED,
     bounded,
     chain,
     quick,
     run,
     scenario,
     scenarios,
+    source,
     started,
     to_the_end,
     with_options,
 )
-from tests.oracle import ReferencePlane, oracle
+from tests.oracle import ENGINES, ReferencePlane, oracle
 from tests.plane.worlds import drive, scripts, worlds
 
-ENGINES = pytest.mark.parametrize("engine", [oracle, "interpreted"])
+# Laws 1-7: bytes keep their order, credits and buffers are conserved, nothing stands still that could move.
+
+
+TRANSPORT_ENGINES = pytest.mark.parametrize("engine", [oracle, "interpreted"])
 thorough = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 )
@@ -95,7 +104,7 @@ class Spy:
 # ---------------------------------------------------------------------------------------------- 1: order
 
 
-@ENGINES
+@TRANSPORT_ENGINES
 @thorough
 @given(spec=worlds(), script=scripts())
 def test_law_01_ordinary_markers_keep_their_place(engine, spec, script):
@@ -120,8 +129,8 @@ def test_law_01_records_keep_their_order(spec, script):
         if len(set(inputs[v])) < len(inputs[v]) or any(spec.vertices[up].source is None for up in inputs[v]):
             continue  # several ways lead here from one source
         ordinals = defaultdict(list)
-        for source, k in plane.served_records(task):
-            ordinals[source].append(k)
+        for origin, k in plane.served_records(task):
+            ordinals[origin].append(k)
 
         assert all(a <= b for ks in ordinals.values() for a, b in pairwise(ks))
 
@@ -206,7 +215,7 @@ def idlers(spy):
             yield f"task {t} is back-pressured with all outputs available"
 
 
-@ENGINES
+@TRANSPORT_ENGINES
 @thorough
 @given(spec=worlds(), script=scripts())
 def test_law_06_nobody_rests_who_could_work(engine, spec, script):
@@ -220,7 +229,7 @@ def test_law_06_nobody_rests_who_could_work(engine, spec, script):
     assert spy.misplaced == []
 
 
-@ENGINES
+@TRANSPORT_ENGINES
 @thorough
 @given(spec=worlds(), script=scripts())
 def test_law_07_time_is_spent_once(engine, spec, script):
@@ -263,3 +272,152 @@ def test_law_4_a_thread_full_of_snapshots_serves_its_input(engine):
 
     assert world.plane.served()[0] == 50
     assert triggers >= 50
+
+
+# Laws 61 and 62, and the turns of a join: edges carry what is their own, several between two vertices are as many single ones.
+
+
+RECORDS = 40  # of each subtask of the source
+SHIPS = ("hash", "rebalance", "rescale", "broadcast", "global")
+
+
+def edge(ship="rebalance", fan_out=None, *, size=500, service_ns=1 * MS):
+    return Input("a", ship, service=Distribution(service_ns), record_bytes=Distribution(size), fan_out=fan_out)
+
+
+def job(*inputs, parallelism=2, joined=False, total=None):
+    given = replace(source("a", parallelism), source=Source((), total))
+    return Job((given, Vertex("b", parallelism, inputs=inputs, joined=joined)))
+
+
+@quick
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(SHIPS), st.sampled_from([None, Fraction(0), Fraction(1, 2), Fraction(2)])),
+        min_size=1,
+        max_size=3,
+    ),
+    st.booleans(),
+)
+def test_law_61_every_edge_carries_its_share_of_what_is_written(edges, joined):
+    """Whatever the number of edges: each copy is read once, a broadcast one by every subtask."""
+    given = job(*[edge(ship, fan_out) for ship, fan_out in edges], joined=joined, total=RECORDS)
+    tasks = simulate(scenario(given, UNALIGNED, seconds=60)).tables["tasks"]
+    copies = [(1 if fan_out is None else fan_out) * (2 if ship == "broadcast" else 1) for ship, fan_out in edges]
+
+    assert 2 * RECORDS * sum(copies) == tasks.loc[tasks["vertex"] == "b", "numRecordsIn"].sum()
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_law_62_several_edges_hold_as_much_as_that_many_single_ones(joined):
+    """In-flight data of k edges is k times that of one; their barriers are one checkpoint."""
+
+    def persisted(edges):
+        given = job(*[edge() for _ in range(edges)], joined=joined)
+        done = simulate(scenario(given, UNALIGNED, seconds=6)).tables["checkpoints"]
+        return done.loc[done["status"] == "COMPLETED", "persisted_data"].median()
+
+    assert pytest.approx([persisted(edges) / persisted(1) for edges in (2, 3)], rel=0.1) == [2, 3]
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
+@pytest.mark.parametrize("joined", [False, True])
+def test_law_62_a_join_of_a_stream_with_itself_never_stands_still(kind, joined):
+    """The barrier on one gate waits for the other while the writer has one output full."""
+    given = job(edge("hash", size=2000), edge("rebalance", Fraction(1, 10), size=20, service_ns=3 * MS), joined=joined)
+    done = simulate(scenario(given, kind, seconds=12)).tables["checkpoints"]
+
+    assert (done["status"] == "COMPLETED").sum() >= 2
+    assert {""} == set(done["x_standstill"])
+
+
+@pytest.mark.parametrize(("together", "shares"), [("", [1, 1, 1]), ("left", [1, 1, 2])])
+def test_a_join_gives_each_of_its_inputs_a_turn(together, shares):
+    """However many edges an input is made of: a union of two is served as often as the other input."""
+    unions = {"a": together, "b": together, "c": ""}
+    inputs = tuple(
+        Input(name, service=Distribution(MS), record_bytes=Distribution(500), union=union)
+        for name, union in unions.items()
+    )
+    given = Job((*map(source, unions), Vertex("join", inputs=inputs, joined=True)))
+    tasks = simulate(scenario(given, UNALIGNED, seconds=20)).tables["tasks"].set_index("vertex")
+    emitted = [tasks.loc[name, "numRecordsIn"] for name in unions]
+
+    assert shares == pytest.approx([count / emitted[0] for count in emitted], rel=0.1)
+
+
+# Laws at their extremes: whatever a size or a time is drawn from, every record arrives, alike on every engine.
+
+
+EXTREME_RECORDS = 200  # of each source subtask
+SIZES = [  # bytes
+    Distribution(1),
+    Distribution(1, "exponential"),
+    Distribution(40, "exponential"),
+    Distribution(1, "uniform"),
+    Distribution(600, "uniform"),
+    Distribution(1, "lognormal", 100),
+    Distribution(300, "lognormal", 100),
+    Distribution(1, "lognormal", 0.001),
+    Distribution(1, "erlang", 1),
+    Distribution(50, "erlang", 1),
+    Distribution(2, "erlang", 0.01),
+]
+TIMES = [  # ns
+    Distribution(0),
+    Distribution(1),
+    Distribution(0, "exponential"),
+    Distribution(1, "exponential"),
+    Distribution(1, "uniform"),
+    Distribution(900_000, "lognormal", 100),
+    Distribution(2, "lognormal", 100),
+    Distribution(1, "shifted-exponential", 0.001),
+    Distribution(900_000, "shifted-exponential", 1),
+    Distribution(3, "erlang", 1),
+]
+
+SIZE, TIME = Distribution(100), Distribution(100_000)
+
+
+def name(law):
+    return f"{law.kind} {law.mean} {law.cv}"
+
+
+def bounded_extremes(*, size=SIZE, service=TIME):
+    """Two sources, a stage that reads by key, a sink that reads everything."""
+    return Job(
+        (
+            Vertex("source", 2, source=Source(total=EXTREME_RECORDS), service=service),
+            Vertex("stage", 2, inputs=(Input("source", "hash", service=service, record_bytes=size),)),
+            Vertex("sink", 1, inputs=(Input("stage", "rebalance", service=service, record_bytes=size),)),
+        )
+    )
+
+
+def arrived(job, engine, kind=UNALIGNED):
+    """Records served by the sources, the stages and the sink; and everything the tables show."""
+    world = run(with_options(scenario(job, kind, seconds=20), timeout_ns=10**10), engine)
+    rows = world.plane.tasks()
+    return [int(rows["served"][part].sum()) for part in (slice(0, 2), slice(2, 4), slice(4, 5))], [
+        list(world.journal),
+        rows.tolist(),
+        world.plane.channels().tolist(),
+    ]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=name)
+def test_records_of_every_size_arrive(size):
+    """A record whose drawn size rounds to nothing has one byte; a huge one passes segment by segment."""
+    seen = [arrived(bounded_extremes(size=size), engine) for engine in ENGINES]
+
+    assert [[2 * EXTREME_RECORDS] * 3] * len(ENGINES) == [served for served, _ in seen]
+    assert seen[0][1] == seen[1][1] == seen[2][1]
+
+
+@pytest.mark.parametrize("service", TIMES, ids=name)
+def test_records_of_every_service_time_arrive(service):
+    """A service time that rounds to nothing is one nanosecond."""
+    seen = [arrived(bounded_extremes(service=service), engine, AT_LEAST_ONCE) for engine in ENGINES]
+
+    assert [[2 * EXTREME_RECORDS] * 3] * len(ENGINES) == [served for served, _ in seen]
+    assert seen[0][1] == seen[1][1] == seen[2][1]

@@ -1,12 +1,21 @@
-"""Recordings are read as they are, and whatever is none is refused with one clear message."""
+"""Recordings are read as they are, dated from the submission; whatever is none is refused with one clear message."""
 
 import json
 
 import pytest
 
-from benchmarks.lab import read
+from benchmarks.lab import Recording, read
+from benchmarks.lab.config import Configuration
+from benchmarks.lab.orderings import differences
+from benchmarks.lab.settings import run_name, settings_of
+from benchmarks.lab.startup import startup_ms
 from sim.jobs.source.recorded_job import RecordingError
+from sim.model.checkpoint import Barriers
+from sim.model.scenario import Overheads
 from tests.places import RECORDINGS
+
+# Recordings are read as they are, and whatever is none is refused with one clear message.
+
 
 FILES = sorted(RECORDINGS.glob("*.json.gz"))
 
@@ -79,3 +88,94 @@ def test_a_damaged_file_is_refused(tmp_path):
 def test_what_is_no_recording_is_refused(tmp_path, content, reason):
     """Empty, binary, not JSON, another schema: each with its reason."""
     assert reason in refusal(tmp_path, content)
+
+
+# Requests and failures are dated from the submission; a run begins when all tasks run.
+
+
+def recording(**events):
+    tables = {kind: {"cols": ["t", "node", "sub"], "rows": rows} for kind, rows in events.items()}
+    bare = {
+        "format": "flink-lab/1",
+        "name": "a",
+        "flink_version": "2.3.0",
+        "started_ms": 0,
+        "ended_ms": 1,
+        "events": tables,
+    }
+    config = {"name": "a", "nodes": [{"id": "a", "kind": "source"}], "duration_s": 1}
+    return Recording.model_validate(bare | {"checkpoints": {"counts": {}, "list": []}, "config": config})
+
+
+def test_the_last_thing_that_starts_counts():
+    """Here the state that is filled before the first record."""
+    seen = recording(submit=[[1000, "job", -1]], open=[[1700, "a", 0], [1800, "b", 0]], prefilled=[[2500, "b", 0]])
+
+    assert startup_ms(seen) == 1500
+
+
+def test_what_starts_after_a_failure_does_not():
+    seen = recording(
+        submit=[[1000, "job", -1]], source_start=[[1900, "a", 0], [9000, "a", 0]], fail_injected=[[7000, "b", 0]]
+    )
+
+    assert startup_ms(seen) == 900
+
+
+def test_a_recording_that_does_not_tell_began_as_usual():
+    assert Overheads().start_ns / 10**6 == startup_ms(recording()) == startup_ms(recording(submit=[[1000, "job", -1]]))
+
+
+# A setting is what can be set on its own: two keys for one choice are one, the same change everywhere is one.
+
+
+OP = {"id": "op", "inputs": [{"from": "src"}]}
+
+
+def settings(flink=None, version="2.3.0", parallelism=2, **op):
+    nodes = [{"id": "src", "kind": "source", "parallelism": parallelism}, OP | {"parallelism": parallelism} | op]
+    config = {"name": "any", "duration_s": 60, "flink": flink or {}, "nodes": nodes}
+    return settings_of(Configuration.model_validate(config), version)
+
+
+UNALIGNED = {"execution.checkpointing.unaligned.enabled": True}
+TIMEOUT = UNALIGNED | {"execution.checkpointing.aligned-checkpoint-timeout": "1 s"}
+
+
+@pytest.mark.parametrize(
+    ("other", "changed"),
+    [
+        (settings(flink=UNALIGNED), ["barriers"]),
+        (settings(flink=TIMEOUT), ["barriers"]),
+        (settings(parallelism=4), ["parallelism"]),
+        (settings(parallelism=4, serviceUs=5), ["parallelism", "service_us"]),
+        (settings(version="2.3.1"), []),
+        (settings(version="1.20.3"), ["version"]),
+        (settings(prepareMs=500), ["work"]),
+        (settings(out_weights=None), []),
+    ],
+)
+def test_what_differs_from_a_plain_job(other, changed):
+    assert changed == [setting for setting, _, _ in differences(settings(), other)]
+
+
+# ---- What the name of a recorded run says.
+
+
+@pytest.mark.parametrize(
+    ("text", "job", "barriers"),
+    [
+        ("J2-count-aligned", "J2-count", Barriers("aligned")),
+        ("J4-pressed-unaligned-r1", "J4-pressed", Barriers("unaligned")),
+        ("R4-rocksdb-timeout300", "R4-rocksdb", Barriers("aligned-timeout", 300_000_000)),
+        ("R3-firing-interruptible", "R3-firing", Barriers("unaligned")),
+    ],
+)
+def test_job_and_barriers_of_a_name(text, job, barriers):
+    name = run_name(text)
+
+    assert (job, barriers) == (name.job, name.barriers)
+
+
+def test_a_name_that_says_nothing_of_barriers_is_that_of_its_job():
+    assert run_name("nightly-r2") == ("nightly-r2", "")

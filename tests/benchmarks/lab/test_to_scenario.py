@@ -1,14 +1,19 @@
-"""A recording becomes the scenario of its job: everything that was configured, nothing that was observed, nothing dropped in silence."""
+"""A recording becomes the scenario of its job: what was configured, mixed sizes, and task managers that were ended."""
 
 import pytest
 
 from benchmarks.lab import Recording, read
+from benchmarks.lab.config import Configuration
+from benchmarks.lab.passed_on import mean_bytes
 from sim.jobs.reading import to_document
 from sim.model.schema.study import loads
 from sim.model.schema.text import write
 from tests.benchmarks.lab.recorded import document
 from tests.places import RECORDINGS
 from tests.scenarios import read_scenario
+
+# A recording becomes the scenario of its job: everything that was configured, nothing that was observed, nothing dropped in silence.
+
 
 FILES = sorted(RECORDINGS.glob("*.json.gz"))
 
@@ -121,3 +126,117 @@ def test_a_source_that_ends_is_told_how_many_records_it_has():
     source = with_node(0, rate=300, total=6900).document["job"]["src"]["source"]
 
     assert source == {"rate-per-subtask": "300/s", "record": "1008 B", "records-per-subtask": 6900}
+
+
+# Records of several sizes mix in the shares in which an operator serves its inputs.
+
+
+def job(*nodes):
+    return Configuration.model_validate({"name": "job", "duration_s": 60, "nodes": nodes})
+
+
+def source(name, size, rate=0.0, parallelism=1):
+    return {"id": name, "kind": "source", "recordBytes": size, "rate": rate, "parallelism": parallelism}
+
+
+def op(name, *inputs, us=1000, parallelism=1, **fields):
+    edges = [{"from": edge, "exchange": "keyby"} if isinstance(edge, str) else edge for edge in inputs]
+    return {"id": name, "inputs": edges, "serviceUs": us, "parallelism": parallelism, **fields}
+
+
+def test_one_size_stays_what_it_is():
+    assert mean_bytes(job(source("a", 300), op("b", "a"))) == {"a": 300, "b": 300}
+
+
+def test_rates_weigh():
+    """300 records/s of 100 B beside 100 records/s of 500 B, all of them served."""
+    assert mean_bytes(job(source("a", 100, 300), source("b", 500, 100), op("u", "a", "b")))["u"] == 200
+
+
+def test_too_much_is_cut_in_equal_shares():
+    assert mean_bytes(job(source("a", 100, 3000), source("b", 500, 1000), op("u", "a", "b")))["u"] == 200
+
+
+def test_an_unlimited_input_takes_the_time_that_is_left():
+    """In 1000 ms each of two subtasks spends 2 * 50 * 1 ms on broadcast records; the rest is for the others, 2 ms each."""
+    control = {"from": "b", "exchange": "broadcast"}
+    join = op("j", "a", control, us=2000, serviceUs2=1000, kind="join", parallelism=2)
+    found = mean_bytes(job(source("a", 1000), source("b", 100, 50), join))["j"]
+
+    assert pytest.approx(found) == (950 * 1000 + 100 * 100) / 1050
+
+
+def test_a_join_takes_turns_by_record_and_a_union_by_buffer():
+    nodes = source("a", 100), source("b", 300)
+
+    assert mean_bytes(job(*nodes, op("j", "a", "b", kind="join")))["j"] == 200
+    assert pytest.approx(mean_bytes(job(*nodes, op("u", "a", "b")))["u"]) == 150
+
+
+def test_requests_limit_a_rate():
+    """Two requests of 100 ms: 20 records/s of the unlimited source come out, 40 of the other are there."""
+    ask = op("ask", "a", us=0, kind="asyncwait", latencyMs=100, capacity=2)
+
+    found = mean_bytes(job(source("a", 900), source("b", 300, 40), ask, op("u", "ask", "b")))["u"]
+
+    assert pytest.approx(found) == (20 * 900 + 40 * 300) / 60
+
+
+# A task manager that was ended on purpose becomes a fault with its own replacement; what a scenario cannot say is named.
+
+
+def imported_with_loss(*actions, placement="isolated"):
+    recorded = document()
+    recorded["config"] |= {"actions": actions, "placement": placement}
+    return to_document(Recording.model_validate(recorded))
+
+
+def kill(at_s, index=3):
+    return {"do": "killtm", "at_s": at_s, "index": index}
+
+
+def start(at_s):
+    return {"do": "starttm", "at_s": at_s}
+
+
+def test_a_loss_is_noticed_at_once_and_replaced_later():
+    """The restart strategy is the recorder's; what is told in the scenario reaches the model."""
+    written = imported_with_loss(kill(20), start(23))
+    scenario = read_scenario(written.text, "x")
+
+    assert written.not_modelled == ()
+    assert written.document["restart"] == {"connection-reset": "0 s", "fresh-start": "0 s", "replacement": "3 s"}
+    assert (
+        scenario.restart.connection_reset_ns,
+        scenario.restart.replacement.mean,
+        scenario.restart.delay_ns,
+    ) == (0, 3_000_000_000, 1_000_000_000)
+    assert scenario.faults[0].what.host == 3
+    assert 18 < scenario.faults[0].when.at_ns[0] / 10**9 < 20  # the run begins when all tasks run
+
+
+@pytest.mark.parametrize(
+    ("actions", "wait"),
+    [
+        ((start(5), kill(20), start(23)), None),
+        ((kill(20),), "48 s"),
+    ],
+    ids=["a spare one", "none"],
+)
+def test_a_spare_one_stands_in_and_without_one_the_job_waits(actions, wait):
+    assert wait == imported_with_loss(*actions).document["restart"].get("replacement")
+
+
+def test_task_managers_are_those_of_the_placement():
+    """One for all, or one per subtask index."""
+    assert imported_with_loss(kill(20), placement="single").document["faults"][0]["task-manager"] == 0
+    assert imported_with_loss(kill(20), placement="spread").document["faults"][0]["task-manager"] == 3
+    assert imported_with_loss(kill(20, index=5), placement="spread").document["faults"][0]["task-manager"] == 1
+
+
+def test_what_cannot_be_said_is_named():
+    assert imported_with_loss(kill(9), kill(20)).not_modelled == (
+        "task managers lost one after the other: each is replaced as the first one was",
+    )
+    assert imported_with_loss({"do": "killtm", "at_s": 9}).not_modelled == ("request during the run: killtm at 9 s",)
+    assert "restart" not in imported_with_loss().document
