@@ -451,6 +451,7 @@ run: {duration: 30 s}
 """Each for sentences that random worlds seldom or never print."""
 
 OF_WORLDS = {
+    "async work",
     "a killed task manager",
     "after the last record",
     "alignment",
