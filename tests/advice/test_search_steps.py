@@ -73,6 +73,9 @@ def test_an_interval_with_which_the_job_keeps_up_is_preferred_to_today_s(job):
     search = search_of(job, run, (30, "aligned"), (60, "aligned"), recovery_ms=120_000, failure=TASK)
 
     assert (search.behind, search.chosen.interval) == ({("30 s", "aligned")}, "1 min")
+    search._judged_pairs["as it was"] = ()
+    search._measure(search.rows)
+    assert search._judged_pairs == {}, "pairs of settings are judged anew when trials have run"
 
 
 @pytest.mark.parametrize(("options", "lost"), [("", 0.1), (", interval-during-backlog: off", 0.0)])
