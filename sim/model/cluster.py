@@ -113,6 +113,13 @@ OLDER_DEFAULTS = (
     OlderDefault(
         "1.15", "checkpoint", "finish", "off", "checkpoints after tasks finished, FLIP-147, are on since 1.15"
     ),
+    OlderDefault(
+        "1.14",
+        "checkpoint",
+        "savepoint-keeps-base",
+        False,
+        "the checkpoint after a savepoint writes everything again before FLINK-23949 of August 2021",
+    ),
     OlderDefault("1.14", "restart", "heartbeat-failures", 0, "refused heartbeats count since 1.14, FLINK-23209"),
     OlderDefault(
         "1.19", "restart", "strategy", "fixed-delay", "exponential-delay is the default since 1.19, FLINK-33738"

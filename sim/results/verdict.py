@@ -219,7 +219,8 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     if held := [strategy for strategy in strategies if strategy.held_window]:
         rest = [strategy for strategy in strategies if not strategy.held_window]
         return (
-            f"With {_strategy_names(held)} {held[0].held_window}.{f' Of the others: {verdict(rest)}' if rest else ''}"
+            f"With {_strategy_names(held)} {held[0].held_window}."
+            f"{f' Of the others: {verdict(rest)}'.replace('with all strategies', 'with all of these') if rest else ''}"
         )
     groups: dict[str, list[StrategyRow]] = {}
     for strategy in strategies:

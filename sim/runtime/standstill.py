@@ -48,7 +48,8 @@ def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None
     """
     done = [row.completed_ns for row in context.stats.values() if row.status == "COMPLETED"]
     commits = (row.time_ns for row in context.commits if row.committed)
-    progress_ns = max((*done, *commits, context.storage.attempts.down_until_ns), default=0)
+    faults_ns = (until_ns or 0 for until_ns in context.failing_commits.values())
+    progress_ns = max((*done, *commits, *faults_ns, context.storage.attempts.down_until_ns), default=0)
     recorded = list(recoveries)
     restarts = list(_effective_restarts(recorded))
     restart_loop = find_restart_loop(

@@ -275,6 +275,8 @@ _MIN_DISTURBED_SHARE = 0.5
 """Share of the run in which a job is down or catching up, from which the verdict begins with it."""
 _MAX_EMPTY_COMMITS = 10
 """Default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
+_MIN_LATE_FACTOR, _MIN_LATE_MS = 5, 1000
+"""Minimum ratio and size of the delays of records that are compared."""
 RUNS_ON = "runs on"
 """Status of a job that neither failed nor finished."""
 CONTINUES_DRAINED = "continues a drained job"
@@ -465,6 +467,8 @@ class Comparison:
                 for name, rows in self._of_runs(lambda result: result.repetitions)
             ),
             *self._none_twice(),
+            *self._timed_out(),
+            *self._late_records(),
             *(
                 f"{sentence}."
                 for sentence in dict.fromkeys([*sinks, *self._left_out_of_tables(), *self._axes_without_effect()])
@@ -494,6 +498,35 @@ class Comparison:
             yield (
                 f"At least once ({listed(names)}): in this run no record was between the barriers of a restored checkpoint; those that "
                 "are count twice in state and in output."
+            )
+
+    def _timed_out(self) -> Iterator[str]:
+        """Yield a sentence per strategy on the records of all transactions that timed out, if there are several."""
+        for name, results in self.results.items():
+            if all(
+                vertex.commit is None or vertex.commit.transaction_timeout_ns is None
+                for vertex in results[0].scenario.job.vertices
+            ):
+                continue
+            lost = [records for result in results for records in result.commits["lost_records"] if records]
+            if len(lost) > 1:
+                yield (
+                    f"{name}: {count_text(sum(lost))} records are lost in all, of {len(lost)} commits whose transactions had timed out: one has "
+                    "to outlive the interval, the failure and the restart (commit.transaction-timeout)."
+                )
+
+    def _late_records(self) -> Iterator[str]:
+        """Yield a sentence on how late records are with each way to write files of operators, if that differs much."""
+        late_ms = {
+            line.label: 1e3 * self.consequences[line.label].delay_p99_s
+            for line in self.strategies
+            if "checkpoint.operator-io" in dict(line.axes) and line.overload is None and not line.failed
+        }
+        if late_ms and max(late_ms.values()) >= max(_MIN_LATE_FACTOR * min(late_ms.values()), _MIN_LATE_MS):
+            most, least = max(late_ms, key=late_ms.__getitem__), min(late_ms, key=late_ms.__getitem__)
+            yield (
+                f"Records are up to {ms_text(late_ms[most])} late with {most}, and {ms_text(late_ms[least])} with {least} (99th percentile): "
+                "tasks that write files before the barrier serve no records meanwhile."
             )
 
     def _uneven(self) -> Iterator[str]:
@@ -1348,9 +1381,21 @@ def label(scenario: Scenario, is_chosen: Callable[[str], bool] = lambda _: True)
     if not scenario.axes:
         return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
     axes = [(axis, value) for axis, value in scenario.axes if is_chosen(axis)]
+    names = _short_names([axis for axis, _ in scenario.axes])
     return ", ".join(
-        value if axis.endswith("barriers") or not axis else f"{axis.rpartition('.')[2]} {value}" for axis, value in axes
+        value if axis.endswith("barriers") or not axis else f"{names[axis]} {value}" for axis, value in axes
     )
+
+
+def _short_names(axes: Sequence[str]) -> dict[str, str]:
+    """Return the last part of the key of each axis, with the first part that differs from another axis of the same name."""
+    names = {}
+    for axis in axes:
+        *parts, name = axis.split(".")
+        others = [other.split(".")[:-1] for other in axes if other != axis and other.rpartition(".")[2] == name]
+        differing = (part for part, *same in zip(parts, *others) if set(same) != {part})  # noqa: B905 - of any length
+        names[axis] = f"{next(differing, '')} {name}".strip() if others else name
+    return names
 
 
 def _job_end(results: Sequence[Result]) -> str:

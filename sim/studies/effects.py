@@ -261,6 +261,12 @@ def trouble(rows: pd.DataFrame) -> list[str]:
     return messages
 
 
+def dead_sides(rows: pd.DataFrame) -> list[str]:
+    """Return the sides whose job dies in each run, or none if the job of both dies in some run."""
+    died = rows["job_status"].astype(str).str.startswith(DEAD).groupby(rows[SIDE], sort=False)
+    return [str(side) for side, has_died in died.all().items() if has_died] if died.any().sum() == 1 else []
+
+
 def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
     """Return a value per row.  NaN if the run failed, if there was nothing to measure, or if a percentile has too small a sample."""
     has_value = [
@@ -284,9 +290,16 @@ NO_DIFFERENCE = "Nothing that is simulated differs: the same values, or values t
 
 
 def verdict(
-    differences: InputDifferences, quantities: Sequence[QuantityDifference], *, has_failed: bool = False
+    differences: InputDifferences,
+    quantities: Sequence[QuantityDifference],
+    *,
+    has_failed: bool = False,
+    dead: Sequence[str] = (),
 ) -> str:
-    """Return a sentence on the effect of the differing inputs.  `has_failed`: some runs have no values."""
+    """Return a sentence on the effect of the differing inputs.
+
+    `has_failed`: some runs have no values.  `dead`: the sides whose job dies in each run, if the other side's does in none.
+    """
     changes = differences.changes
     if not changes:
         others = [*(["names of vertices"] * bool(differences.renamed)), *(["how they run"] * bool(differences.runs))]
@@ -297,6 +310,8 @@ def verdict(
     if first is None:
         return f"{_count_inputs(differences)}, and no quantity surely changes."
     cause = f", from {changes[0].key}" if len(changes) == 1 else f"; {_count_inputs(differences)}"
+    if len(dead) == 1:
+        return f"The job of {dead[0]} dies in each run, the other runs on{cause}; {first.text}."
     return f"{capitalised(first.text)}{cause}."
 
 

@@ -1066,7 +1066,7 @@ TEMPLATES = (
     ),
     template(
         "failures with one cause",
-        r"All (?P<n>\d+) (?:of the listed )?checkpoints that failed have one cause: (?P<cause>.+)",
+        r"All (?P<n>\d+) (?:of the listed )?checkpoints that failed have one cause(?:, on [^:]+)?: (?P<cause>.+)",
         one_cause,
     ),
     template(

@@ -465,6 +465,12 @@ def largest(*parts):
     return claim
 
 
+def timed_out_in_all(told, match):
+    runs = told.comparison.results[match["name"]]
+    lost = [records for run in runs for records in run.commits["lost_records"] if records]
+    return same_count(match["count"], sum(lost)) and int(match["n"]) == len(lost)
+
+
 def commits_in_its_thread(told, match):
     """Commits of that length keep the vertex busy for at least half of the wait."""
     run, row = told.run_of(match), told.row(match)
@@ -1525,6 +1531,18 @@ TEMPLATES = (
         rf"(?P<each>MS) \(commit\.time\), which none overtakes{LOAD}",
         commits_in_its_thread,
         exists,
+    ),
+    template(
+        "timed out in all",
+        r"(?P<name>NAMES): (?P<count>COUNT) records are lost in all, of (?P<n>\d+) commits whose transactions had timed out: one has to outlive "
+        r"the interval, the failure and the restart \(commit\.transaction-timeout\)",
+        timed_out_in_all,
+    ),
+    template(
+        "late records",
+        r"Records are up to (?P<most>MS) late with (?P<late>NAMES), and (?P<least>MS) with (?P<early>NAMES) \(99th percentile\): tasks that write "
+        r"files before the barrier serve no records meanwhile",
+        always,
     ),
     template(
         "overtaking barriers",

@@ -95,7 +95,7 @@ run: {duration: 31 s}
     "one of two sources falls behind": """version: 1
 job:
   fast: {source: {rate: 2k/s, record: 100 B}}
-  slow: {source: {rate: 100/s, record: 100 B}}
+  slow: {source: {rate: 100/s, record: 9 kB}}
   b: {input: {slow: forward}, service: 11 ms}
   c: {input: {b: hash, fast: hash}, service: 10 us}
 checkpoint: {interval: 4 s}
@@ -182,7 +182,7 @@ run: {duration: 30 s}
         duration="12 s",
         rest="storage: {bandwidth: 10 MB/s}\nactions: [{savepoint: canonical, at: 5 s}]",
     ),
-    "commits that are longer than the interval": job(b=", commit: {time: 3 s}", interval="2 s", duration="20 s"),
+    "commits that are longer than the interval": job(b=", commit: {time: 3 s}", interval="2 s", duration="90 s"),
     "a savepoint that is serialised": job(
         b=", state: {size: 20 MB, backend: rocksdb, update: 0 %}",
         checkpoint=", incremental: true, savepoint-rate: 5 MB/s",

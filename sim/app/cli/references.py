@@ -141,7 +141,7 @@ def print_key(
     """
     from sim.model.schema.reference import UnknownKeyError, all_keys, explain_key, find_keys, keys_below
 
-    if keys and (file := Path(keys[0])).is_file():
+    if keys and ((file := Path(keys[0])).is_file() or Path(keys[0].rpartition("#")[0]).is_file()):
         from sim.model.schema.flink_file import about_file, read_flink_file
 
         lines = about_file(read_flink_file(file))

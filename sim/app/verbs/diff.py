@@ -154,7 +154,9 @@ def _result(
 ) -> Diff:
     trouble = effects.trouble(rows) if len(rows) else []
     place_a, place_b = request.side("a")[0], request.side("b")[0]
-    verdict = effects.verdict(differences, answer, has_failed=bool(len(rows) and (rows["status"] != "ok").any()))
+    has_failed = bool(len(rows) and (rows["status"] != "ok").any())
+    dead = effects.dead_sides(rows) if len(rows) and not has_failed else []
+    verdict = effects.verdict(differences, answer, has_failed=has_failed, dead=dead)
     screen = effects.screen(differences, answer, verdict, runs)
     others = [*notes, *trouble, effects.same_quantities(answer)]
     parts: tuple[str | TextTable, ...] = (screen, *effects.tables(differences, answer), *filter(None, others))

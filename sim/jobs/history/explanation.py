@@ -295,8 +295,9 @@ def _not_compared(answer: HistoryAnswer) -> Iterator[str]:
 
     These are savepoints, and the job's first checkpoint, which uploads all state.
     """
-    counted = (*answer.split.slow, *answer.split.others)
-    uncompared = [point for point in answer.history.checkpoints if point.status == "COMPLETED" and point not in counted]
+    counted = {point.id for point in (*answer.split.slow, *answer.split.others)}
+    done = (point for point in answer.history.checkpoints if point.status == "COMPLETED")
+    uncompared = [point for point in done if point.id not in counted]
     savepoints = [point for point in uncompared if point.is_savepoint]
     texts = [
         f"the first ({ms_text(point.end_to_end_duration)})"

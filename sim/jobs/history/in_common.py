@@ -125,13 +125,26 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
                 f"Nothing tells of the subtasks of {first_names([one_line(name, 40) for name in missing])}: they had ended, or "
                 f"/jobs/JOB/checkpoints/details/{point.id}/subtasks/VERTEX of it is not in the answers. Then the path may go on there."
             )
+    set_back = _steps_back(history)
     for other in history.checkpoints:
-        if overlaps(point, other):
+        is_comparable = not any(min(point.id, other.id) < number <= max(point.id, other.id) for number in set_back)
+        if is_comparable and overlaps(point, other):
             yield f"{'Savepoint' if other.is_savepoint else 'Checkpoint'} {other.id} was under way at the same time."
+
+
+def _steps_back(history: History) -> list[int]:
+    """Return the ids of the checkpoints that were triggered before their predecessors by the clock, which was set back."""
+    return [
+        after.id
+        for before, after in pairwise(history.checkpoints)
+        if after.trigger_timestamp < before.trigger_timestamp
+    ]
 
 
 def held_triggers(history: History) -> Iterator[str]:
     """Yield sentences on what delays triggers: long savepoints, or a last checkpoint that took nearly the whole interval."""
+    if steps := _steps_back(history):
+        yield f"The clock goes back before checkpoint {first_names(list(map(str, steps)))}: times before and after do not compare."
     usual_ms = _usual_distance_ms(history)
     triggers = [point.trigger_timestamp for point in history.checkpoints]
     delaying = [

@@ -27,6 +27,7 @@ from sim.jobs.reading import RecordingSource
 from sim.jobs.source.job_log import (
     JobLog,
     Silence,
+    clock,
     failures_apart,
     log_remarks,
     silence_of_job,
@@ -105,11 +106,21 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
         job.statistics.slowest_ms,
         (),
         (
+            *_end_sentences(snapshot, job),
             *filter(None, [counted, in_flight_text(points), sharing_of_job(job, points, inline_bytes(job))]),
             *failures_apart(points, _LISTED_CHECKPOINTS),
         ),
         _contention(job, threads),
     )
+
+
+def _end_sentences(snapshot: RestSnapshot, job: RestJob) -> Iterator[str]:
+    """Yield sentences on when and why a job has failed for good."""
+    if job.job.state == "FAILED":
+        at = f" at {clock(job.job.end_time)}" if job.job.end_time > 0 else ""
+        yield f"The job failed for good{at}."
+        if isinstance(document := snapshot.of_job("/exceptions"), dict):
+            yield " ".join(_exceptions_sentences(document))
 
 
 def _until(points: Iterable[RecordedCheckpoint], now_ms: int) -> tuple[RecordedCheckpoint, ...]:

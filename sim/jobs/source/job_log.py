@@ -295,8 +295,9 @@ class JobLog:
     def replays(self) -> list[LogReplay]:
         """The restarts from a checkpoint, oldest first, without those whose failure or checkpoint has no known time."""
         replays, offset_ms = list[LogReplay](), self.clock_offset_ms
-        suspended_ms = [at_ms for at_ms, _, state in self.switches if state == "SUSPENDED"]  # leadership is lost
-        failures_ms = sorted([*self.failures_ms, *suspended_ms])
+        # leadership is lost, or the adaptive scheduler restarts the job
+        others_ms = [at_ms for at_ms, _, state in self.switches if state in ("SUSPENDED", "CANCELLING")]
+        failures_ms = sorted([*self.failures_ms, *others_ms])
         for line_ms, checkpoint, trigger_timestamp, _ in sorted(self.restores):
             point = self.checkpoints.get(checkpoint)
             if point is not None and point.line_ms >= 0:
@@ -766,7 +767,7 @@ def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
     """Yield sentences about declined triggers, per reason: how many, when, and because of which tasks."""
     for reason, count in Counter(refusal.reason for refusal in refusals).most_common():
         with_reason = [refusal for refusal in refusals if refusal.reason == reason]
-        first, last = (_clock(refusal.line_ms) for refusal in (with_reason[0], with_reason[-1]))
+        first, last = (clock(refusal.line_ms) for refusal in (with_reason[0], with_reason[-1]))
         times = f" from {first} to {last}" if count > 1 else f" at {first}"
         why = one_line(reason, 160) or "the log gives no reason"
         yield f"{count} trigger{'s were' if count > 1 else ' was'} refused{times * (with_reason[0].line_ms >= 0)}: {why}."
@@ -808,7 +809,7 @@ def silence_of_log(log: JobLog) -> Silence | None:
         times = [*(refusal.line_ms for refusal in refusals), *(point.line_ms for point in points)]
         since_ms = min((at for at in times if at >= 0), default=-1)
     lasts_ms = end_ms - since_ms if 0 <= since_ms <= end_ms else 0
-    since = f"{begun}{_clock(since_ms)}" if since_ms >= 0 else ""
+    since = f"{begun}{clock(since_ms)}" if since_ms >= 0 else ""
     failed = _failed_since_completion(points)
     triggers = [point.trigger_timestamp for point in points if point.trigger_timestamp >= 0]
     stopped = _stopped_triggers(points, triggers, end_ms) if state in ("", "RUNNING") else ""
@@ -840,7 +841,7 @@ def _stopped_triggers(points: Sequence[Checkpoint], triggers: Sequence[int], end
     if due < _MIN_STOPPED_GAPS:
         return ""
     return (
-        f"Nothing is triggered after checkpoint {points[-1].id} at {_clock(triggers[-1])}, although about {due:.0f} more were due, and no trigger "
+        f"Nothing is triggered after checkpoint {points[-1].id} at {clock(triggers[-1])}, although about {due:.0f} more were due, and no trigger "
         "is refused: the CheckpointCoordinator has stopped, and no timeout helps. Restart the JobManager, and look for a defect of this release."
     )
 
@@ -858,7 +859,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
         yield _failed_for_good(log, ended_ms)
     yield from _restarts_from_checkpoints(log)
     lost = [
-        f"{one_line(name, 100)} ({_clock(at_ms)})"
+        f"{one_line(name, 100)} ({clock(at_ms)})"
         for name, at_ms in sorted(log.lost.items(), key=itemgetter(1))
         if state not in ENDED or at_ms <= ended_ms
     ]
@@ -868,7 +869,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
             "each, and at what ended or paused it (memory limit, eviction, network)."
         )
     for name, (at_ms, why) in [*log.terminated.items()][:_MAX_TERMINATED]:
-        at = f" at {_clock(at_ms)}" if at_ms >= 0 else ""
+        at = f" at {clock(at_ms)}" if at_ms >= 0 else ""
         yield f"TaskManager {one_line(name, 100)} was terminated{at}: {one_line(why, 160)}."
     silence = silence_of_log(log)
     reported = {id(refusal) for refusal in (silence.refusals if silence else ())}
@@ -897,7 +898,7 @@ _MAX_TERMINATED = 3
 def _failed_for_good(log: JobLog, at_ms: int) -> str:
     """Return sentences on a job that failed for good: when, and after how many restarts of which strategy."""
     restarts = sum(state == "RESTARTING" for _, _, state in log.switches)
-    at = f" at {_clock(at_ms)}" if at_ms >= 0 else ""
+    at = f" at {clock(at_ms)}" if at_ms >= 0 else ""
     strategy = f"; its restart strategy is {_strategy_text(log.strategy)}" if log.strategy else ""
     # exceptions of failed checkpoints only say what `_exceeded` says
     look = "" if 0 < log.failures == len(log.exceeding) else f" {_EXCEPTIONS}."
@@ -948,7 +949,7 @@ def _restarts_from_checkpoints(log: JobLog) -> Iterator[str]:
     for restore in log.restores:
         if 0 < restore.checkpoint < restore.newest:
             yield (
-                f"The restore at {_clock(restore.line_ms)} took checkpoint {restore.checkpoint}, although {restore.newest} had completed: look at "
+                f"The restore at {clock(restore.line_ms)} took checkpoint {restore.checkpoint}, although {restore.newest} had completed: look at "
                 "what stores completed checkpoints for a recovery (high-availability). What sinks committed with later ones is written "
                 "again, and their ids are used twice (the first are not listed)."
             )
@@ -1020,12 +1021,9 @@ def _subtask(attempt: str) -> str:
 
 def _last_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
     """Yield sentences about the tasks that slow checkpoints wait for, and those that expired ones lack, from lines of level DEBUG."""
-    durations = [point.end_to_end_duration for point in points if point.status == "COMPLETED"]
-    waiting = [
-        point
-        for point in points
-        if point.status == "COMPLETED" and point.gap_ms > max(median(durations), point.end_to_end_duration / 2)
-    ]
+    completed = [point for point in points if point.status == "COMPLETED"]
+    usual_ms = median([point.end_to_end_duration for point in completed] or [0])
+    waiting = [point for point in completed if point.gap_ms > max(usual_ms, point.end_to_end_duration / 2)]
     if waiting:
         shortest, longest = (_about(limit(point.gap_ms for point in waiting)) for limit in (min, max))
         gap = longest if shortest == longest else f"{shortest} to {longest}"
@@ -1087,6 +1085,10 @@ def failures_apart(points: Iterable[Checkpoint], which: str = "checkpoints") -> 
     messages = [point.failure_message.rstrip(". ") for point in points if point.status == "FAILED"]
     if len(messages) > 1 and len({*messages}) == 1 and messages[0].startswith("declined by "):
         yield f"All {len(messages)} {which} that failed have one cause: {one_line(messages[0], 150)}."
+    declined = [match for message in messages if (match := _DECLINED.fullmatch(message))]
+    if len({*messages}) > 1 and len(declined) == len(messages) and len({match["cause"] for match in declined}) == 1:
+        where = first_names(sorted({match["where"] for match in declined}), 4)
+        yield f"All {len(messages)} {which} that failed have one cause, on {where}: {one_line(declined[0]['cause'], 150)}."
     stretches = [
         [point.id for point in group]
         for failed, group in groupby(counted, lambda point: point.status == "FAILED")
@@ -1100,6 +1102,9 @@ def failures_apart(points: Iterable[Checkpoint], which: str = "checkpoints") -> 
         f"{sum(map(len, stretches))} {which} failed, at most {len(longest)} in a row ({ids}). Flink compares the failures in a row "
         "with execution.checkpointing.tolerable-failed-checkpoints: a completed checkpoint sets their count to 0."
     )
+
+
+_DECLINED = re.compile(r"declined by .+ on (?P<where>\S+?): (?P<cause>.+)")
 
 
 def is_counted(point: Checkpoint) -> bool:
@@ -1127,7 +1132,7 @@ def silence_of_job(
     triggers = [point.trigger_timestamp for point in points] if interval_ms <= 0 else [0, interval_ms]
     begun = "" if completed else "the first one that is known, at "
     ever = "" if counts.get("completed", 1) else f", nor before (0 of {counts.get('total', 0)})"
-    since, failed = f"{begun}{_clock(since_ms)}{ever}", _failed_since_completion(points)
+    since, failed = f"{begun}{clock(since_ms)}{ever}", _failed_since_completion(points)
     silence = Silence(since, now_ms - since_ms, not completed, (), failed, end=end)
     return silence if silence.is_unusual(triggers, points) else None
 
@@ -1148,7 +1153,7 @@ def _about(lasts_ms: int) -> str:
 _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
-def _clock(at_ms: int) -> str:
+def clock(at_ms: int) -> str:
     """Format a time.  The date is left out for logs without dates, whose times are in the first days of 1970."""
     at = datetime.fromtimestamp(min(max(at_ms, 0), LAST_MS) / 1000, UTC)
     return f"{at:%H:%M:%S}" if at_ms < 365 * DAY_MS else f"{at:%Y-%m-%d %H:%M:%S}"

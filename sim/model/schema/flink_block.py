@@ -68,6 +68,7 @@ def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
             move.add(key, place, value)
     if isinstance(name := plain.get(FILE), str):
         move.file = read_flink_file(Path(os.path.normpath(folder / name)))
+        reading.warnings |= dict.fromkeys(move.file.ignored)
         about = " ".join(filter(None, (move.file.kind, move.file.resource))) or "Flink's configuration"
         reading.marks[FILE, ""] = Mark(move.file.file, path=about)
         for key, (value, mark) in move.file.keys.items():

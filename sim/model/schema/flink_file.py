@@ -34,6 +34,7 @@ from sim.model.schema.text import (
     read_beside,
     value_at,
 )
+from sim.model.text import one_line
 
 FILE = "flink-file"
 """The key of a scenario that names such a file."""
@@ -64,6 +65,7 @@ class FlinkFile:
     beside: dict[str, tuple[tuple[str, ...], Any, Mark]] = field(default_factory=dict)
     block: DocumentPath = ()  # path of the mapping with Flink's keys; () for the whole document
     marks: dict[DocumentPath, Mark] = field(default_factory=dict)  # path in the document -> position
+    ignored: tuple[Problem, ...] = ()  # lines without effect
 
     @property
     def is_patch(self) -> bool:
@@ -140,7 +142,7 @@ def parse_flink_file(text: str, file: str, name: str = "") -> FlinkFile:
             file,
             "has no key of Flink: expected flink-conf.yaml, config.yaml, or a manifest of Kubernetes with one of them",
         )
-    return FlinkFile(file, text, keys=keys, block=block, marks=reading.marks)
+    return FlinkFile(file, text, keys=keys, block=block, marks=reading.marks, ignored=tuple(reading.warnings))
 
 
 IS_CONFIGURATION = (
@@ -226,12 +228,19 @@ def _document(text: str, file: str, *, by_line: bool) -> Iterator[tuple[Mapping,
 def _by_line(text: str, reading: Reading) -> Mapping:
     """Return the keys of lines ``key: value``, as Flink 1.x does (GlobalConfiguration.loadYAMLResource).
 
-    If a key occurs several times, the last one counts.  Other lines are ignored.
+    If a key occurs several times, the last one counts.  Other lines are ignored.  Warnings name what has no effect.
     """
     plain = Mapping()
     for number, line in enumerate(text.splitlines(), 1):
-        key, colon, value = line.partition("#")[0].strip().partition(": ")
+        content = line.partition("#")[0].strip()
+        key, colon, value = content.partition(": ")
+        if content and not (colon and value.strip()):
+            message = f"Flink ignores this line: expected 'key: value', with a space, not {one_line(content, 60)!r}"
+            reading.warnings[Problem(reading.file, number, 1, "", message)] = None
         if colon and value.strip():
+            if (before := reading.marks.get((key.strip(),))) is not None:
+                message = f"has no effect: line {number} sets {key.strip()} again"
+                reading.warnings[Problem(reading.file, before.line, 1, "", message)] = None
             plain[key.strip()] = value.strip().strip("'\"")
             reading.marks[key.strip(),] = Mark(reading.file, number, 1)
     return plain

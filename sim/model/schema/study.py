@@ -373,7 +373,9 @@ def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Docu
             section = section.model_copy(update={attribute_of(older.key): older.value})
             document = document.model_copy(update={older.section: section})
             if not older.of_strategy:
-                differing.append(f"{older.section}.{older.key} is {older.value} ({older.why})")
+                differing.append(
+                    f"{older.section}.{older.key} is {'off' if older.value is False else older.value} ({older.why})"
+                )
     if cluster is not None and was_added_after(OLDEST_PROFILE, cluster.version or ""):
         but = f", but for {' and '.join(differing)}" if differing else ""
         without = (

@@ -10,6 +10,7 @@ import pandas as pd
 
 from sim.results.columns import spread_text, text, text_beside
 from sim.results.formats import TextTable
+from sim.results.rates import MIN_SHORTFALL_SHARE
 from sim.results.summary import STATISTICS
 from sim.results.sweep_answers import (
     Limit,
@@ -46,6 +47,7 @@ def headline(question: Question, results: pd.DataFrame, selection: Selection) ->
             *_hopeless_windows(question, results, selection),
             *_failures(question, results, selection),
             *_without_checkpoints(question, results, selection),
+            *_overloaded(question, results),
             *_unfinished(question, selection),
             *_unknown_limits(question, selection),
             *_unranked(question, selection),
@@ -103,6 +105,30 @@ def _failures(question: Question, results: pd.DataFrame, selection: Selection) -
         yield f"With {_full_name(question, standing.setting)} {failure}."
     if (others := len(failing) - MAX_NAMED) > 0:
         yield f"{others} more {'setting fails' if others == 1 else 'settings fail'} in some windows."
+
+
+def _overloaded(question: Question, results: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on settings under which sources emit less than is due, so that delays grow with the run."""
+    used = ["emitted_per_second", "offered_per_second", "busiest_subtask_share"]
+    if not {*used, *question.settings} <= {*results.columns}:
+        return
+    # select columns first, because `planned` copies them
+    kept = {*used, *question.settings, "strategy", "status", "job_status"}
+    rows = planned(results[[name for name in results.columns if name in kept]])
+    rows = rows[~has_no_result(rows)]
+    means = rows.astype(dict.fromkeys(question.settings, str)).groupby(list(question.settings), sort=False)[used].mean()
+    is_short = means[used[0]] < (1 - MIN_SHORTFALL_SHARE) * means[used[1]]
+    is_full = ~is_short & (means[used[2]] >= _FULL_SHARE)
+    for what, found in (
+        ("Overloaded, so that delays grow with the run", is_short),
+        ("At its limit, with a subtask that is never idle", is_full),
+    ):
+        if names := [name if isinstance(name, tuple) else (name,) for name in means.index[found]]:
+            yield f"{what}: {_short_names(names)}."
+
+
+_FULL_SHARE = 0.995
+"""Busy share of a subtask from which it is at its limit."""
 
 
 def _without_checkpoints(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from docs.reference import scenario_page
+from sim.app.cli.references import print_key
 from sim.model.schema.reference import UnknownKeyError, all_keys, explain_key
 from sim.model.schema.study import loads
 
@@ -157,3 +158,14 @@ def test_without_a_key_the_sections_are_listed(ckptsim):
     assert [line for line in lines if "." in line.partition(":")[0] and not line.startswith("ckptsim")] == []
     assert len(lines) < 30
     assert "checkpoint.timeout: A checkpoint that takes longer expires." in ckptsim("explain-key checkpoint").stdout
+
+
+def test_one_of_several_resources_of_a_file_is_explained(tmp_path, capsys):
+    text = "apiVersion: flink.apache.org/v1beta1\nkind: FlinkDeployment\nmetadata: {name: NAME}\nspec: {flinkConfiguration: {KEY: 1 min}}\n"
+    names = {"orders": "execution.checkpointing.timeout", "clicks": "execution.checkpointing.interval"}
+    (tmp_path / "all.yaml").write_text(
+        "---\n".join(text.replace("NAME", n).replace("KEY", k) for n, k in names.items())
+    )
+    print_key([f"{tmp_path}/all.yaml#clicks"])
+
+    assert "execution.checkpointing.interval: sets checkpoint.interval" in capsys.readouterr().out

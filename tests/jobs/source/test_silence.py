@@ -556,6 +556,45 @@ def test_a_task_that_declines_has_the_reason_of_its_own_exception(tmp_path):
     assert "declined by a task on tm-1: Task has failed: DorisRuntimeException: too many filtered rows (2)" in text
 
 
+def test_failures_with_one_cause_on_several_task_managers_are_counted_once(tmp_path):
+    lines = ["10:00:00 CREATED -> RUNNING", *checkpoint(1, "10:01:00")]
+    for number in (2, 3):
+        decline = f"Decline checkpoint {number} by task a{number} of job {JOB} at tm-{number} @ h (dataPort=1)."
+        lines += [
+            f"10:0{number}:00 triggers {number}",
+            (f"10:0{number}:01", decline),
+            ("", f"{EXCEPTION} Could not complete."),
+            ("", "Caused by: com.amazonaws.AmazonS3Exception: Please reduce your request rate."),
+        ]
+    text = told(tmp_path, *lines)
+
+    assert (
+        "All 2 checkpoints that failed have one cause, on tm-2, tm-3: AmazonS3Exception: Please reduce your request rate."
+        in text
+    )
+
+
+def test_the_adaptive_scheduler_restarts_a_job_that_it_cancels(tmp_path):
+    text = told(
+        tmp_path,
+        "10:00:00 CREATED -> RUNNING",
+        *checkpoint(1, "10:01:00"),
+        "10:02:30 RUNNING -> CANCELLING\n10:02:31 CANCELLING -> CANCELED\n10:02:32 restores 1 of 10:01:00\n10:02:33 CREATED -> RUNNING",
+        *checkpoint(2, "10:03:00"),
+    )
+
+    assert "1 restart went back 90 s, to checkpoint 1: sources read again from there." in text
+
+
+def test_a_clock_that_is_set_back_makes_no_checkpoints_overlap(tmp_path):
+    before = [line for minute in range(1, 5) for line in checkpoint(minute, f"10:0{minute}:00")]
+    after = [line for minute in range(1, 5) for line in checkpoint(minute + 4, f"10:0{minute}:00", ms=30_000)]
+    text = told(tmp_path, "10:00:00 CREATED -> RUNNING", *before, *after)
+
+    assert "The clock goes back before checkpoint 5: times before and after do not compare." in text
+    assert "under way at the same time" not in text
+
+
 def test_a_restore_from_an_older_checkpoint_than_the_newest_is_told(tmp_path):
     text = told(
         tmp_path,

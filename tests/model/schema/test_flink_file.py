@@ -267,7 +267,12 @@ def test_of_a_key_that_is_given_twice_flink_1_reads_the_last(tmp_path):
     """In flink-conf.yaml, which Flink 1.x reads line by line; in YAML it is a mistake."""
     twice = f'{CONF}execution.checkpointing.interval: 8 s\nenv.java.opts: "-Da" -Db\nno colon\nempty:\n'
 
-    assert study(tmp_path, twice, "flink-conf.yaml").scenarios[0].checkpoint.interval_ns == 8 * 10**9
+    read = study(tmp_path, twice, "flink-conf.yaml")
+    told = " ".join(map(str, read.warnings))
+
+    assert read.scenarios[0].checkpoint.interval_ns == 8 * 10**9
+    assert "flink-conf.yaml:2:1: has no effect: line 6 sets execution.checkpointing.interval again" in told
+    assert "flink-conf.yaml:8:1: Flink ignores this line: expected 'key: value', with a space, not 'no colon'" in told
     assert (
         refusal(tmp_path, f"{CONF}execution.checkpointing.interval: 8 s\n", "config.yaml")
         == "config.yaml:6:1: execution.checkpointing.interval: key is given twice; the first is on line 2"

@@ -56,6 +56,16 @@ def test_a_task_that_fails_in_its_commit_commits_again():
     assert tuple(result.violations) == ()
 
 
+def test_restarts_that_a_lasting_fault_causes_do_not_go_on_for_ever():
+    text = TEXT.replace("CONNECTOR", "jdbc-xa").replace(
+        '{kill: "KILLED", at: AT s}', "{commit: sink, at: 5 s, lasts: 5 min}"
+    )
+    result = simulate(loads(text.replace("24 s", "2 min")).scenarios[0])
+
+    assert len(result.recoveries) > 5
+    assert result.job_status == "RUNNING"
+
+
 def test_paimon_fails_once_more_after_it_has_committed_what_was_restored():
     failed = [row for row in run("paimon", "sink: committer", 11).journal if row.happening is Happening.TASK_FAILED]
 

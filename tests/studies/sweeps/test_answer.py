@@ -69,6 +69,17 @@ def test_texts_as_categories_change_no_answer(results, by):
     assert sentence(question, rows) == sentence(question, rows.astype(texts))
 
 
+def test_settings_under_which_the_job_is_overloaded_or_at_its_limit_are_named(results):
+    rates = results.assign(offered_per_second=1000.0, emitted_per_second=1000.0, busiest_subtask_share=0.9)
+    rates.loc[rates["interval"] == "30 s", "busiest_subtask_share"] = 0.999
+    full, unknown = sentence(QUESTION, rates), sentence(QUESTION, results)
+    rates.loc[rates["interval"] == "30 s", "emitted_per_second"] = 980.0
+
+    assert "At its limit, with a subtask that is never idle: 30 s." in full
+    assert "Overloaded, so that delays grow with the run: 30 s." in sentence(QUESTION, rates)
+    assert "At its limit" not in unknown
+
+
 def test_windows_of_many_settings_say_how_many_keep_a_limit(results):
     """What had not ended keeps no upper limit, and the setting that is taken is seen among many."""
     others = [results.assign(interval=f"{i} min", end_to_end_p99_ms=1000.0 * i, unfinished="") for i in range(1, 6)]
