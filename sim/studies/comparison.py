@@ -1124,6 +1124,8 @@ def _replayed_sentences(result: Result) -> Iterator[str]:
         )
 
 
+_SLOT_TIMEOUT_MS = 300_000
+"""Default of slot.request.timeout."""
 _GROWN_DELAY = 3
 """Ratio of two restart delays of a run from which a sentence names their growth."""
 
@@ -1158,6 +1160,12 @@ def _failure_sentences(result: Result) -> Iterator[str]:
                 f"what sources emitted after {ms_text(last['trigger_timestamp'])} before"
             )
         yield f"The job has failed for good: {begin}"
+    waits_ms = (rows["deployed"] - rows[["detected", "delayed"]].max(axis=1))[rows["deployed"] >= 0]
+    if restart.scheduler != "adaptive" and waits_ms.max() > _SLOT_TIMEOUT_MS:
+        yield (
+            f"Tasks wait {ms_text(waits_ms.max())} for slots, which is simulated without an end: Flink fails the job each time that "
+            f"slot.request.timeout ({ms_text(_SLOT_TIMEOUT_MS)} by default) is over, which uses an attempt of the restart strategy"
+        )
     delays_ms = (rows["delayed"] - rows["detected"])[rows["delayed"] >= 0]
     if restart.strategy == "exponential-delay" and delays_ms.max() >= _GROWN_DELAY * delays_ms.min() > 0:
         yield (

@@ -1533,6 +1533,12 @@ TEMPLATES = (
         exists,
     ),
     template(
+        "slots that come late",
+        rf"{ABOUT}Tasks wait (?P<ms>MS) for slots, which is simulated without an end: Flink fails the job each time that "
+        r"slot\.request\.timeout \(5 min by default\) is over, which uses an attempt of the restart strategy",
+        of_each_run(lambda run, match: run.recoveries["deployed"].max() - run.recoveries["failed"].min() > 300_000),
+    ),
+    template(
         "timed out in all",
         r"(?P<name>NAMES): (?P<count>COUNT) records are lost in all, of (?P<n>\d+) commits whose transactions had timed out: one has to outlive "
         r"the interval, the failure and the restart \(commit\.transaction-timeout\)",

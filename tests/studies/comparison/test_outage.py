@@ -69,6 +69,20 @@ def test_other_failures_let_the_delay_grow(strategy, grows):
     assert (alone, after) == (False, grows)
 
 
+@pytest.mark.parametrize(("minutes", "is_told"), [(8, True), (4, False)])
+def test_slots_that_come_after_the_timeout_of_a_request_are_told(minutes, is_told):
+    text = (
+        "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms}}\ncheckpoint: {interval: 1 min}\n"
+        f"faults: [{{task-manager: 0, at: 70 s}}]\nrun: {{duration: 12 min}}\nrestart: {{strategy: fixed-delay, replacement: {minutes} min}}\n"
+    )
+    told = " ".join(compare(loads(text), jobs=1).outcomes)
+
+    assert (
+        "for slots, which is simulated without an end: Flink fails the job each time that slot.request.timeout (5 min"
+        in told
+    ) == is_told
+
+
 def test_a_fixed_delay_gives_up_before_the_task_manager_is_missed():
     """Ten attempts of a second are over after eleven; two heartbeats in a row are refused after 10 to 20 s."""
     law = outages(Restart("fixed-delay", attempts=10), fail_ns=20 * MS, restart_ns=30 * MS)
