@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs import sweep as sweeping
 from sim.app.verbs.common import SILENT, Listener, OptionError, Picture, Stopped, Work, writable_folder
 from sim.app.verbs.findings import Remark, axes_of, job_findings, known_issues_json, of_problem, tell, with_provenance
 from sim.app.verbs.options import (
@@ -44,7 +43,6 @@ from sim.studies.expectations import Expectation, check
 from sim.studies.plan import Cell, cells, run_folder, with_baselines
 from sim.studies.progress import no_watch
 from sim.studies.run_folder import PICTURE, kept_scenario, replacing
-from sim.studies.sweeps.sweep_file import is_sweep
 
 if TYPE_CHECKING:
     from sim.plane import Engine
@@ -376,6 +374,9 @@ def _self_contained(origin: StudySource) -> str:
 @with_all_options(CheckOptions)
 def check_file(file: Path, *, listener: Listener = SILENT, **given: Unpack[CheckOptions]) -> str:
     """Return what would run, and report remarks as before a run.  ScenarioError: all mistakes in the file."""
+    from sim.app.verbs import sweep as sweeping  # imported here: `run` does without it
+    from sim.studies.sweeps.sweep_file import is_sweep
+
     if is_sweep(file):
         definition = sweeping.read_request(file, **given).definition
         tell(sweeping.findings_of(definition), listener)
