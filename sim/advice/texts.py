@@ -87,7 +87,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         *(backlog_cautions(search, chosen) if loss_during_backlog(search, chosen) > (limits.loss or math.inf) else []),
         *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.bench.varying else []),
     ]:
-        advice = f"Try, and watch: {use} {name}. It {keeps}, but {doubtful[0].short}."
+        advice = f"Try, and watch: {use} {name}. In trials it {keeps}, but {doubtful[0].short}."
     elif chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}," if bounds else name_of(chosen.name)
         is_less = "; nothing that was tried loses clearly less" if math.isfinite(chosen.recovery_ms) else ""
