@@ -208,6 +208,8 @@ BURST_RATIO, MAX_SETTLING_NS = 1.2, 960 * SECOND
 """Minimum ratio of completed checkpoints to intervals that counts as a burst, and longest time to settle because of it."""
 TIMEOUT_PER_LONGEST_CHECKPOINT = 2
 """Minimum ratio of the checkpoint timeout to the longest simulated checkpoint."""
+MAX_CALM_SHARE = 0.95
+"""Maximum busy share of a subtask with which a job clearly keeps up.  A short trial begins with idle tasks, so it shows less than there is."""
 LONG_RUNS = 3
 """Number of long runs, with 100 checkpoints each.  If none of 299 checkpoints exceeds a limit, p99 is below it with 95 % confidence."""
 
@@ -361,14 +363,19 @@ class CandidateSearch:
             )
         ]
         found = needed if any(setting.keeps_limits for setting in needed) else settings
-        # prefer other intervals and barrier modes if the job keeps up with them
-        levers = {setting.name: set(self.candidate_of(setting.name).changes) for setting in found}
-        calm = [levers[setting.name] for setting in found if setting.keeps_limits and setting.name not in self.behind]
-        found = [
-            setting
-            for setting in found
-            if setting.name not in self.behind or not any(own <= levers[setting.name] for own in calm)
-        ]
+        if self.behind:  # prefer other intervals and barrier modes if the job clearly keeps up with them
+            levers = {setting.name: set(self.candidate_of(setting.name).changes) for setting in found}
+            is_calm = self.steady["busiest_subtask_share"] < MAX_CALM_SHARE
+            calm = [
+                levers[setting.name]
+                for setting in found
+                if setting.keeps_limits and setting.name not in self.behind and is_calm[setting.name]
+            ]
+            found = [
+                setting
+                for setting in found
+                if setting.name not in self.behind or not any(own <= levers[setting.name] for own in calm)
+            ]
         if timeouts_ms := self.timeouts_ms:  # prefer settings with which a failure loses no output
             safe = [setting for setting in found if self.transactions_ms(setting) <= min(timeouts_ms.values())]
             found = safe if any(setting.keeps_limits for setting in safe) else found

@@ -471,6 +471,17 @@ def timed_out_in_all(told, match):
     return same_count(match["count"], sum(lost)) and int(match["n"]) == len(lost)
 
 
+def late_records(told, match):
+    """The last and the first of the strategies, of which the last one writes files before the barrier."""
+    late_ms = {name: 1e3 * found.delay_p99_s for name, found in told.comparison.consequences.items()}
+    return (
+        (match["late"], match["early"]) == (max(late_ms, key=late_ms.get), min(late_ms, key=late_ms.get))
+        and same_ms(match["most"], late_ms[match["late"]])
+        and same_ms(match["least"], late_ms[match["early"]])
+        and "pre-barrier" in match["late"]
+    )
+
+
 def commits_in_its_thread(told, match):
     """Commits of that length keep the vertex busy for at least half of the wait."""
     run, row = told.run_of(match), told.row(match)
@@ -1536,7 +1547,11 @@ TEMPLATES = (
         "slots that come late",
         rf"{ABOUT}Tasks wait (?P<ms>MS) for slots, which is simulated without an end: Flink fails the job each time that "
         r"slot\.request\.timeout \(5 min by default\) is over, which uses an attempt of the restart strategy",
-        of_each_run(lambda run, match: run.recoveries["deployed"].max() - run.recoveries["failed"].min() > 300_000),
+        of_each_run(
+            lambda run, match: same_ms(
+                match["ms"], (run.recoveries["deployed"] - run.recoveries[["detected", "delayed"]].max(axis=1)).max()
+            )
+        ),
     ),
     template(
         "timed out in all",
@@ -1548,7 +1563,7 @@ TEMPLATES = (
         "late records",
         r"Records are up to (?P<most>MS) late with (?P<late>NAMES), and (?P<least>MS) with (?P<early>NAMES) \(99th percentile\): tasks that write "
         r"files before the barrier serve no records meanwhile",
-        always,
+        late_records,
     ),
     template(
         "overtaking barriers",

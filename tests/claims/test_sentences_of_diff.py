@@ -349,6 +349,12 @@ def rocksdb_takes_longer(told, match):
     return match["name"] == "map" and (match["ms"], match["change"], match["most"]) == ("1 ms", "+1.0 %", "+10 %")
 
 
+def one_dies(told, match):
+    died = told.rows["job_status"].astype(str).str.startswith(("FAILED", "RESTARTING"))
+    is_side = told.rows["side"] == match["side"]
+    return died[is_side].all() and not died[~is_side].any()
+
+
 def job_died(told, match):
     own = told.rows[told.rows["side"] == match["side"]]
     dead = own[own["job_status"].str.startswith(("FAILED", "RESTARTING"))]
@@ -378,9 +384,10 @@ TEMPLATES = tuple(
         ),
         ("failed runs", r"(?P<n>\d+) inputs? differs?; runs failed, so what that changes is not known\.$", runs_failed),
         ("no change", r"(?P<n>\d+) inputs? differs?, and no quantity surely changes\.$", nothing_changes),
-        ("leads", r"TITLE: CHANGE(?=[,;:.] )", leads),
-        ("from one", rf", from (?P<key>{KEY})\.$", only_input),
-        ("inputs", r"(?P<n>\d+) inputs? differs?\.?$", counts_inputs),
+        ("one dies", r"The job of (?P<side>[AB]) dies in each run, the other runs on", one_dies),
+        ("leads", r"TITLE: CHANGE(?=[,;:.] |\.$)", leads),
+        ("from one", rf", from (?P<key>{KEY})(?:\.$|(?=; ))", only_input),
+        ("inputs", r"(?P<n>\d+) inputs? differs?(?:\.?$|(?=; ))", counts_inputs),
         (
             "input",
             r"(?P<key>(?:job|checkpoint|storage|cluster|restart)(?:\.[\w.-]+)?): (?P<before>.*) -> (?P<after>.*)$",

@@ -57,12 +57,11 @@ def test_python_writes_the_same(ckptsim, tmp_path):
     assert main[0] == main[1], "the footer has the command"
 
 
-def test_mistakes_are_a_line_and_a_code(ckptsim, tmp_path, tiny):
+def test_mistakes_are_a_line_and_a_code(ckptsim, tmp_path):
     out = f"-o {tmp_path}/out"
     for command, message in (
         (f"report {PRESSED} {out} --checkpoint 999", "no checkpoint 999"),
         (f"report {PRESSED} {out} --deadline '1 s'", "--deadline: is for live jobs"),
-        (f"report {tiny} {out} --checkpoint 1", "--checkpoint: is for real jobs"),
     ):
         done = ckptsim(command)
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.stderr

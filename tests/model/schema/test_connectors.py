@@ -162,7 +162,7 @@ def test_a_restart_within_the_timeout_commits_what_a_later_one_has_lost():
 
     assert {(30, 30)} == {times for times, result in lost.items() if result.commits["lost_records"].sum()}
     assert {(30, 30)} == {times for times, result in lost.items() if result.violations}
-    assert 9000 < lost[30, 30].commits["lost_records"].sum() < 11_000  # an interval of 10 s at 1k/s
+    assert 4500 < lost[30, 30].commits["lost_records"].sum() < 5500  # an interval of 10 s at 1k/s, of one of two tasks
 
 
 def test_a_table_says_when_output_is_visible():
@@ -213,7 +213,7 @@ def test_one_failed_commit_loses_nothing(name):
     result, retries = ran(name), SINKS[name].retries
 
     assert ["tried again" if retries else "the job restarts"] == failed(result)
-    assert (0 if retries else 1) == len(result.recoveries)
+    assert (0 if retries else 1 + SINKS[name].fails_after_restore) == len(result.recoveries)
     assert (result.violations, result.commits["lost_records"].sum()) == ((), 0)
 
 

@@ -64,7 +64,10 @@ FLUSH, EXPIRED = "flush: no answer within 0.4 s", "tolerable failed checkpoints 
 def verdict(rows, now_ns=0):
     """What is said of these restarts."""
     storage = SimpleNamespace(attempts=SimpleNamespace(down_until_ns=0))
-    return endless(SimpleNamespace(stats={}, commits=[], env=SimpleNamespace(now=now_ns), storage=storage), rows)
+    context = SimpleNamespace(
+        stats={}, commits=[], env=SimpleNamespace(now=now_ns), storage=storage, failing_commits={}
+    )
+    return endless(context, rows)
 
 
 def restart(n, what=FLUSH, kind="task", checkpoint=3):

@@ -42,5 +42,6 @@ def compared(seed):
 
 
 def sentences(comparison):
-    found = (comparison.verdict, comparison.overload, comparison.consequences_sentence, *comparison._remarks())
+    remarks = (*comparison._remarks(), *comparison._timed_out(), *comparison._late_records())
+    found = (comparison.verdict, comparison.overload, comparison.consequences_sentence, *remarks)
     return [sentence for sentence in found if sentence]
