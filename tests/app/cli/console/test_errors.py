@@ -8,6 +8,8 @@ from sim.app.cli.errors import Code, UserError
 from sim.app.verbs.common import OptionError
 from sim.model.text import PrintableError
 
+OF_EXTRAS = ("spark", "app.api.explore")
+"""Parts of the names of modules that an extra has the libraries of."""
 # Errors of one part of a file or question: who reads the whole says where they stand.
 PLACED_BY_THE_READER = {"MonitoringError", "NotRecordsError", "TraceError", "MeasureError", "WindowError"}
 
@@ -21,7 +23,7 @@ def subclasses(kind):
 def test_every_error_for_users_has_an_exit_code():
     """A readable error without one would end as a mistake of ours, with a traceback."""
     for info in pkgutil.walk_packages(sim.__path__, "sim."):
-        if "__main__" not in info.name and "spark" not in info.name:
+        if not any(part in info.name for part in ("__main__", *OF_EXTRAS)):
             importlib.import_module(info.name)
     found = {
         error.__qualname__: getattr(error, "exit_code", None)
