@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from sim.jobs.infer.cores import Acknowledged, acknowledged_in, barrier_at_readers_ms, works_before_barrier
 from sim.jobs.infer.file_history import written_whole
-from sim.jobs.infer.options import NEVER_MS, with_current_names
+from sim.jobs.infer.options import NEVER_MS
+from sim.jobs.infer.state import is_incremental_configured
 from sim.jobs.infer.windows import PlannedWindow
 from sim.jobs.source.job_log import Silence
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
@@ -36,8 +37,9 @@ _THRESHOLD_KEY = "state.storage.fs.memory-threshold"
 
 def sharing_of_job(job: RestJob, points: Sequence[RecordedCheckpoint], inline_bytes: int) -> str:
     """Return a warning if incremental checkpoints are configured but do not share files, otherwise ""."""
-    is_incremental = with_current_names(job.options).get("execution.checkpointing.incremental", "").lower() == "true"
-    return sharing(points, inline_bytes, backend=job.checkpoint_config.state_backend or "") if is_incremental else ""
+    if not is_incremental_configured(job):
+        return ""
+    return sharing(points, inline_bytes, backend=job.checkpoint_config.state_backend or "")
 
 
 def sharing(

@@ -388,7 +388,7 @@ def infer_state(draft: Draft, job: RestJob) -> None:
     if any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
         if origin := _why_incremental(job):
             draft.put("checkpoint.incremental", True, origin)
-        elif _is_incremental_configured(job):
+        elif is_incremental_configured(job):
             origin = "configured, but not in effect: checkpoints write all that they refer to, in files; `ckptsim explain` says why that may be"
             draft.put("checkpoint.incremental", False, origin)
 
@@ -658,8 +658,9 @@ def backend_of(job: RestJob) -> str:
     return "rocksdb" if _why_incremental(job) and not _has_changelog(job) else "hashmap"
 
 
-def _is_incremental_configured(job: RestJob) -> bool:
-    return with_current_names(job.options).get("execution.checkpointing.incremental") == "true"
+def is_incremental_configured(job: RestJob) -> bool:
+    """Return whether the configuration asks for incremental checkpoints, which need not be in effect."""
+    return with_current_names(job.options).get("execution.checkpointing.incremental", "").lower() == "true"
 
 
 @lru_cache(maxsize=1)
@@ -670,7 +671,7 @@ def _why_incremental(job: RestJob) -> str:
     """
     points = usual_checkpoints(job)
     subtasks = [subtask for point in points for task in point.tasks.values() for subtask in task.subtasks]
-    if _is_incremental_configured(job):
+    if is_incremental_configured(job):
         are_files = max(map(own_bytes, subtasks), default=0) > inline_bytes(job)
         is_in_effect = _has_changelog(job) or not are_files or not written_whole(points)[1]
         return "from the configuration of the cluster" if is_in_effect else ""

@@ -539,9 +539,8 @@ class SinkCommitter:
             fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
             self.output.commit(fresh, commit.checkpoint)
             self._note(commit.checkpoint, fresh, lost, again=commit.again and not fresh)
-            if self._emits and not (
-                thread.stopped or self.drained()
-            ):  # finished operators drop these outputs (FinishedDataOutput)
+            # finished operators drop these outputs (FinishedDataOutput), and a cancelled task has none
+            if self._emits and not (thread.stopped or self.drained()):
                 self.emit(max(committable.epoch for committable in commit.committables))
             if commit.again and fresh and self._fails_after_restore:
                 self.slot.job.fail_task(self.slot.task, "on purpose, after restored commits")
