@@ -1,7 +1,9 @@
 """Compile the kernel's source with LLVM, cache the machine code on disk, and load it.
 
 The code is one function that works on integers and memory and does not use Python.  So every process with the same
-source, compiler and processor can execute it.
+source and processor can execute it, also one without LLVM: on Linux on x86-64 its object file is mapped into memory as
+it is, and only the absolute addresses in it are filled in (`map_object_file`).  Loading LLVM for that would cost each
+process 53 MB and 0.08 CPU seconds.  Other systems, and object files that need more than that, are left to LLVM.
 """
 
 from __future__ import annotations
@@ -9,15 +11,17 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import importlib
+import mmap
 import os
 import pkgutil
+import platform
 import stat
+import struct
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -35,7 +39,7 @@ CACHE_DIR_VARIABLE = "CKPTSIM_CACHE_DIR"
 """Name of an environment variable.  If it is set, only the directory it names is used as cache."""
 _CHECKSUM_BYTES = 16  # bytes at the start of each cached file
 _loaded: list[Any] = []
-"""Execution engines of loaded code, which must stay alive."""
+"""Mapped memory, or execution engines of LLVM, of loaded code, which must stay alive."""
 _codes: dict[str, bytes] = {}
 """Machine code by file name, compiled or read by this process or received with `import_code`."""
 _compiled_names: list[str] = []
@@ -91,20 +95,20 @@ def kernel_modules() -> list[ModuleType]:
 def _load_or_compile() -> tuple[Callable[..., int] | None, str]:
     """Return (entry point, ""), or (None, reason) if there is none."""
     try:
-        from llvmlite import binding
-
-        name = f"kernel-{_key(binding)}.o"
-    except (ImportError, PackageNotFoundError) as error:
+        name = f"kernel-{_key()}.o"
+        sent = _codes.pop(name, None)
+        _codes.clear()  # code for another processor is discarded
+        code = sent or next(filter(None, (_read(folder / name) for folder in cache_folders())), None)
+        if code is None:
+            code = _compile(kernel_modules())
+            _compiled_names.append(name)
+            _store(code, name)
+        _codes[name] = code
+        address = map_object_file(code, ENTRY_POINT) or _load_with_llvm(code)
+    except ImportError as error:
         return None, f"llvmlite cannot be imported: {error}"
-    sent = _codes.pop(name, None)
-    _codes.clear()  # code for another processor is discarded
-    code = sent or next(filter(None, (_read(folder / name) for folder in cache_folders())), None)
-    if code is None:
-        code = _compile(binding, kernel_modules())
-        _compiled_names.append(name)
-        _store(code, name)
-    _codes[name] = code
-    return _load_entry_point(binding, code), ""
+    # the result and all arguments are int64; the state is passed as an address
+    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + dispatch_operation.__code__.co_argcount))(address), ""
 
 
 def cache_folders() -> Iterator[Path]:
@@ -131,11 +135,25 @@ def _temporary() -> Path | None:
         return None
 
 
-def _key(binding: Any) -> str:
-    """Return a digest of source, compiler and processor.  Code can be used only if all three are the same."""
-    compiler = f"{version('llvmlite')} {binding.get_process_triple()}"
-    processor = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
-    return hashlib.blake2b(f"{_fingerprint()} {compiler} {processor}".encode(), digest_size=10).hexdigest()
+def _key() -> str:
+    """Return a digest of source, system and processor.  Code can be used only if all three are the same."""
+    parts = (_fingerprint(), platform.system(), platform.machine(), _processor())
+    return hashlib.blake2b(" ".join(parts).encode(), digest_size=10).hexdigest()
+
+
+_PROCESSOR_FIELDS = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
+
+
+def _processor() -> str:
+    """Return model and features of the processor: as Linux describes it on x86-64, or as LLVM does elsewhere."""
+    with suppress(OSError):
+        first, *_ = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")
+        fields = {name.strip(): value for name, _, value in (line.partition(":") for line in first.splitlines())}
+        if fields.keys() >= set(_PROCESSOR_FIELDS):
+            return "".join(fields[name] for name in _PROCESSOR_FIELDS)
+    from llvmlite import binding
+
+    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
 
 
 def _fingerprint() -> str:
@@ -196,8 +214,10 @@ def _machine(binding: Any) -> Any:
     )
 
 
-def _compile(binding: Any, files: Sequence[ModuleType]) -> bytes:
+def _compile(files: Sequence[ModuleType]) -> bytes:
     """Compile all source modules as one LLVM module, and return the object file."""
+    from llvmlite import binding
+
     from sim.plane.lowering import lowered
 
     machine = _machine(binding)
@@ -209,13 +229,86 @@ def _compile(binding: Any, files: Sequence[ModuleType]) -> bytes:
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
-def _load_entry_point(binding: Any, code: bytes) -> Callable[..., int]:
-    """Load an object file into this process, and return its entry point."""
+def _load_with_llvm(code: bytes) -> int:
+    """Load an object file with LLVM, and return the address of its entry point."""
+    from llvmlite import binding
+
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(binding))
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _loaded.append(engine)
-    # the result and all arguments are int64; the state is passed as an address
-    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + dispatch_operation.__code__.co_argcount))(
-        engine.get_function_address(ENTRY_POINT)
-    )
+    return engine.get_function_address(ENTRY_POINT)  # type: ignore[no-any-return]
+
+
+# ---- Object files in the ELF format (System V Application Binary Interface, chapter 4, and its supplement for AMD64).
+#
+#   header    sections' contents, at offsets that keep their alignment                  table of sections
+#   |------|--.text--|--.rodata--|--...--|--.rela.text--|--.rela.rodata--|--.symtab--|--------------|
+#                 ^                             |
+#                 +--- address of a symbol <----+   a relocation: (where, which symbol, addend)
+#
+# The file is copied to memory as a whole, so that each section is at the file's address + its offset.  The compiler uses
+# 64-bit absolute addresses (code model "large", as for all code that is loaded at run time), so there is one kind of relocation.
+
+_X86_64 = 62
+_ABSOLUTE_64 = 1  # R_X86_64_64
+_SYMBOLS, _RELOCATIONS, _NO_CONTENT = 2, 4, 8  # types of sections
+_UNDEFINED, _FIRST_RESERVED = 0, 0xFF00  # sections of symbols that are elsewhere, or have no address
+_SECTION = np.dtype(
+    {
+        "names": ["name", "type", "flags", "address", "offset", "size", "link", "target", "alignment", "entry_size"],
+        "formats": ["<u4", "<u4", "<u8", "<u8", "<u8", "<u8", "<u4", "<u4", "<u8", "<u8"],
+    }
+)
+_SYMBOL = np.dtype(
+    {
+        "names": ["name", "info", "other", "section", "value", "size"],
+        "formats": ["<u4", "u1", "u1", "<u2", "<u8", "<u8"],
+    }
+)
+_RELOCATION = np.dtype({"names": ["offset", "type", "symbol", "addend"], "formats": ["<u8", "<u4", "<u4", "<i8"]})
+
+
+def map_object_file(code: bytes, function: str) -> int | None:
+    """Map an object file into memory, and return the address of a function in it.
+
+    Return None if only LLVM can load it: not ELF for x86-64 on Linux, a relocation other than R_X86_64_64, or a symbol that
+    is not in the file.
+    """
+    if platform.system() != "Linux" or code[:5] != b"\x7fELF\x02" or struct.unpack_from("<H", code, 18) != (_X86_64,):
+        return None
+    (begin,), (count,) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<H", code, 60)
+    sections = np.frombuffer(code, _SECTION, count, begin)
+
+    def rows(section: Any, kind: np.dtype[Any]) -> Any:
+        return np.frombuffer(code, kind, int(section["size"]) // kind.itemsize, int(section["offset"]))
+
+    (table,) = sections[sections["type"] == _SYMBOLS]
+    symbols = rows(table, _SYMBOL)
+    relocations = [(section, rows(section, _RELOCATION)) for section in sections[sections["type"] == _RELOCATIONS]]
+    used = symbols["section"][np.concatenate([entries["symbol"] for _, entries in relocations])]
+    if (
+        any((entries["type"] != _ABSOLUTE_64).any() for _, entries in relocations)
+        or ((used == _UNDEFINED) | (used >= _FIRST_RESERVED)).any()
+        or sections["size"][sections["type"] == _NO_CONTENT].any()
+    ):
+        return None
+    memory = mmap.mmap(-1, len(code))
+    memory.write(code)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    places = base + sections["offset"][np.where(symbols["section"] < count, symbols["section"], 0)] + symbols["value"]
+    for section, entries in relocations:
+        offsets = sections["offset"][section["target"]] + entries["offset"]
+        addresses = places[entries["symbol"]] + entries["addend"].astype(np.uint64)
+        for offset, address in zip(offsets.tolist(), addresses.tolist(), strict=True):
+            struct.pack_into("<Q", memory, offset, address)
+    if ctypes.CDLL(None).mprotect(ctypes.c_void_p(base), ctypes.c_size_t(len(code)), mmap.PROT_READ | mmap.PROT_EXEC):
+        return None  # this system does not execute what a process has written
+    _loaded.append(memory)
+    names = code[int(sections["offset"][table["link"]]) :]
+    wanted = [
+        place
+        for place, name in zip(places, symbols["name"], strict=True)
+        if names.startswith(f"{function}\0".encode(), int(name))
+    ]
+    return int(wanted[0])

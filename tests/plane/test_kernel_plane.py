@@ -1,12 +1,14 @@
 """The kernel behind the seam: what is refused, what grows, its pools, and records served ahead of their time."""
 
 import os
+import pickle
+import platform
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from sim.plane import assembly, build
+from sim.plane import assembly, build, compiled_kernel
 from sim.plane.assembly import assign, runs_ahead, select_field
 from sim.plane.interface import (
     EdgeSpec,
@@ -25,6 +27,7 @@ from sim.plane.interface import (
 from sim.plane.kernel import MARKER_ROOM
 from sim.plane.text.basics import scaled
 from tests.oracle import oracle
+from tests.places import ROOT
 from tests.plane.difference import differences
 from tests.plane.lab import edge, run, source, vertex, world
 from tests.processes import run_python
@@ -146,30 +149,36 @@ def test_an_unknown_engine_is_named():
         build(pipe(), "gpu")
 
 
-def test_without_a_compiler_the_text_is_interpreted(tmp_path):
-    """One warning, then the same results, slower."""
-    (tmp_path / "llvmlite.py").write_text("raise ImportError('no compiler here')\n")
-    program = """
-import warnings
+PROGRAM_WITHOUT_COMPILER = """
+import pickle, sys, warnings
 from sim.plane import build, warm
 from sim.plane.interface import EdgeSpec, PlaneSpec, SourceSpec, VertexSpec
-with warnings.catch_warnings(record=True) as caught:
+with open(sys.argv[1], "rb") as file, warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    warm()
+    warm(pickle.load(file))
     plane = build(
         PlaneSpec(
             (VertexSpec("a", 1, ((10,),), SourceSpec()), VertexSpec("b", 1, ((10,),))), (EdgeSpec("e", 0, 1, 0, (100,)),), hosts=(0, 1)
         )
     )
 plane.advance(1000)
-print(plane.backend, plane.channels()["written"][0], len(caught), caught[0].message)
+print(plane.backend, plane.channels()["written"][0], *(str(warning.message) for warning in caught))
 """
-    done = run_python("-c", program, check=True, env=os.environ | {"PYTHONPATH": str(tmp_path)})
 
-    assert (
-        done.stdout
-        == "interpreted 9900 1 the data plane runs interpreted and is much slower: llvmlite cannot be imported: no compiler here\n"
-    )
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_a_process_without_a_compiler(tmp_path, is_sent):
+    """With the code of another process, e.g. that of a Spark driver: as fast as there.  Else one warning, then the same results, slower."""
+    if is_sent and (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        pytest.skip("object files are mapped without LLVM on Linux on x86-64 only")
+    (tmp_path / "llvmlite.py").write_text("raise ImportError('no compiler here')\n")
+    (tmp_path / "kernel").write_bytes(pickle.dumps(compiled_kernel() if is_sent else None))
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "CKPTSIM_CACHE_DIR": str(tmp_path / "none")}
+
+    done = run_python("-c", PROGRAM_WITHOUT_COMPILER, tmp_path / "kernel", check=True, env=environment)
+
+    warning = "the data plane runs interpreted and is much slower: llvmlite cannot be imported: no compiler here"
+    assert done.stdout == ("compiled 9900\n" if is_sent else f"interpreted 9900 {warning}\n")
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def _version(java: Path) -> int:
 
 # ---- Settings and environment of driver and executors. Nothing is started here.
 #
-# Executors need Python and the packages (numpy, llvmlite, pyarrow).  That may be the same virtual environment on all
+# Executors need Python and the packages (numpy, pandas, pyarrow).  That may be the same virtual environment on all
 # nodes, or an archive of one (`--conf spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python`), or
 # an image on Kubernetes.  Our own package is sent to them.
 
