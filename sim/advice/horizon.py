@@ -10,10 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from sim.model.schema.job import Trace
 from sim.model.schema.study import key_of
 from sim.model.schema.text import ScenarioError
-from sim.model.schema.trace import TraceError, columns_and_rows, read_trace, series_of
+from sim.model.schema.trace import Trace, TraceError, TraceTable, rates_of_trace, series_of
 from sim.model.series.columns import find_rate_column
 from sim.model.text import did_you_mean
 from sim.model.units import SECOND, format_duration, format_share
@@ -68,7 +67,7 @@ def _parse_load(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tupl
     if not colon:
         path, column = rest, ""
     file = Path(path).resolve()
-    columns, _ = columns_and_rows(file)
+    columns = TraceTable(file).columns
     column = column or find_rate_column(columns) or ""
     if not column:
         raise TraceError(
@@ -113,9 +112,11 @@ def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 
 def _mean(trace: Trace, folder: Path, start_ns: int) -> Fraction:
     """Return the mean records/s in one window."""
-    steps = read_trace(trace.model_copy(update={"from_": start_ns}), folder, until_ns=WINDOW_NS)
-    ends = [at for at, _ in steps[1:]] + [WINDOW_NS]
-    return sum((rate * (end - at) for (at, rate), end in zip(steps, ends, strict=True)), Fraction()) / WINDOW_NS
+    window = trace.model_copy(update={"from_": start_ns})
+    rates = rates_of_trace(window, folder, until_ns=WINDOW_NS, subtasks=1)
+    ends = [rate.start_ns for rate in rates[1:]] + [WINDOW_NS]
+    records = (rate.per_second * (end - rate.start_ns) for rate, end in zip(rates, ends, strict=True))
+    return sum(records, Fraction()) / WINDOW_NS
 
 
 # ---- The size of growing state at the horizon, which all trials use.

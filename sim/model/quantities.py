@@ -306,15 +306,16 @@ COST = "storage_cost_per_month"
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices in one currency."""
+    """Prices in one currency, by default those of Amazon S3 Standard."""
 
-    put_per_1000: float  # PUT, COPY and POST requests
-    list_per_1000: float
-    get_per_1000: float  # GET and all others but DELETE, which is free
-    stored_per_gb_month: float
-    moved_per_gb: float  # into the store and out of it
-    currency: str
-    source: str  # where the prices are from, and of which day
+    put_per_1000: float = 0.005  # PUT, COPY and POST requests
+    list_per_1000: float = 0.005
+    get_per_1000: float = 0.0004  # GET and all others but DELETE, which is free
+    stored_per_gb_month: float = 0.023
+    moved_per_gb: float = 0.0  # into the store and out of it
+    currency: str = "USD"
+    # where the prices are from, and of which day
+    source: str = "Amazon S3 Standard, us-east-1, first 50 TB, transfer within the region (guides of 2022, unchecked; --prices has yours)"
 
     def cost_per_month(self, use: Mapping[str, Any]) -> float:
         """Return the monthly cost of requests and bytes per hour, and of mean stored bytes; nan if a value is unknown."""
@@ -335,15 +336,7 @@ def cost_text(cost: float) -> str:
     return f"{cost:,.0f}" if cost >= 99.5 else f"{cost:.2f}"
 
 
-S3_STANDARD = Prices(
-    put_per_1000=0.005,
-    list_per_1000=0.005,
-    get_per_1000=0.0004,
-    stored_per_gb_month=0.023,
-    moved_per_gb=0.0,
-    currency="USD",
-    source="Amazon S3 Standard, us-east-1, first 50 TB, transfer within the region (guides of 2022, unchecked; --prices has yours)",
-)
+S3_STANDARD = Prices()
 """Used if the user gives no price list.
 
 The page of Amazon (aws.amazon.com/s3/pricing) fills its tables by script, so a stored copy of it has no numbers.

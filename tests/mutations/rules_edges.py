@@ -19,7 +19,7 @@ EDGES = (
     ),
     Rule(
         "the edges of a side output carry its records, not those of the main one",
-        "model/schema/job_builder.py",
+        "model/schema/job.py",
         "fan_out, size = side.fan_out, side.record\n",
         "size = side.record\n",
         "tests/model/schema/test_job_sections.py::test_a_side_output_has_amounts_of_its_own_and_all_its_readers_the_same",

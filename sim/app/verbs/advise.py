@@ -30,10 +30,9 @@ from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import where_to_look
 from sim.jobs.source.recorded_job import ConfiguredJob
 from sim.model.files import locked
-from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change, read_flink_file
 from sim.model.schema.history_file import contradiction
-from sim.model.schema.validation import load_prices
+from sim.model.schema.prices import load_prices
 from sim.model.units import parse_share
 from sim.studies.run_folder import ADVICE
 
@@ -139,7 +138,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
     )
     job = job_of(source, listener) if isinstance(source, Path) else source
     job = replace(job, changes=(*job.changes, *lines_of(given["changes"])))
-    prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
+    prices = load_prices(given["prices"])
     flink = path_of(given["flink"])
     deployed = None if flink is None else read_flink_file(flink)
     folder = writable_folder(path_of(given["folder"]) or Path("runs") / f"advise-{job.name}")

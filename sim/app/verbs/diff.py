@@ -21,10 +21,10 @@ from sim.app.verbs.options import DiffOptions, command_line, lines_of, path_of, 
 from sim.app.verbs.run import StudySource
 from sim.jobs.reading import read_source
 from sim.model.files import replace_file
-from sim.model.quantities import COST, S3_STANDARD
+from sim.model.quantities import COST
 from sim.model.schema.option_values import influential_defaults
+from sim.model.schema.prices import load_prices
 from sim.model.schema.text import read_text
-from sim.model.schema.validation import load_prices
 from sim.model.units import format_duration
 from sim.results.formats import TextTable
 from sim.studies import effects
@@ -115,7 +115,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
     notes = [*a.notes, *b.notes, *filter(None, [differences.runs])]
     if not differences.changes:
         return _result(request, differences, [], _no_rows(), "", notes)
-    prices = S3_STANDARD if options["prices"] is None else load_prices(Path(options["prices"]))
+    prices = load_prices(options["prices"])
     count, total_ns = effects.simulated_ns(differences)
     progress = listener.progress(Work(f"{a.name} and {b.name}", total_ns, count, "runs"))
     with progress as watch, stoppable("nothing is kept of an unfinished comparison"):

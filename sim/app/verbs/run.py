@@ -27,12 +27,11 @@ from sim.app.verbs.options import (
 )
 from sim.jobs.evidence.known_issues import unsafe_issues
 from sim.jobs.evidence.what_ifs import history_of
-from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import contradiction, inline_history
+from sim.model.schema.prices import load_prices
 from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import Reading, ScenarioError, assumptions_note, compose_document, read_text
-from sim.model.schema.validation import load_prices
 from sim.results.formats import ms_text
 from sim.results.restarts import longest_lag_after_stop
 from sim.runtime.result import identity
@@ -199,7 +198,7 @@ def run(request: RunRequest, *, listener: Listener = SILENT, **given: Unpack[Run
     folder = path_of(given["folder"])
     if folder is not None and not given["force"]:
         _keep_other_results(folder, request)
-    prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
+    prices = load_prices(given["prices"])
     findings = tell(findings_of(request), listener)
 
     def outcome(place: Path | None) -> RunOutcome:

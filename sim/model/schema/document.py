@@ -31,21 +31,13 @@ from sim.model.schema.sections import (
     add_key,
     build_model,
     section_of,
+    validate_as,
 )
-from sim.model.schema.text import Reading, cached_builder
-from sim.model.schema.trace import (
-    TraceError,
-    columns_and_rows,
-    detect_format,
-    file_signature,
-    not_increasing_message,
-    parse_time,
-    require_columns,
-    time_column,
-)
+from sim.model.schema.text import DocumentPath, Mapping, Reading, cached_builder
+from sim.model.schema.trace import TraceError, TraceTable, file_signature
 from sim.model.state import BACKENDS, Lsm
 from sim.model.storage import STORAGES, SlowTrace
-from sim.model.units import SECOND, UnitError, format_duration, parse_number
+from sim.model.units import SECOND, format_duration
 
 # ---- The section `storage:` of a scenario: its keys, traces of slow nodes, and the model that is built from it.
 
@@ -106,18 +98,20 @@ def _all_series(
     Cached, because all combinations of a sweep read the same file.  `stamp` is only part of the cache key, so that a file that has
     changed is read again.
     """
-    columns, rows = columns_and_rows(file)
-    time = time or time_column(columns)
-    require_columns(file, columns, [time, column, *([machine] if machine else [])])
-    machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # machine -> (time [s], speed) of its rows
-    time_format, rows = detect_format(time, rows)
-    for line, row in rows:
-        if (text := (row[column] or "").strip()) != "":
-            speeds = machines.setdefault((row[machine] or "") if machine else "", [])
-            at = parse_time(time_format, row[time], file, line)
-            if speeds and at <= speeds[-1][0]:
-                raise TraceError(f"{file}:{line}: {not_increasing_message(time_format)}")
-            speeds.append((at, _speed(text, file, line)))
+    table, machines = TraceTable(file), dict[str, list[tuple[Fraction, Fraction]]]()  # (time [s], speed) of its rows
+    time = time or table.time_column
+    table.require_columns(time, column, *([machine] if machine else []))
+    table.detect_times(time)
+    for line, row in table.rows:
+        if (text := (row[column] or "").strip()) == "":
+            continue
+        speeds, at = machines.setdefault((row[machine] or "") if machine else "", []), table.seconds(line, row)
+        if speeds and at <= speeds[-1][0]:
+            raise table.not_increasing(line)
+        if (speed := table.number(text, line, "speed")) == 0:
+            outage = "leave the row blank, or write an outage under faults:"
+            raise TraceError(f"{file}:{line}: a speed of 0 would last for ever: {outage}")
+        speeds.append((at, speed))
     if not machines or min(map(len, machines.values())) < 2:
         raise TraceError(f"{file} has fewer than two speeds of a machine in column '{column}'")
     usual = _median(
@@ -149,19 +143,6 @@ def _median(weighted: list[tuple[Fraction, Fraction]]) -> Fraction:
         if so_far >= half:
             return value
     raise ValueError("no values")
-
-
-def _speed(text: str, file: Path, line: int) -> Fraction:
-    """Return the speed in a cell.  Raises `TraceError` if it is not a number, or if it is 0."""
-    try:
-        speed = parse_number(text)
-    except UnitError:
-        raise TraceError(f"{file}:{line}: '{text}' is not a speed") from None
-    if speed == 0:
-        raise TraceError(
-            f"{file}:{line}: a speed of 0 would last for ever: leave the row blank, or write an outage under faults:"
-        )
-    return speed
 
 
 # ---- The section `storage:`. Most keys are options of the model; those whose value has a special form are declared here.
@@ -364,10 +345,8 @@ def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
     """
     total = 0
     for name, vertex in job.items():
-        for key, section in (vertex.input or {}).items():
-            ship = section if isinstance(section, str) else section.ship
-            writers, readers = counts.get(vertex.upstreams[key], 1), counts[name]
-            kind = SHIPPING[ship]
+        for key, edge in vertex.edges.items():
+            writers, readers, kind = counts.get(edge.from_ or key, 1), counts[name], SHIPPING[edge.ship]
             pointwise = kind.pointwise and (writers == readers or not kind.one_to_one)  # otherwise Flink uses rebalance
             total += max(writers, readers) if pointwise else writers * readers
     return total
@@ -442,3 +421,84 @@ class Document(Section):
     residuals: Residuals | None = None
     backtest: Backtest | None = None
     """How well the simulation agrees with the history of an import."""
+
+
+def validate(plain: Any, reading: Reading) -> Document | None:
+    """Return the validated document, or None with errors in `reading`."""
+    if not isinstance(plain, Mapping):
+        reading.wrong(
+            (),
+            "is empty; a scenario has at least job:, checkpoint: and run:"
+            if plain is None
+            else "is not a mapping; a scenario begins with keys such as job:, checkpoint: and run:",
+        )
+        return None
+    return validate_as(Document, plain, reading)
+
+
+# ---- Contradictions between sections.
+
+
+def check(document: Document, reading: Reading) -> None:
+    """Add errors and warnings about combinations of keys to `reading`, for example times after the end of the run."""
+    _check_times(document, reading)
+    _check_rescale(document, reading)
+    check_sizes(document, reading)
+    cluster = document.cluster
+    is_of_manifest = any(path == ("cluster", "cores") and mark.path for path, mark in reading.marks.items())
+    if (
+        cluster
+        and cluster.cores is not None
+        and cluster.services is None
+        and not (is_of_manifest or _uses_cores(document))
+    ):
+        advice = "say services: idle-core, or serialize: of state on the heap, or take canonical savepoints"
+        reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
+    for name, vertex in document.job.items():
+        state = vertex.state
+        if state is None or state.update is not None or state.growth is not None:
+            continue
+        if document.checkpoint.incremental and state.backend is not None and BACKENDS[state.backend].keeps_files:
+            advice = (
+                "say update: (share of the records that rewrite an entry) or growth:, and update: 0 % if that is meant"
+            )
+            reading.warn(
+                ("job", name, "state", "backend"),
+                f"state never changes, so incremental checkpoints write nothing: {advice}",
+            )
+        if state.ttl:
+            advice = "say growth: (new keys per record) or update: (share of the records that rewrite an entry), which keep keys coming"
+            reading.warn(
+                ("job", name, "state", "ttl"), f"no record writes to this state, so all of it expires: {advice}"
+            )
+
+
+def _uses_cores(document: Document) -> bool:
+    """Return whether some snapshot uses CPU time."""
+    serialized = any(vertex.state is not None and vertex.state.serialize for vertex in document.job.values())
+    return serialized or bool(document.actions or document.rescale or document.instances)
+
+
+def _check_times(document: Document, reading: Reading) -> None:
+    times: list[tuple[DocumentPath, int | None]] = [
+        (("actions", i, "at"), action.at) for i, action in enumerate(document.actions or ())
+    ]
+    times += [(("faults", i, "at"), fault.at) for i, fault in enumerate(document.faults or ())]
+    times += [((*path, "at"), rescale.at) for path, rescale in rescale_sections(document.rescale)]
+    for place, at in times:
+        if at is not None and at >= document.run.duration:
+            reading.warn(place, f"has no effect: the run ends at {format_duration(document.run.duration)}")
+
+
+def _check_rescale(document: Document, reading: Reading) -> None:
+    stop_ns = min((action.at for action in document.actions or () if action.stop is not None), default=None)
+    for path, rescale in rescale_sections(document.rescale):
+        if stop_ns is not None and rescale.at >= stop_ns:
+            reading.wrong((*path, "at"), f"the job has been stopped before, at {format_duration(stop_ns)}")
+        elif rescale.at == 0:
+            reading.wrong((*path, "at"), "is 0: there is nothing to go on from")
+        elif not document.checkpoint.interval and rescale.from_ != "savepoint":
+            reading.wrong(
+                (*path, "from"),
+                "there are no checkpoints to go on from: write from: savepoint, or an interval under checkpoint",
+            )

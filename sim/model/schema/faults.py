@@ -28,14 +28,7 @@ from sim.model.schema.sections import (
     written_law,
 )
 from sim.model.schema.text import DocumentPath, Reading
-from sim.model.schema.trace import (
-    TraceError,
-    columns_and_rows,
-    detect_format,
-    file_signature,
-    parse_time,
-    require_columns,
-)
+from sim.model.schema.trace import TraceError, TraceTable, file_signature
 from sim.model.text import did_you_mean
 from sim.model.units import MS, SECOND, UnitError, parse_number
 
@@ -245,17 +238,17 @@ def _read_rows(
     `stamp` only keys the cache: it changes when the file does.
     """
     faults, sum_ns = list[tuple[Fraction, Fraction]](), Fraction(0)
-    columns, rows = columns_and_rows(file)
-    require_columns(file, columns, [column, *([lasts_column] if lasts_column else []), *dict(where)])
-    time_format, rows = detect_format(column, rows, None if unit_ns is None else Fraction(unit_ns, SECOND))
+    table = TraceTable(file)
+    table.require_columns(column, *([lasts_column] if lasts_column else []), *dict(where))
+    table.detect_times(column, None if unit_ns is None else Fraction(unit_ns, SECOND))
     unit_ns = unit_ns or SECOND
-    for line, row in rows:
+    for line, row in table.rows:
         if any(not _same(row[name], value) for name, value in where) or not (row[column] or "").strip():
             continue
         if between:
-            sum_ns += _number(row[column], file, line) * unit_ns
-        at_ns = sum_ns if between else parse_time(time_format, row[column], file, line) * SECOND
-        lasts = _number(row[lasts_column], file, line) if lasts_column else Fraction(0)
+            sum_ns += table.number(row[column], line, "number") * unit_ns
+        at_ns = sum_ns if between else table.seconds(line, row) * SECOND
+        lasts = table.number(row[lasts_column], line, "number") if lasts_column else Fraction(0)
         faults.append((at_ns, lasts * unit_ns))
     if not faults:
         raise TraceError(f"{file} has no faults in column '{column}'{' with these values' if where else ''}")
@@ -267,13 +260,6 @@ def _same(value: object, required: object) -> bool:
         return parse_number(str(value).strip()) == parse_number(str(required))
     except UnitError:
         return str(value).strip() == str(required)
-
-
-def _number(value: object, file: Path, line: int) -> Fraction:
-    try:
-        return parse_number(str(value).strip())
-    except UnitError:
-        raise TraceError(f"{file}:{line}: '{value}' is not a number") from None
 
 
 # ---- Conversion to the model, with every check that needs the job or a file.

@@ -20,7 +20,7 @@ from sim.model.cluster import OLDEST_PROFILE, older_defaults, version_span, was_
 from sim.model.faults import RESTARTS, RestartKind
 from sim.model.fields import Flink, Option, attribute_of
 from sim.model.schema.document import Action, Document
-from sim.model.schema.sections import REBUILDS, SectionKey, keys_of
+from sim.model.schema.sections import SectionKey, cached_until_added, keys_of
 from sim.model.schema.text import DocumentPath, Reading
 
 
@@ -40,13 +40,9 @@ class FlinkKey:
         return self.flink.form or ("" if self.record.leaf is None else self.record.leaf.flink)
 
 
+@cached_until_added
 def modelled_keys() -> dict[str, FlinkKey]:
     """Return the keys of Flink that options of a scenario model, by their names in the newest version."""
-    return _modelled(REBUILDS[0])
-
-
-@lru_cache(maxsize=1)
-def _modelled(rebuilds: int) -> dict[str, FlinkKey]:  # key of the cache: plug-ins change the options
     return {
         flink.name: FlinkKey(flink, record, key.model, key.path, _is_alone(key.path, record, key.inside))
         for key in keys_of(Document)
@@ -55,6 +51,7 @@ def _modelled(rebuilds: int) -> dict[str, FlinkKey]:  # key of the cache: plug-i
     }
 
 
+@cached_until_added
 def current_names() -> dict[str, str]:
     """Return {older name: name in the newest version} of the modelled keys."""
     return {older: name for name, key in modelled_keys().items() for older in key.flink.older}
@@ -164,13 +161,9 @@ _CATALOGS: Mapping[tuple[str, ...], Mapping[str, BarrierKind | RestartKind]] = {
 """Options whose values came one after the other."""
 
 
+@cached_until_added
 def later_options(version: str) -> Mapping[tuple[str, ...], str]:
     """Return {path of an option that a version of Flink lacks, with VERTEX for every vertex: the release that brought it}."""
-    return _later_options(version, REBUILDS[0])
-
-
-@lru_cache(maxsize=16)
-def _later_options(version: str, rebuilds: int) -> dict[tuple[str, ...], str]:  # other options after each of them
     found = {}
     for key in document_options():
         releases = [] if key.record is None else [flink.since for flink in key.record.flink]

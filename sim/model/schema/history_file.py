@@ -19,10 +19,9 @@ from sim.model.fields import Natural, Number, choice
 from sim.model.files import replace_file, replace_text
 from sim.model.quantities import Kind, of_history, quantities
 from sim.model.scenario import MAX_KEPT_DURATIONS
-from sim.model.schema.sections import Section
+from sim.model.schema.sections import Section, validate_as
 from sim.model.schema.text import Mapping as Document
 from sim.model.schema.text import Mark, Reading, ScenarioError, compose, read_beside
-from sim.model.schema.validation import validate_as
 from sim.model.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:

@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import MISSING, dataclass, replace
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from sim.model.fields import ADDITIONS, BYTE_RATE, RECORD_RATE, Option
+from sim.model.fields import BYTE_RATE, RECORD_RATE, Option
 from sim.model.job import Distribution
 from sim.model.randomness import DISTRIBUTIONS
 from sim.model.schema.document import Document
-from sim.model.schema.sections import REBUILDS, Section, SectionKey, keys_of
+from sim.model.schema.sections import Section, SectionKey, cached_until_added, keys_of
 from sim.model.text import PrintableError, did_you_mean
 from sim.model.units import format_duration
 
@@ -28,7 +27,7 @@ def json_schema(document: type[Section] = Document, title: str = "ckptsim scenar
 
     `document`: class of the whole file, by default that of a scenario.  `title`: title of the schema.
     """
-    schema = deepcopy(_of(document, (REBUILDS[0], ADDITIONS[0])))
+    schema = deepcopy(_schema_of(document))
     if document is Document:
         schema["required"].remove("checkpoint")  # `flink:` may configure checkpoints instead
         schema["$defs"]["Checkpoint"].pop("required")
@@ -40,12 +39,9 @@ def schema_text(document: type[Section] = Document, title: str = "ckptsim scenar
     return json.dumps(json_schema(document, title), indent=1, ensure_ascii=False) + "\n"
 
 
-@lru_cache(maxsize=4)
-def _of(document: type[Section], state: tuple[int, int]) -> dict[str, Any]:
-    """Return the JSON Schema of a class.  Cached, because pydantic needs a fifth of a second for that of a scenario.
-
-    `state` is only part of the cache key: it changes when keys or values are added.
-    """
+@cached_until_added
+def _schema_of(document: type[Section]) -> dict[str, Any]:
+    """Return the JSON Schema of a class.  Cached, because pydantic needs a fifth of a second for that of a scenario."""
     schema: dict[str, Any] = _tidy(document.model_json_schema(by_alias=True))
     return schema
 
@@ -157,14 +153,9 @@ def keys_below(key: str) -> tuple[KeyReference, ...]:
     return tuple(reference for reference in all_keys() if reference.key.rpartition(".")[0] == section)
 
 
+@cached_until_added
 def all_keys() -> tuple[KeyReference, ...]:
     """Return the references of all keys.  A section comes before its keys."""
-    return _all_keys((REBUILDS[0], ADDITIONS[0]))
-
-
-@lru_cache(maxsize=1)
-def _all_keys(state: tuple[int, int]) -> tuple[KeyReference, ...]:
-    """Return the references of all keys.  Cached until keys or values are added, which changes `state`."""
     schema = json_schema()
     found: dict[str, KeyReference] = {}
     for key in keys_of(Document):

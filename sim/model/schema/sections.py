@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Hashable, Iterator
 from collections.abc import Mapping as AbcMapping
 from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache, wraps
 from itertools import combinations, pairwise
 from types import new_class
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_args
@@ -23,6 +23,7 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     Tag,
+    ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -30,8 +31,10 @@ from pydantic import (
     model_validator,
 )
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from sim.model.fields import (
+    ADDITIONS,
     BYTE_RATE,
     RANDOM_DURATION,
     RECORD_RATE,
@@ -46,7 +49,7 @@ from sim.model.fields import (
 )
 from sim.model.job import Distribution
 from sim.model.randomness import DISTRIBUTIONS, DistributionKind
-from sim.model.schema.text import Mapping, Reading
+from sim.model.schema.text import DocumentPath, Mapping, Reading, example_of
 from sim.model.text import did_you_mean, listed
 
 # ---- Dependencies between keys of a section, used by validation, the JSON Schema and the key reference.
@@ -163,6 +166,20 @@ REBUILDS = [0]
 """Number of changes of sections by plug-ins; caches derived from sections are invalid when it changes."""
 
 
+def cached_until_added(compute: Callable[..., T]) -> Callable[..., T]:
+    """Cache a function of sections and catalogs until keys or records are added."""
+
+    @lru_cache(maxsize=16)
+    def cached(_state: tuple[int, int], *args: Hashable) -> T:
+        return compute(*args)
+
+    @wraps(compute)
+    def result(*args: Any) -> T:
+        return cached((REBUILDS[0], ADDITIONS[0]), *args)
+
+    return result
+
+
 def _key(name: str) -> str:
     return name.rstrip("_").replace("_", "-")
 
@@ -250,6 +267,78 @@ def _map_or_text(value: object) -> str:
 
 MAP_OR_TEXT = Discriminator(_map_or_text)
 """Chooses between the branches tagged "map" and "text", so that only the mistakes of one are told."""
+
+
+# ---- Plain document -> a section.  Errors of pydantic are reported at their keys, in our own words.
+
+S = TypeVar("S", bound=Section)
+
+
+def validate_as(kind: type[S], plain: Mapping, reading: Reading) -> S | None:
+    """Return the validated section, or None with errors in `reading`."""
+    try:
+        return kind.model_validate(plain, context=reading)
+    except ValidationError as error:
+        mistakes = error.errors(include_url=False)
+        lacks_a_key = any(details["type"] == "missing" for details in mistakes)
+        schema = kind.model_json_schema(by_alias=True) if lacks_a_key else {}  # takes 0.2 s
+        for details in mistakes:
+            if details["type"] != "none_required":  # pydantic also reports the branch None of an optional key
+                path = _document_path(plain, details["loc"], missing=details["type"] == "missing")
+                reading.wrong(
+                    path, _error_message(details) if details["type"] != "missing" else _missing_message(schema, path)
+                )
+        return None
+
+
+def _document_path(plain: Any, loc: tuple[str | int, ...], *, missing: bool) -> DocumentPath:
+    """Return the steps of a pydantic location that are keys or indices of the document, not tags of unions or validators."""
+    path: DocumentPath = ()
+    for i, step in enumerate(loc):
+        if (
+            (step in plain)
+            if isinstance(plain, dict)
+            else (isinstance(plain, list) and isinstance(step, int) and step < len(plain))
+        ):
+            plain = plain[step]
+        elif not (missing and i == len(loc) - 1):
+            continue
+        path = (*path, step)
+    return path
+
+
+def _missing_message(schema: dict[str, Any], path: DocumentPath) -> str:
+    example = example_of(schema, path)
+    return f"required key is missing{f', e.g. {example}' if example else ''}"
+
+
+def _error_message(details: ErrorDetails) -> str:
+    value = details["input"]
+    match details["type"]:
+        case "value_error":
+            return str(details["ctx"]["error"])
+        case "model_type" | "dict_type" | "model_attributes_type":
+            return f"expected a mapping, not {_kind_text(value)}"
+        case "list_type":
+            return f"expected a list, not {_kind_text(value)}"
+        case "string_type":
+            return f"expected text, not {_kind_text(value)}"
+        case "literal_error":
+            choices = str(details["ctx"]["expected"]).replace("'", "")
+            return f"expected {choices}, not {_kind_text(value)}"
+        case "too_short" | "string_too_short":
+            return "is empty: write at least one value"
+        case _:
+            return details["msg"]
+
+
+def _kind_text(value: object) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else f"'{str(value)[:40]}'"
+
+
+# ---- Keys that plug-ins add.
 
 
 def add_key(section: type[Section], key: str, annotation: Any) -> None:

@@ -23,7 +23,7 @@ from sim.model.fields import At, attribute_of
 from sim.model.job import Job
 from sim.model.scenario import Backtest, Overheads, Run, Scenario
 from sim.model.schema import document as doc
-from sim.model.schema.document import Cluster, Storage, build_actions, build_instances, build_storage
+from sim.model.schema.document import Cluster, Storage, build_actions, build_instances, build_storage, check, validate
 from sim.model.schema.faults import Restart as RestartSection
 from sim.model.schema.faults import build_faults, build_rescale, parallelisms
 from sim.model.schema.flink_block import apply_flink
@@ -31,8 +31,7 @@ from sim.model.schema.flink_file import IS_CONFIGURATION, is_configuration
 from sim.model.schema.flink_keys import summary, without_later_options
 from sim.model.schema.history import build_backtest, build_residuals
 from sim.model.schema.history_file import put_history
-from sim.model.schema.job import Checkpoint
-from sim.model.schema.job_builder import build_job, check_graph
+from sim.model.schema.job import Checkpoint, build_job, check_graph
 from sim.model.schema.sections import AxisValues, Options, build_model
 from sim.model.schema.text import (
     DocumentPath,
@@ -51,7 +50,6 @@ from sim.model.schema.text import (
     value_at,
 )
 from sim.model.schema.trace import file_signature
-from sim.model.schema.validation import check, validate
 from sim.model.state import StateOptions
 from sim.model.storage import Directories
 from sim.model.text import did_you_mean

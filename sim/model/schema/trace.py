@@ -7,17 +7,20 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, islice
 from math import gcd
 from pathlib import Path as FilePath
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple
 
+from pydantic import Field
+
+from sim.model.fields import Duration, Number, choice
 from sim.model.job import Rate
 from sim.model.packed_records import PackedRecords
-from sim.model.schema.job import Trace
+from sim.model.schema.sections import Axis, Section
 from sim.model.series.columns import (
     EXPECTED_TIMES,
     MAX_INSPECTED_CELLS,
@@ -52,8 +55,29 @@ _DELIMITER_LINE = re.compile(r"\Asep=.\r?\n")
 SCALE_HINT = "scale: with the records per second for a value of 1"
 _START_COLUMN = 0
 """Index of the start time in the packed steps."""
-Row = TypeVar("Row", bound=dict[str, Any])
+Row = dict[str, str | None]
 UNITS = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
+
+
+class Trace(Section):
+    """Rates from a CSV file (also .csv.gz), JSON of Prometheus, or a table of `ckptsim traces`, relative to the scenario."""
+
+    trace: str = Field(min_length=1)
+    """CSV file or table of rates, relative to the scenario."""
+    column: str
+    """Records per second."""
+    time: str | None = None
+    """Column of the time stamps: seconds, epoch milliseconds and the like, or ISO 8601; default: one with such a name, else the first."""
+    time_unit: Annotated[str, choice("s", "ms", "us", "ns")] | None = None
+    """Unit of numbers in that column; default: as its name ends, else by their size (seconds, or milliseconds and finer since 1970)."""
+    zone: str | None = None
+    """Time zone of dates that name none, such as Europe/Berlin; default: UTC."""
+    every: Duration | None = None
+    """Rows at a fixed distance instead of time stamps."""
+    scale: Axis[Number] | None = None
+    """Multiplies the rates; default: 1."""
+    from_: Axis[Duration] | None = Field(None, alias="from")
+    """How far into the trace the run begins: a window of a long trace, or several as an axis; default: at its first row."""
 
 
 class TraceError(PrintableError, ValueError):
@@ -80,24 +104,29 @@ class RateSeries(NamedTuple):
         return self.length_ns // max(1, self.rows - 1)
 
 
-def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[int, Fraction]]:
-    """Return (ns since the start of the run, records per second) steps, up to `until_ns`.
+def rates_of_trace(trace: Trace, folder: FilePath, *, until_ns: int, subtasks: int) -> Sequence[Rate]:
+    """Return the rate of each of `subtasks` subtasks since the start of the run, up to `until_ns`.
 
-    A row with an empty cell continues the rate of the row before.
+    A row with an empty cell continues the rate of the row before.  Cached, because all settings of a sweep share the windows.
     """
-    return [
-        (at, Fraction(numerator, denominator))
-        for at, numerator, denominator in _rates_in_window(trace, folder, until_ns, 1)
-    ]
+    return _rates(trace, folder, file_signature(folder / trace.trace), until_ns, subtasks)
+
+
+@lru_cache(maxsize=256)
+def _rates(
+    trace: Trace, folder: FilePath, signature: tuple[int, int], until_ns: int, subtasks: int
+) -> PackedRecords[Rate]:
+    return PackedRecords(Rate.of_integers, _rates_in_window(trace, folder, until_ns, subtasks))
 
 
 def _rates_in_window(trace: Trace, folder: FilePath, until_ns: int, subtasks: int) -> Iterator[tuple[int, int, int]]:
     """Yield (ns since the start of the run, numerator, denominator) of the rate of each of `subtasks` subtasks."""
-    file = folder / trace.trace
     steps, length_ns, *_ = series_of(trace, folder)
     begin_ns, factor = trace.from_ or 0, Fraction(1 if trace.scale is None else trace.scale) / subtasks
     if begin_ns > length_ns:
-        raise TraceError(f"{file} ends after {format_duration(length_ns)}: from: {format_duration(begin_ns)} is later")
+        raise TraceError(
+            f"{folder / trace.trace} ends after {format_duration(length_ns)}: from: {format_duration(begin_ns)} is later"
+        )
     first = max(steps.last_until(_START_COLUMN, begin_ns), 0)
     last = steps.last_until(_START_COLUMN, begin_ns + until_ns - 1)
     for start_ns, numerator, denominator in steps.integers(first, max(last, first) + 1):
@@ -107,80 +136,56 @@ def _rates_in_window(trace: Trace, folder: FilePath, until_ns: int, subtasks: in
         )
 
 
-def rates_of_trace(trace: Trace, folder: FilePath, *, until_ns: int, subtasks: int) -> Sequence[Rate]:
-    """Return the rate of each of `subtasks` subtasks.  Cached, because all settings of a sweep share the windows."""
-    return _rates(trace, folder, file_signature(folder / trace.trace), until_ns, subtasks)
-
-
-@lru_cache(maxsize=256)
-def _rates(
-    trace: Trace,
-    folder: FilePath,
-    stamp: tuple[int, int],
-    until_ns: int,
-    subtasks: int,
-) -> Sequence[Rate]:
-    return PackedRecords(Rate.of_integers, _rates_in_window(trace, folder, until_ns, subtasks))
-
-
 def series_of(trace: Trace, folder: FilePath) -> RateSeries:
     """Read a whole file.  Raises `TraceError` if it contains no usable rates."""
     file = folder / trace.trace
+    # windows, and rates multiplied by other factors, are of the same series
     return _series(
-        file,
-        file_signature(file),
-        trace.column,
-        trace.time,
-        trace.time_unit,
-        trace.zone,
-        trace.every,
-        trace.scale is not None,
+        file, file_signature(file), trace.model_copy(update={"from_": None, "scale": trace.scale is not None})
     )
 
 
 @lru_cache(maxsize=8)
-def _series(
-    file: FilePath,
-    stamp: tuple[int, int],
-    column: str,
-    time: str | None,
-    time_unit: str | None,
-    zone: str | None,
-    every_ns: int | None,
-    is_scaled: bool,  # `scale:` is set, so any metric is accepted
-) -> RateSeries:
-    """Read a whole file.  Cached for the windows of a sweep; `stamp` is only part of the key of the cache."""
-    columns, rows, made = _read_table(file, as_written=is_scaled)
-    time = time or time_column(columns)
+def _series(file: FilePath, signature: tuple[int, int], trace: Trace) -> RateSeries:
+    """Read a whole file.  Cached for the windows of a sweep; `signature` is only part of the key of the cache."""
+    column, every_ns, is_scaled = trace.column, trace.every, bool(trace.scale)
+    table = TraceTable(file, is_scaled=is_scaled)
+    zone, unit_s = trace.zone, None if trace.time_unit is None else UNITS[trace.time_unit]
+    time = trace.time or table.time_column
     if zone is not None and not is_zone(zone):
         raise TraceError(f"{file}: zone: '{zone}' is not a time zone: write one such as Europe/Berlin or UTC")
-    require_columns(file, columns, [column, *([] if every_ns else [time])])
+    table.require_columns(column, *([] if every_ns else [time]))
     if time == column and not every_ns:
         raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
-    metric, rows = (Metric(Kind.RATE), rows) if made else _detect_metric(column, rows, is_scaled=is_scaled)
+    metric = Metric(Kind.RATE) if table.converted else _metric_of(column, table, is_scaled=is_scaled)
     if metric.kind is Kind.OTHER:
-        raise TraceError(f"{file}: {metric.refusal(column, f', or write {SCALE_HINT}')}")
+        raise table.refusal(metric, column)
     if metric.kind is Kind.COUNTER:
-        made = _convert_counts_to_rates(file, time, column, rows, time_unit, zone, every_ns)
-        time, rows, time_unit, zone, every_ns = TIME, _table_rows(made), None, None, None
-    time_format: TimeFormat | None = None
+        rows = table.rows
+        if every_ns:
+            rows = ((line, row | {time: str(Fraction(every_ns * i, 10**9))}) for i, (line, row) in enumerate(rows))
+        try:
+            table.use(table_of_counter(time, column, rows, Fraction(1) if every_ns else unit_s, zone))
+        except MonitoringError as error:
+            raise TraceError(f"{file}: {error}") from None
+        time, unit_s, zone, every_ns = TIME, None, None, None
     if not every_ns:
-        time_format, rows = detect_format(time, rows, None if time_unit is None else UNITS[time_unit], zone)
+        table.detect_times(time, unit_s, zone)
     steps, latest_rate = list[tuple[int, int, int]](), None
     first_ns: int | Fraction | None = None
     at_ns: int | Fraction | None = None
     start_ns, latest_ns, before_ns, count = 0, -1, 0, 0
-    for number, (line, row) in enumerate(rows):
-        at_ns = every_ns * number if time_format is None else _parse_time_ns(time_format, row[time], file, line, at_ns)  # type: ignore[operator]
+    for number, (line, row) in enumerate(table.rows):
+        at_ns = every_ns * number if every_ns else table.nanoseconds(line, row, at_ns)
         first_ns = at_ns if first_ns is None else first_ns
         before_ns, start_ns, count = start_ns, round(at_ns - first_ns), number + 1
         if (written := row[column]) is None:
             raise TraceError(f"{file}:{line}: has fewer fields than there are columns")
         if (text := written.strip()) == "":
             continue
-        rate = _parse_rate(text, file, line)
+        rate = _rate_terms(text, table, line)
         if start_ns <= latest_ns:
-            raise TraceError(f"{file}:{line}: {not_increasing_message(time_format)}")
+            raise table.not_increasing(line)
         latest_ns = start_ns
         if rate != latest_rate:
             steps.append((start_ns, *rate))
@@ -192,62 +197,33 @@ def _series(
         start_ns,
         start_ns - before_ns,
         count,
-        time_format,
-        made.assumed if made else "",
+        None if every_ns else table.time_format,
+        table.converted.assumed if table.converted else "",
     )
 
 
-def _detect_metric(
-    column: str, rows: Iterator[tuple[int, Row]], *, is_scaled: bool
-) -> tuple[Metric, Iterator[tuple[int, Row]]]:
-    """Return the metric of a column, detected by its name or its first cells, and all rows.
+def _metric_of(column: str, table: TraceTable, *, is_scaled: bool) -> Metric:
+    """Return the metric of a column, detected by its name or its first cells.
 
     With `scale:` only counters are detected, by their names; any other column contains rates.
     """
     if is_scaled:
-        return Metric(Kind.COUNTER if classify_name(column).kind is Kind.COUNTER else Kind.RATE), rows
-    first = list(islice(rows, MAX_INSPECTED_CELLS))
-    return classify_series(column, (cell_number(row[column]) for _, row in first)), chain(first, rows)
+        return Metric(Kind.COUNTER if classify_name(column).kind is Kind.COUNTER else Kind.RATE)
+    return classify_series(column, (cell_number(row[column]) for _, row in table.first_rows()))
 
 
-def _convert_counts_to_rates(
-    file: FilePath,
-    time: str,
-    column: str,
-    rows: Iterator[tuple[int, dict[str, str | None]]],
-    time_unit: str | None,
-    zone: str | None,
-    every_ns: int | None,
-) -> MonitoringTable:
-    """Convert a column of counts."""
-    if every_ns:
-        rows = ((line, row | {time: str(Fraction(every_ns * i, 10**9))}) for i, (line, row) in enumerate(rows))
-    unit_s = Fraction(1) if every_ns else None if time_unit is None else UNITS[time_unit]
-    try:
-        return table_of_counter(time, column, rows, unit_s, zone)
-    except MonitoringError as error:
-        raise TraceError(f"{file}: {error}") from None
+def _rate_terms(text: str, table: TraceTable, line: int) -> tuple[int, int]:
+    """Return numerator and denominator of a rate.  Large denominators are rounding errors of a double, and are limited."""
+    if (number := billionths(text)) is not None and number % 10**3 == 0:
+        return _lowest_terms(number, 10**9)
+    rate = table.number(text, line, "rate").limit_denominator(10**6)
+    return rate.numerator, rate.denominator
 
 
-def time_column(columns: Sequence[str]) -> str:
-    """Return the column of the times if `time:` is missing: one with a known name, otherwise the first."""
-    return find_column(TIME_COLUMNS, columns) or (columns[0] if columns else "")
-
-
-def detect_format(
-    column: str, rows: Iterator[tuple[int, Row]], unit_s: Fraction | None = None, zone: str | None = None
-) -> tuple[TimeFormat, Iterator[tuple[int, Row]]]:
-    """Detect the format of the times in a column from its first rows.  Returns the format and all rows."""
-    first = list(islice(rows, MAX_INSPECTED_CELLS))
-    return detect_time_format(column, (cell_text(row[column]) for _, row in first), unit_s, zone), chain(first, rows)
-
-
-def not_increasing_message(time_format: TimeFormat | None) -> str:
-    """Return the error message for a time that is not after the one before it."""
-    may_be_local = time_format is not None and time_format.is_zoneless and time_format.zone == "UTC"
-    return "time does not increase" + (
-        ": if daylight saving time ends here, set zone:, for example to Europe/Berlin" if may_be_local else ""
-    )
+def _lowest_terms(numerator: int, denominator: int) -> tuple[int, int]:
+    """Return the fraction in its lowest terms."""
+    common = gcd(numerator, denominator)
+    return numerator // common, denominator // common
 
 
 def _length_text(ns: int) -> str:
@@ -265,72 +241,105 @@ def file_signature(file: FilePath) -> tuple[int, int]:
     return stat.st_mtime_ns, stat.st_size
 
 
-def require_columns(file: FilePath, columns: Sequence[str], required: Iterable[str]) -> None:
-    """Raise `TraceError` if a required column is missing or duplicated."""
-    for name in required:
-        if name not in columns:
-            raise TraceError(
-                f"{file} has no column '{name}'{did_you_mean(name, columns)}; it has {', '.join(columns) or 'none'}"
-            )
-        if columns.count(name) > 1:
-            raise TraceError(f"{file} has the column '{name}' twice")
+# ---- Tables with a column of times: CSV files, Parquet files, and the rates of monitoring data.
 
 
-def columns_and_rows(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
-    """Return (column names, (line, row) of each row) of a CSV file, a Parquet file or a folder of Parquet files.
+class TraceTable:
+    """The rows of a CSV file, a Parquet file or a folder of Parquet files.  All cells are text.
 
-    All cells are text.  Raises `TraceError` if the file cannot be read.
+    Raises `TraceError` if the file cannot be read.  `is_scaled`: `scale:` says what the values of any metric mean.
     """
-    columns, rows, _ = _read_table(file, as_written=False)
-    return columns, rows
+
+    def __init__(self, file: FilePath, *, is_scaled: bool = False) -> None:
+        self.file = file
+        self.columns = list[str]()
+        self.rows: Iterator[tuple[int, Row]] = iter(())  # with their line numbers
+        self.converted: MonitoringTable | None = None  # the monitoring data that the rows are from
+        self.time, self.time_format = "", TimeFormat()
+        if file.suffix == ".parquet" or file.is_dir():
+            self.columns, self.rows = _read_parquet(file)
+            return
+        text = _read_csv_text(file)
+        reader: csv.DictReader[str] = csv.DictReader(io.StringIO(_DELIMITER_LINE.sub("", text, count=1), newline=None))
+        try:
+            if text.lstrip()[:1] not in ("{", "["):
+                self.columns, self.rows = list(reader.fieldnames or []), _csv_rows(reader, file)
+                refuse_offsets(self.columns)
+            elif (rates := table_of_document(text, as_written=is_scaled)) is not None:
+                self.use(rates)
+            else:
+                raise TraceError(f"{file} is JSON, but not an answer of Prometheus to a range query: {RECIPE}")
+        except NotRecordsError as error:
+            raise self.refusal(error.metric, error.name) from None
+        except MonitoringError as error:
+            raise TraceError(f"{file} {error}") from None
+        except csv.Error as error:
+            raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
+
+    def use(self, rates: MonitoringTable) -> None:
+        """Replace the rows by the rates of monitoring data."""
+        self.converted, self.columns = rates, rates.columns
+        self.rows = ((i, dict(zip(rates.columns, row, strict=True))) for i, row in enumerate(rates.rows, start=1))
+
+    def refusal(self, metric: Metric, name: str) -> TraceError:
+        """Return the error that a metric is not a rate of records."""
+        return TraceError(f"{self.file}: {metric.refusal(name, f', or write {SCALE_HINT}')}")
+
+    @property
+    def time_column(self) -> str:
+        """The column of the times if none is named: one with a known name, otherwise the first."""
+        return find_column(TIME_COLUMNS, self.columns) or (self.columns[0] if self.columns else "")
+
+    def require_columns(self, *required: str) -> None:
+        """Raise `TraceError` if a column is missing or duplicated."""
+        for name in required:
+            if name not in self.columns:
+                there = f"{did_you_mean(name, self.columns)}; it has {', '.join(self.columns) or 'none'}"
+                raise TraceError(f"{self.file} has no column '{name}'{there}")
+            if self.columns.count(name) > 1:
+                raise TraceError(f"{self.file} has the column '{name}' twice")
+
+    def first_rows(self) -> list[tuple[int, Row]]:
+        """Return the rows by which formats are detected.  They remain in the table."""
+        first = list(islice(self.rows, MAX_INSPECTED_CELLS))
+        self.rows = chain(first, self.rows)
+        return first
+
+    def detect_times(self, column: str, unit_s: Fraction | None = None, zone: str | None = None) -> None:
+        """Detect the format of the column of times; its arguments are those of `detect_time_format`."""
+        cells = (cell_text(row[column]) for _, row in self.first_rows())
+        self.time, self.time_format = column, detect_time_format(column, cells, unit_s, zone)
+
+    def seconds(self, line: int, row: Row, after: Fraction | None = None) -> Fraction:
+        """Return the time of a row [s]; `after` is that of the row before."""
+        written = cell_text(row[self.time]).strip()
+        if (found := self.time_format.seconds(written, after)) is None:
+            is_unknown = self.time_format.unreadable or not written
+            expected = EXPECTED_TIMES if is_unknown else f"the other rows have {self.time_format}"
+            raise TraceError(f"{self.file}:{line}: '{written}' is not a time: {expected}")
+        return found
+
+    def nanoseconds(self, line: int, row: Row, after_ns: int | Fraction | None) -> int | Fraction:
+        """Return the exact time of a row [ns]; `after_ns` is that of the row before."""
+        if (at_ns := self.time_format.nanoseconds(cell_text(row[self.time]).strip())) is not None:
+            return at_ns
+        return self.seconds(line, row, None if after_ns is None else Fraction(after_ns) / 10**9) * 10**9
+
+    def not_increasing(self, line: int) -> TraceError:
+        """Return the error that the time of a row is not after the one before it."""
+        may_be_local = self.time_format.is_zoneless and self.time_format.zone == "UTC"
+        hint = ": if daylight saving time ends here, set zone:, for example to Europe/Berlin" if may_be_local else ""
+        return TraceError(f"{self.file}:{line}: time does not increase{hint}")
+
+    def number(self, cell: str | None, line: int, what: str) -> Fraction:
+        """Return the number in a cell; `what` it is, for the error message."""
+        try:
+            return parse_number(cell)
+        except UnitError:
+            raise TraceError(f"{self.file}:{line}: '{cell}' is not a {what}") from None
 
 
-def _read_table(
-    file: FilePath, *, as_written: bool
-) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]], MonitoringTable | None]:
-    """Return (columns, rows, table if they were converted from monitoring data).
-
-    `as_written`: accept any metric, because `scale:` says what its values mean.
-    """
-    if _is_parquet(file):
-        return *_read_parquet(file), None
-    text = _read_csv_text(file)
-    if text.lstrip()[:1] in ("{", "["):
-        made = _read_monitoring_json(file, text, as_written=as_written)
-        return made.columns, _table_rows(made), made
-    reader: csv.DictReader[str] = csv.DictReader(io.StringIO(_DELIMITER_LINE.sub("", text, count=1), newline=None))
-    try:
-        columns = list(reader.fieldnames or [])
-        refuse_offsets(columns)
-        return columns, _csv_rows(reader, file), None
-    except MonitoringError as error:
-        raise TraceError(f"{file} {error}") from None
-    except csv.Error as error:
-        raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
-
-
-def _read_monitoring_json(file: FilePath, text: str, *, as_written: bool) -> MonitoringTable:
-    """Rates of a monitoring system, from its JSON."""
-    try:
-        table = table_of_document(text, as_written=as_written)
-    except NotRecordsError as error:
-        raise TraceError(f"{file}: {error.metric.refusal(error.name, f', or write {SCALE_HINT}')}") from None
-    except MonitoringError as error:
-        raise TraceError(f"{file} {error}") from None
-    if table is None:
-        raise TraceError(f"{file} is JSON, but not an answer of Prometheus to a range query: {RECIPE}")
-    return table
-
-
-def _table_rows(table: MonitoringTable) -> Iterator[tuple[int, dict[str, str | None]]]:
-    return ((i, dict(zip(table.columns, row, strict=True))) for i, row in enumerate(table.rows, start=1))
-
-
-def _is_parquet(file: FilePath) -> bool:
-    return file.suffix == ".parquet" or file.is_dir()
-
-
-def _read_parquet(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
+def _read_parquet(file: FilePath) -> tuple[list[str], Iterator[tuple[int, Row]]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -354,7 +363,7 @@ def _read_parquet(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[s
     )
 
 
-def _csv_rows(reader: csv.DictReader[str], file: FilePath) -> Iterator[tuple[int, dict[str, str | None]]]:
+def _csv_rows(reader: csv.DictReader[str], file: FilePath) -> Iterator[tuple[int, Row]]:
     while True:
         try:
             row = next(reader)
@@ -381,40 +390,3 @@ def _read_csv_text(file: FilePath) -> str:
         if isinstance(error, TraceError):
             raise
         raise TraceError(f"{file} is not UTF-8 text") from None
-
-
-def parse_time(
-    time_format: TimeFormat, cell: object, file: FilePath, line: int, after: Fraction | None = None
-) -> Fraction:
-    """Return a cell as seconds; `after` is the time of the row before.  Raises `TraceError` if it is not a time."""
-    written = cell_text(cell).strip()
-    if (found := time_format.seconds(written, after)) is None:
-        expected = EXPECTED_TIMES if time_format.unreadable or not written else f"the other rows have {time_format}"
-        raise TraceError(f"{file}:{line}: '{written}' is not a time: {expected}")
-    return found
-
-
-def _parse_time_ns(
-    time_format: TimeFormat, cell: str | None, file: FilePath, line: int, after_ns: int | Fraction | None
-) -> int | Fraction:
-    """Return a cell as exact nanoseconds.  Raises `TraceError` if it is not a time."""
-    if (at_ns := time_format.nanoseconds(cell_text(cell).strip())) is not None:
-        return at_ns
-    return parse_time(time_format, cell, file, line, None if after_ns is None else Fraction(after_ns) / 10**9) * 10**9
-
-
-def _parse_rate(text: str, file: FilePath, line: int) -> tuple[int, int]:
-    """Return numerator and denominator of a rate.  Large denominators are rounding errors of a double, and are limited."""
-    if (number := billionths(text)) is not None and number % 10**3 == 0:
-        return _lowest_terms(number, 10**9)
-    try:
-        rate = parse_number(text).limit_denominator(10**6)
-    except UnitError:
-        raise TraceError(f"{file}:{line}: '{text}' is not a rate") from None
-    return rate.numerator, rate.denominator
-
-
-def _lowest_terms(numerator: int, denominator: int) -> tuple[int, int]:
-    """Return the fraction in its lowest terms."""
-    common = gcd(numerator, denominator)
-    return numerator // common, denominator // common

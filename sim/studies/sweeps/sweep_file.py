@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sim.model.scenario import Backtest, Scenario
-from sim.model.schema.job import Trace
+from sim.model.schema.sections import validate_as
 from sim.model.schema.study import MAX_CELLS, MAX_RUNS, ScenarioFile, load, loads
 from sim.model.schema.text import (
     DocumentPath,
@@ -25,8 +25,7 @@ from sim.model.schema.text import (
     first_comment,
     read_text,
 )
-from sim.model.schema.trace import RateSeries, TraceError, columns_and_rows, series_of
-from sim.model.schema.validation import validate_as
+from sim.model.schema.trace import RateSeries, Trace, TraceError, TraceTable, series_of
 from sim.model.series.columns import find_rate_column
 from sim.model.text import did_you_mean
 from sim.model.units import format_duration, format_number
@@ -137,7 +136,7 @@ def _common_rate(section: Windows, folder: Path, scenario_folder: Path) -> dict[
     if section.source is None or section.trace is None:
         return None
     file = folder / section.trace
-    column = section.column or find_rate_column(columns_and_rows(file)[0]) or RATE
+    column = section.column or find_rate_column(TraceTable(file).columns) or RATE
     return _rate(section, file, column, scenario_folder)
 
 
@@ -214,7 +213,8 @@ def _description(section: Windows, windows: list[TraceWindow], series: RateSerie
 
 def _windows_of_table(file: Path, section: Windows, label: str) -> Iterator[TraceWindow]:
     """Yield the windows of a table of windows.  TraceError: a column is missing, or a row is invalid."""
-    columns, rows = columns_and_rows(file)
+    table = TraceTable(file)
+    columns = table.columns
     needed = {NAME: "", FROM: ""}
     if section.source is None and (FILE in columns or not any("." in column for column in columns)):
         fault = "names traces" if FILE in columns else "changes nothing of the scenario"
@@ -228,7 +228,7 @@ def _windows_of_table(file: Path, section: Windows, label: str) -> Iterator[Trac
             has = f"{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}"
             raise TraceError(f"{file} has no column '{column}'{instead or has}")
     names, traces = set[str](), set[str]()
-    for line, row in rows:
+    for line, row in table.rows:
         name = str(row[NAME])
         if name in names:
             raise TraceError(f"{file}:{line}: the window '{name}' is there already")

@@ -6,10 +6,10 @@ from functools import cache
 import pytest
 
 from sim.model.faults import Restart
+from sim.model.schema.document import validate
 from sim.model.schema.reference import all_keys
 from sim.model.schema.study import find_axes, loads
 from sim.model.schema.text import MAX_REMEMBERED, Reading, ScenarioError, cached_builder, compose, write
-from sim.model.schema.validation import validate
 from tests.worlds.generator import document
 
 # Lists are axes, axes are independent; --set changes what the file says and is checked like it.

@@ -7,10 +7,9 @@ from fractions import Fraction
 import pytest
 
 from sim.advice.horizon import load_worlds
-from sim.model.schema.job import Trace
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
-from sim.model.schema.trace import TraceError, read_trace
+from sim.model.schema.trace import Trace, TraceError, rates_of_trace
 from sim.model.series.monitoring import (
     METRICS_FILE,
     QUERIES,
@@ -190,7 +189,7 @@ def test_a_lag_is_refused_in_every_format(tmp_path, file):
     query = QUERIES["kafka-exporter"]
 
     with pytest.raises(TraceError, match="a backlog in records") as refused:
-        read_trace(Trace(trace=file, column="kafka_consumergroup_lag"), tmp_path, until_ns=10**12)
+        rates_of_trace(Trace(trace=file, column="kafka_consumergroup_lag"), tmp_path, until_ns=10**12, subtasks=1)
     counts = read_here(tmp_path / file, tmp_path / "tables")
 
     assert f"query {query}, or write scale:" in str(refused.value)
@@ -203,10 +202,10 @@ def test_per_and_scale_override_in_every_format(tmp_path, file):
     files(tmp_path, "kafka_consumergroup_lag", [120_000, 121_000, 119_000])
     trace = Trace(trace=file, column="kafka_consumergroup_lag", scale=1)
 
-    found = read_trace(trace, tmp_path, until_ns=10**12)
+    found = rates_of_trace(trace, tmp_path, until_ns=10**12, subtasks=1)
     counts = read_here(tmp_path / file, tmp_path / "tables", per_s=60.0)
 
-    assert [rate for _, rate in found] == [120_000, 121_000, 119_000]
+    assert [rate.per_second for rate in found] == [120_000, 121_000, 119_000]
     assert counts.set_index("kind")["count"]["rates"] == 3
 
 
@@ -215,10 +214,10 @@ def test_a_counter_is_differentiated_in_every_format_and_that_is_said(tmp_path, 
     files(tmp_path, "flink_taskmanager_job_task_numRecordsIn", [0, 600, 1800, 300])
     name = "flink_taskmanager_job_task_numRecordsIn"
 
-    found = read_trace(Trace(trace=file, column=name), tmp_path, until_ns=10**12)
+    found = rates_of_trace(Trace(trace=file, column=name), tmp_path, until_ns=10**12, subtasks=1)
     counts = read_here(tmp_path / file, tmp_path / "tables")
 
-    assert [rate for _, rate in found] == [10, 20, 5]
+    assert [rate.per_second for rate in found] == [10, 20, 5]
     assert counts[counts["kind"] == "rates"].set_index("kind")["count"].to_dict() == {"rates": 3}
     assert "counters are turned into rates; 1 fell back to 0 and went on from there" in counts["reason"].tolist()
 
@@ -302,10 +301,9 @@ def test_summed_offsets_of_a_topic_are_a_counter(tmp_path):
     """The recipe of docs/traces.md for Kafka."""
     (tmp_path / "orders.csv").write_text("time,offset\n1764400000,5000\n1764400060,5600\n1764400120,6800\n")
 
-    assert [rate for _, rate in read_trace(Trace(trace="orders.csv", column="offset"), tmp_path, until_ns=10**12)] == [
-        10,
-        20,
-    ]
+    found = rates_of_trace(Trace(trace="orders.csv", column="offset"), tmp_path, until_ns=10**12, subtasks=1)
+
+    assert [rate.per_second for rate in found] == [10, 20]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 
 from sim.advice.horizon import load_worlds
-from sim.model.schema.job import Trace
+from sim.model.job import Rate
 from sim.model.schema.study import loads
-from sim.model.schema.trace import TraceError, columns_and_rows, read_trace
+from sim.model.schema.trace import Trace, TraceError, TraceTable, rates_of_trace
 from sim.model.series.monitoring import RECIPE, MonitoringError, table_of_document
 from sim.studies.sweeps.sweep_file import define
 from tests.model.series.traces import read_here
@@ -64,7 +64,7 @@ def folder(tmp_path_factory):
 
 
 def rates(folder, name, column):
-    return read_trace(Trace(trace=name, column=column), folder, until_ns=len(RATES) * STEP_S * 10**9)
+    return rates_of_trace(Trace(trace=name, column=column), folder, until_ns=len(RATES) * STEP_S * 10**9, subtasks=1)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -153,7 +153,7 @@ def test_other_systems_and_offsets_are_refused_with_the_recipe(tmp_path, name):
     (tmp_path / name).write_text(written if isinstance(written, str) else json.dumps(written))
 
     with pytest.raises(TraceError) as refused:
-        columns_and_rows(tmp_path / name)
+        TraceTable(tmp_path / name)
     counts = read_here(tmp_path / name, tmp_path / "tables")
 
     assert str(refused.value).endswith(f"not read: {RECIPE}")
@@ -209,7 +209,7 @@ def test_other_json_is_of_neither(text, tmp_path):
     assert table_of_document(text) is None
     (tmp_path / "other.json").write_text(text)
     with pytest.raises(TraceError, match="is JSON, but not an answer of Prometheus to a range query: export"):
-        columns_and_rows(tmp_path / "other.json")
+        TraceTable(tmp_path / "other.json")
 
 
 # ---------------------------------------------------------------------------------------------- local times
@@ -222,12 +222,14 @@ def test_the_hour_after_a_change_of_clocks(tmp_path):
         "time,rate\n" + "".join(f"2025-10-26 {at}:00,{i}\n" for i, at in enumerate(local))
     )
 
-    found = read_trace(Trace(trace="local.csv", column="rate", zone="Europe/Berlin"), tmp_path, until_ns=10**13)
-    assert [(i * 1800 * 10**9, Fraction(i)) for i in range(6)] == found
+    found = rates_of_trace(
+        Trace(trace="local.csv", column="rate", zone="Europe/Berlin"), tmp_path, until_ns=10**13, subtasks=1
+    )
+    assert tuple(Rate(i * 1800 * 10**9, Fraction(i)) for i in range(6)) == found
     with pytest.raises(TraceError, match="time does not increase: if daylight saving time ends here, set zone"):
-        read_trace(Trace(trace="local.csv", column="rate"), tmp_path, until_ns=10**13)
+        rates_of_trace(Trace(trace="local.csv", column="rate"), tmp_path, until_ns=10**13, subtasks=1)
     with pytest.raises(TraceError, match="'Berlin' is not a time zone"):
-        read_trace(Trace(trace="local.csv", column="rate", zone="Berlin"), tmp_path, until_ns=10**13)
+        rates_of_trace(Trace(trace="local.csv", column="rate", zone="Berlin"), tmp_path, until_ns=10**13, subtasks=1)
 
     for zone, rows in (("Europe/Berlin", 6), (None, 4)):
         counts = read_here(tmp_path / "local.csv", tmp_path / f"{zone}", zone=zone)
