@@ -395,6 +395,7 @@ ELASTICITY_EVENT_KINDS = frozenset(
         Happening.JOB_RESTARTING,
         Happening.JOB_RESTORED,
         Happening.COMPLETED,
+        Happening.ABORTED,
         Happening.RESCALED,
         Happening.TASK_MANAGER_LOST,
     }
@@ -411,17 +412,21 @@ class Waits(NamedTuple):
         None  # time for which it then waits for a completed checkpoint; None if it does not wait
     )
     deploy_ns: int = 0  # duration of its deployment, which counts as running
+    failures: int = 2  # failed checkpoints that count as a completed one
 
 
 def early_rescales(events: Iterable[Entry], waits: Waits, formatter: JournalFormatter) -> Iterator[Violation]:
     """Check that a job instance is not rescaled too early.  Report the first violation.  `events`: its journal rows."""
-    since, runs, completed_ns = 0, True, -1
+    since, runs, completed_ns, failed = 0, True, -1, 0
     for row in events:
         after_ns = row.time_ns - since
         if row.happening is Happening.COMPLETED:
-            completed_ns = row.time_ns
+            completed_ns, failed = row.time_ns, 0
+        elif row.happening is Happening.ABORTED:
+            failed += 1
+            completed_ns = row.time_ns if failed >= waits.failures else completed_ns
         elif row.happening in (Happening.JOB_RESTARTING, Happening.JOB_RESTORED):
-            runs = row.happening is Happening.JOB_RESTORED
+            runs, failed = row.happening is Happening.JOB_RESTORED, 0
             since = row.time_ns - (waits.deploy_ns if runs else 0)
         elif row.happening is Happening.RESCALED:
             fact = None

@@ -104,7 +104,7 @@ SENTENCES: dict[Happening, str] = {
     Happening.RESCALED: "the job is cancelled, to go on with another parallelism",
     Happening.GIVEN_UP: "the restart strategy gives up: {detail}",
     Happening.JOB_RESTARTING: "restart {number} begins: {detail}",
-    Happening.DEPLOYMENT_FAILED: "{who} cannot be deployed: task manager {number} is gone, and the JobManager does not know it yet",
+    Happening.DEPLOYMENT_FAILED: "{who} cannot be deployed: {detail}",
     Happening.JOB_RESTORED: "restart {number} deploys its tasks with the state of checkpoint {n} (0: none, from the beginning)",
     Happening.TASK_RESTORED: "{who} has read {bytes} of state of checkpoint {n}",
     Happening.TASK_RUNS: "{who} runs again",

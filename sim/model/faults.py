@@ -276,6 +276,13 @@ class Restart:
     slot_check_ns: Duration = option(
         50 * MS, "Slots are asked for -> looked for.", flink="slotmanager.requirement-check.delay"
     )
+    slot_timeout_ns: Duration = option(
+        300 * SECOND,
+        "Slots are asked for -> the deployment is given up, which uses an attempt.  A standalone cluster gives up at once if it has none,\n"
+        "but for so long after its JobManager began to lead; adaptive: never.",
+        flink=Flink("slot.request.timeout", form="milliseconds"),
+        keyword=True,
+    )
     ask_timeout_ns: Duration = option(
         10 * SECOND,
         "A machine is silent -> a deployment to it is given up.",
@@ -357,14 +364,25 @@ class Restart:
             f"{_OF_ADAPTIVE}.executing.resource-stabilization-timeout", {f"{_OF_ADAPTIVE}.scaling-interval.max": "1.20"}
         ),
     )
+    rescale_failures: Positive = option(
+        2,
+        "adaptive: after so many failed checkpoints it is rescaled without a completed one.",
+        needs=_ADAPTIVE,
+        keyword=True,
+        flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-checkpoint-failures"),
+    )
     rescale_delay_ns: Duration | None = option(
         None,
-        "adaptive: it waits so long for the checkpoint to be rescaled with; default: three intervals.",
+        "adaptive: it waits so long for the checkpoint to be rescaled with; default: an interval for each of rescale-failures, and one more.",
         needs=_ADAPTIVE,
         usually="three intervals",
         keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-delay"),
     )
+
+    def longest_rescale_delay_ns(self, interval_ns: int) -> int:
+        """Return the longest wait of the adaptive scheduler for a checkpoint to rescale the job with [ns]."""
+        return (self.rescale_failures + 1) * interval_ns if self.rescale_delay_ns is None else self.rescale_delay_ns
 
     def completed(self, at: At) -> Restart:
         interval_ns, timeout_ns = self.heartbeat_interval_ns, self.heartbeat_timeout_ns

@@ -8,6 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
+from math import inf
 from typing import NamedTuple, Protocol
 
 from sim.model.faults import Restart
@@ -191,10 +192,11 @@ class LostSlots:
 
 @value_class
 class Deployment:
-    """The outcome of a deployment: it succeeds, or fails because TaskManagers are unreachable."""
+    """The outcome of a deployment: it succeeds, or fails because TaskManagers are unreachable or missing."""
 
     unreachable: frozenset[int]
     at_ns: int  # when it succeeds or fails
+    is_lost: bool = False  # whether the JobManager knows of the loss of these TaskManagers, and finds no other slots
 
 
 @value_class
@@ -202,7 +204,18 @@ class Slots:
     """The slots that are lost and not replaced yet."""
 
     check_ns: int = 0  # from a request until the ResourceManager allocates slots
+    timeout_ns: int | None = None  # of a request, and start-up period of a standalone JobManager; None: requests wait
+    started_ns: int | None = None  # end of the start-up period; None: the cluster is not standalone
     lost: Mapping[int, LostSlots] = field(default_factory=dict)  # by TaskManager
+
+    @classmethod
+    def configured(cls, restart: Restart) -> Slots:
+        """Return the slots of a cluster that has run for longer than its start-up period.
+
+        The adaptive scheduler does not request slots but waits for them.
+        """
+        timeout_ns = None if restart.scheduler == "adaptive" else restart.slot_timeout_ns
+        return cls(restart.slot_check_ns, timeout_ns, 0 if restart.provider == "standalone" else None)
 
     def lose(self, task_manager: int, slots: LostSlots) -> Slots:
         """Add the slots of a lost TaskManager, which may itself be a replacement."""
@@ -210,7 +223,9 @@ class Slots:
 
     def for_new_leader(self, now: int) -> Slots:
         """Return the slots as a JobManager elected at `now` knows them: only live TaskManagers register with it."""
-        return replace(self, lost={number: slots.for_new_leader(now) for number, slots in self.lost.items()})
+        started_ns = None if self.started_ns is None else now + (self.timeout_ns or 0)
+        lost = {number: slots.for_new_leader(now) for number, slots in self.lost.items()}
+        return replace(self, started_ns=started_ns, lost=lost)
 
     def deployment(self, task_managers: Iterable[int], now: int) -> Deployment:
         """Return the outcome of a deployment at `now` into slots of these TaskManagers."""
@@ -221,7 +236,18 @@ class Slots:
             return Deployment(unreachable, min(min(now + slots.refusal_ns, slots.gone_ns) for slots in lost))
         if not concerned:
             return Deployment(unreachable, now)
+        missing = {n: ns for n, slots in concerned.items() if slots.given_ns > (ns := self._fails_ns(slots, now))}
+        if missing:
+            return Deployment(frozenset(missing), int(min(missing.values())), is_lost=True)
         return Deployment(frozenset(), max(now + self.check_ns, *(slots.given_ns for slots in concerned.values())))
+
+    def _fails_ns(self, slots: LostSlots, now: int) -> float:
+        """Return when a request at `now` for other slots than these lost ones fails; infinity if it waits."""
+        if self.timeout_ns is None:
+            return inf
+        if self.started_ns is None:
+            return now + self.timeout_ns
+        return max(self.started_ns, max(now, slots.released_ns) + self.check_ns)
 
     def replaced(self, task_managers: Iterable[int]) -> frozenset[int]:
         """Return which of these TaskManagers are new processes that have not run tasks of the job."""
@@ -396,7 +422,9 @@ def _outage(restart: Restart, both_ns: tuple[int, int], fail_ns: int, restart_ns
     """Return the outage if JobMaster and ResourceManager miss the TaskManager at these times.  It is killed at time 0."""
     missed_ns, released_ns = both_ns
     unregistered_ns = released_ns if restart.provider == "standalone" else 0
-    slots = Slots(restart.slot_check_ns).lose(0, LostSlots(missed_ns, unregistered_ns, restart.replacement.mean))
+    slots = Slots.configured(restart).lose(0, LostSlots(missed_ns, unregistered_ns, restart.replacement.mean))
+    if restart.strategy == "fixed-delay" and restart.attempts is None:
+        slots = replace(slots, timeout_ns=None)  # thousands of attempts may fail, and only the last delay matters
     strategy, deployments = restart_strategy(restart), 0
     now = min(restart.connection_reset_ns, slots.lost[0].gone_ns) + fail_ns
     while True:

@@ -219,7 +219,7 @@ class Happening(StrEnum):
     RESCALED = "rescaled"  # the job is cancelled, and restarts with another parallelism
     GIVEN_UP = "given up"  # the restart strategy allows no further restart; detail: the failure
     JOB_RESTARTING = "job restarting"  # number: number of the restart; detail: the reason
-    DEPLOYMENT_FAILED = "deployment failed"  # a slot is on a lost TaskManager; number: the TaskManager
+    DEPLOYMENT_FAILED = "deployment failed"  # for lack of a slot on a lost TaskManager; number: the TaskManager
     JOB_RESTORED = "job restored"  # tasks are deployed with the state of the checkpoint; number: number of the restart
     TASK_RESTORED = "task restored"  # its state is downloaded; number: bytes
     TASK_RUNS = "task runs"  # its recovered input has been read

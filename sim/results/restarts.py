@@ -77,6 +77,7 @@ class _Downtime(NamedTuple):
     strategy: str
     cause: str
     last: pd.Series[Any]  # row of the last failure in it
+    begins_without_leader: bool  # it begins while no JobManager leads, and another failure follows
     spent_ms: npt.NDArray[np.float64]  # time in each of `_RESTART_PHASES`
 
 
@@ -95,7 +96,8 @@ def longest_downtime_sentence(
     failures = [(name, _failures_of(run["recoveries"])) for name, tables in runs.items() for run in tables]
     for name, rows in failures:
         for _, attempts in rows.groupby("outage"):
-            last, causes = attempts.iloc[-1], attempts.sort_values("failed", kind="stable")["cause"].tolist()
+            last, ordered = attempts.iloc[-1], attempts.sort_values("failed", kind="stable")
+            causes, kinds = ordered["cause"].tolist(), ordered["kind"].tolist()
             moments = last[[phase for phase, _ in _RESTART_PHASES]].astype(float)
             # The restart delay runs while the old tasks stop, and may end before they have stopped.  If a deployment fails because
             # slots are missing, another delay follows.  All time after the old tasks have stopped then counts as waiting for slots.
@@ -105,12 +107,15 @@ def longest_downtime_sentence(
             spent = np.diff(moments, prepend=attempts["failed"].min())
             if (spent >= 0).all():
                 cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
-                downtimes.append(_Downtime(float(spent.sum()), name, cause, last, spent))
+                is_leaderless = len(kinds) > 1 and kinds[0] == "job-manager"
+                downtimes.append(_Downtime(float(spent.sum()), name, cause, last, is_leaderless, spent))
     if not downtimes or (longest := max(downtimes, key=attrgetter("ms"))).ms < _MIN_REPORTED_DOWNTIME_MS:
         return ""
-    downtime_ms, name, cause, last, spent = longest
+    downtime_ms, name, cause, last, begins_without_leader, spent = longest
     kind, restored_bytes, recovered_bytes = last[["kind", "restored_bytes", "recovered_bytes"]]
     phases = dict(_RESTART_PHASES) | ({"detected": "until another one leads"} if kind == "job-manager" else {})
+    if begins_without_leader:
+        phases["failed"] = "until another one leads"
     if name in stabilizing and kind == "task-manager":
         phases["delayed"] = "until the restart delay and the wait for more slots (restart.stabilization) are over"
     parts = ", ".join(f"{ms_text(ms)} {text}" for ms, text in zip(spent, phases.values(), strict=True) if ms > 0)

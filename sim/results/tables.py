@@ -309,6 +309,8 @@ NOT_TRIGGERED = "TRIGGER_CHECKPOINT_FAILURE"
 """Reason (CheckpointFailureReason) of checkpoints whose trigger was not answered by a task."""
 TOO_MANY_FAILED = "tolerable failed checkpoints exceeded"
 """First words of the cause of a restart after more consecutive checkpoint failures than are tolerated."""
+NO_SLOTS = "no slots in place of those of a lost task manager"
+"""Reason of a deployment that fails with a NoResourceAvailableException."""
 
 
 @dataclass(slots=True)

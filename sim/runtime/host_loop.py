@@ -149,7 +149,7 @@ def without_task_managers(
     reduced = {
         v.name: slots[v.name] for v in scenario.job.vertices if slots[v.name] < v.parallelism and v.source is None
     }
-    if not min(slots.values()) or any(not _can_be_redistributed(v) for v in scenario.job.vertices if v.name in reduced):
+    if not min(slots.values()) or any(not can_be_redistributed(v) for v in scenario.job.vertices if v.name in reduced):
         return None
     job = with_parallelism(scenario.job, reduced)
     remaining_managers = len(set(task_managers) - set(missing))
@@ -163,7 +163,7 @@ def without_task_managers(
     )
 
 
-def _can_be_redistributed(vertex: Vertex) -> bool:
+def can_be_redistributed(vertex: Vertex) -> bool:
     """Return whether the state of a vertex can be redistributed to another parallelism."""
     return (
         vertex.commit is None and not vertex.committer_of and (vertex.window is None or vertex.window.time == "event")

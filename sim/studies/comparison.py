@@ -69,6 +69,13 @@ from sim.results.verdict import MIN_COMMITTED_SHARE, axis_sentences, few_names, 
 from sim.runtime.lowering import hosts, restarts_after_loss
 from sim.runtime.result import Result, identity
 from sim.storage.media.flat import slowness
+from sim.studies.interruptions import (
+    chained_commits_sentences,
+    overlap_sentences,
+    refusal_sentences,
+    sentences_on_slots,
+    sentences_on_windows,
+)
 from sim.studies.plan import baseline
 from sim.studies.replications import Replications
 
@@ -96,7 +103,7 @@ def outage_sentence(scenario: Scenario) -> str:
     ]
     redeployed = [case for case in cases if case.ready_ns is not None]
     share = 100 * (1 - len(redeployed) / len(cases))
-    gives_up = f"the restart strategy gives up before the JobMaster misses it in {share:.0f} % of all cases"
+    gives_up = f"the restart strategy gives up before there are slots in {share:.0f} % of all cases"
     if not redeployed:
         return f"A killed task manager fails the job: {gives_up}"
     by = "of its end" if restart.provider != "standalone" else "by its heartbeats (heartbeat-interval)"
@@ -106,7 +113,7 @@ def outage_sentence(scenario: Scenario) -> str:
     if restart.scheduler != "adaptive":
         if failing[-1]:
             count = " to ".join(map(str, dict.fromkeys((failing[0], failing[-1]))))
-            sentence += f"; {count} deployments onto it fail before"
+            sentence += f"; {count} deployments fail before"
         ready = _range([case.ready_ns for case in redeployed if case.ready_ns is not None])
         sentence += f"; its tasks have slots again after {ready}"
     return sentence + (f"; {gives_up}" if len(redeployed) < len(cases) else "")
@@ -990,6 +997,7 @@ def _sentences(result: Result, cost: Consequences, warmup_s: float) -> Iterator[
         if waits_ms and not is_noise(max(waits_ms.values()), min(waits_ms.values())):
             listed_waits = listed([f"{ms_text(ms)} of '{vertex}'" for vertex, ms in sorted(waits_ms.items())])
             yield f"Sinks differ: output waits {listed_waits} (median of transactions)"
+        yield from chained_commits_sentences(result.scenario, waits_ms)
         if "checkpoint.interval" in dict(result.scenario.axes):
             written_bytes = float(done["checkpointed_size"].sum())
             usage = f"with {len(done)} checkpoint{'s' * (len(done) != 1)} and {bytes_text(written_bytes)} of state written in this run"
@@ -1017,7 +1025,9 @@ def _sentences(result: Result, cost: Consequences, warmup_s: float) -> Iterator[
     ):
         yield from _peak_sentences(result.series, [own.name for own in result.scenario.job.vertices if own.source])
         yield from _late_results(result)
+    yield from overlap_sentences(result)
     yield from _slow_file_sentences(result, done)
+    yield from refusal_sentences(result.scenario, result.tables["requests"])
     yield from _limit_sentences(result, done)
     yield from _size_sentences(result, done[is_periodic(done)])
 
@@ -1124,8 +1134,6 @@ def _replayed_sentences(result: Result) -> Iterator[str]:
         )
 
 
-_SLOT_TIMEOUT_MS = 300_000
-"""Default of slot.request.timeout."""
 _GROWN_DELAY = 3
 """Ratio of two restart delays of a run from which a sentence names their growth."""
 
@@ -1160,13 +1168,10 @@ def _failure_sentences(result: Result) -> Iterator[str]:
                 f"what sources emitted after {ms_text(last['trigger_timestamp'])} before"
             )
         yield f"The job has failed for good: {begin}"
-    waits_ms = (rows["deployed"] - rows[["detected", "delayed"]].max(axis=1))[rows["deployed"] >= 0]
-    if restart.scheduler != "adaptive" and waits_ms.max() > _SLOT_TIMEOUT_MS:
-        yield (
-            f"Tasks wait {ms_text(waits_ms.max())} for slots, which is simulated without an end: Flink fails the job each time that "
-            f"slot.request.timeout ({ms_text(_SLOT_TIMEOUT_MS)} by default) is over, which uses an attempt of the restart strategy"
-        )
-    delays_ms = (rows["delayed"] - rows["detected"])[rows["delayed"] >= 0]
+    yield from sentences_on_slots(result)
+    yield from sentences_on_windows(result)
+    # not of restarts whose deployment failed: they span several delays
+    delays_ms = (rows["delayed"] - rows["detected"])[(rows["delayed"] >= 0) & (rows["deployments"] <= 1)]
     if restart.strategy == "exponential-delay" and delays_ms.max() >= _GROWN_DELAY * delays_ms.min() > 0:
         yield (
             f"The restart delay grows from {ms_text(delays_ms.min())} to {ms_text(delays_ms.max())}: exponential-delay begins anew "

@@ -522,7 +522,8 @@ def commits_meanwhile(told, match):
 
 
 def written(told, match):
-    queued_ms = sum(row["duration"] for row in told.parts(match) if row["part"] == "async queue") / 1e6
+    queued = [row for row in told.parts(match) if row["part"] == "async queue"]
+    queued_ms = sum(row["duration"] for row in queued) / 1e6
     storage, managers = told.run_of(match).scenario.storage, len({*hosts(told.run_of(match).scenario)})
     uploaded_ms = sum(row["duration"] for row in told.parts(match) if row["part"] == "upload") / 1e6
     card_ms = 1e3 * told.row(match)["checkpointed_size"] / managers / (storage.nic_bytes_per_second or math.inf)
@@ -531,6 +532,7 @@ def written(told, match):
         and (match["cards"] is not None) == (card_ms >= 0.8 * uploaded_ms)
         and match["size"] in {None, bytes_text(told.row(match)["checkpointed_size"])}
         and (match["older"] is None or same_ms(match["older"], queued_ms))
+        and {match["thread"]} <= {None, *(row["vertex"] for row in queued)}
     )
 
 
@@ -1544,12 +1546,108 @@ TEMPLATES = (
         exists,
     ),
     template(
-        "slots that come late",
-        rf"{ABOUT}Tasks wait (?P<ms>MS) for slots, which is simulated without an end: Flink fails the job each time that "
-        r"slot\.request\.timeout \(5 min by default\) is over, which uses an attempt of the restart strategy",
+        "deployments without slots",
+        rf"{ABOUT}(?P<count>\d+) deployments? fails? for lack of slots \(NoResourceAvailableException\), and each uses an attempt of the "
+        r"restart strategy: a (?:request for slots waits|standalone cluster waits for task managers only in the first) (?P<limit>MS)"
+        r"(?: of a JobManager)? \(restart\.slot-timeout\)",
+        of_each_run(
+            lambda run, match: (
+                int(match["count"])
+                == sum(row.happening is Happening.DEPLOYMENT_FAILED and "no slots" in row.detail for row in run.journal)
+                and same_ms(match["limit"], run.scenario.restart.slot_timeout_ns / 1e6)
+            )
+        ),
+    ),
+    template(
+        "all slots are waited for",
+        rf"{ABOUT}The simulation waits for all slots, because of the transactions or windows of processing time of {AT}; Flink goes on with the "
+        r"slots that are left after (?P<stable>MS) \(restart\.stabilization\)",
+        of_each_run(
+            lambda run, match: (
+                run.scenario.job.vertex(match["at"]).commit is not None
+                and same_ms(match["stable"], run.scenario.restart.stabilization_ns / 1e6)
+                and "rescale" not in set(run.recoveries["kind"])
+            )
+        ),
+    ),
+    template(
+        "on fewer slots",
+        rf"{ABOUT}The job runs on fewer slots for (?P<ms>MS): it is rescaled when slots are back, (?P<cool>MS) \(restart\.cooldown\) after it "
+        r"began at the earliest, and then when a checkpoint has completed, 2 have failed \(restart\.rescale-failures\) or (?P<most>MS) are "
+        r"over \(restart\.rescale-delay\)",
+        of_each_run(
+            lambda run, match: (
+                same_ms(match["ms"], *(run.recoveries["failed"] - run.recoveries["deployed"].shift()))
+                and same_ms(match["cool"], run.scenario.restart.cooldown_ns / 1e6)
+                and same_ms(match["most"], 3 * run.scenario.checkpoint.interval_ns / 1e6)
+            )
+        ),
+    ),
+    template(
+        "windows behind subtasks that are idle",
+        rf"{ABOUT}After a restart no window of {AT} ends for (?P<ms>MS): subtasks of '(?P<of>[^']+)' without records count as active again until "
+        r"they are idle for that long \(watermark\.idle-timeout\)",
+        of_each_run(
+            lambda run, match: (
+                (source := run.scenario.job.vertex(match["of"]).source)
+                and same_ms(match["ms"], source.watermark.idle_timeout_ns / 1e6)
+                and not run.series[
+                    (run.series["vertex"] == match["at"])
+                    & run.series["time"].between(
+                        run.recoveries["running"].max() / 1e3 + 2,
+                        run.recoveries["running"].max() / 1e3 + number(match["ms"]) / 1e3 - 1,
+                    )
+                ]["numBytesOutPerSecond"].any()
+            )
+        ),
+    ),
+    template(
+        "a window that ends while the job is down",
+        rf"{ABOUT}A window of {AT} ends at (?P<end>MS), while the job is down, and fires up to (?P<late>MS) late: windows of processing time take "
+        r"a record when it is processed, so what is replayed \((?P<count>COUNT) records\) and what was due meanwhile are in the next one",
+        of_each_run(
+            lambda run, match: any(
+                failed <= number(match["end"]) < running and same_ms(match["late"], running - number(match["end"]))
+                for failed, running in run.recoveries[["failed", "running"]].to_numpy()
+            )
+        ),
+    ),
+    template(
+        "savepoints that queue",
+        rf"{ABOUT}Savepoint (?P<id>\d+) waits (?P<queue>MS) of its (?P<took>MS) for files of snapshots that were triggered before it: savepoints "
+        r"are not held back \(max-concurrent\), and a subtask writes one snapshot after the other",
+        of_each_run(
+            lambda run, match: (
+                same_ms(match["queue"], run.subtasks.loc[run.subtasks["id"] == int(match["id"]), "x_async_queue"].max())
+                and same_ms(match["took"], run.checkpoints.set_index("id").loc[int(match["id"]), "end_to_end_duration"])
+            )
+        ),
+    ),
+    template(
+        "commits one after the other",
+        rf"{ABOUT}Output of {AT} waits for the commits of '(?P<first>[^']+)' and '(?P=at)' one after the other, (?P<ms>MS) in sum; visible p50 is "
+        r"the wait for one of them",
         of_each_run(
             lambda run, match: same_ms(
-                match["ms"], (run.recoveries["deployed"] - run.recoveries[["detected", "delayed"]].max(axis=1)).max()
+                match["ms"],
+                sum(
+                    run.commits.loc[
+                        (run.commits["vertex"] == name) & (run.commits["visible_latency"] >= 0), "visible_latency"
+                    ].median()
+                    for name in (match["first"], match["at"])
+                ),
+            )
+        ),
+    ),
+    template(
+        "refused requests",
+        rf"{ABOUT}(?P<share>\d+) % of the requests are refused \(503\), as a prefix takes (?P<limit>[\d.]+)/s \(storage\.object-store\.requests\), "
+        r"and tried again: writing takes longer by these waits, and no bandwidth shortens them",
+        of_each_run(
+            lambda run, match: (
+                float(match["limit"]) == run.scenario.storage.object_store.requests_per_second
+                and match["share"]
+                == f"{100 * run.tables['requests']['refused'].sum() / run.tables['requests'][['put', 'list', 'get', 'refused']].sum().sum():.0f}"
             )
         ),
     ),
@@ -1616,7 +1714,8 @@ TEMPLATES = (
     template(
         "upload",
         rf"Writing (?:(?P<size>SIZE)|files) {TOOK}"
-        r"(?:, after (?P<older>MS) in which the asynchronous thread of '[^']+' writes an older checkpoint)?: (?:storage decides|(?P<cards>the "
+        r"(?:, after (?P<older>MS) in which the asynchronous thread of '(?P<thread>[^']+)' writes an older checkpoint)?: "
+        r"(?:storage decides|(?P<cards>the "
         r"network cards) \(storage\.nic\) decide), not the barriers",
         written,
         exists,

@@ -101,12 +101,41 @@ job:
 checkpoint: {interval: 4 s}
 run: {duration: 40 s}
 """,
-    "slots that come after slot.request.timeout": job(
-        rate="100/s",
-        interval="1 min",
-        duration="7 min",
+    "slots that come after the deployment": job(
         rest="faults: [{task-manager: 0, at: 5 s, orderly: true}]\n"
-        "restart: {replacement: 6 min, heartbeat-timeout: 4 s, heartbeat-interval: 1 s}\n",
+        "restart: {replacement: 3 s, heartbeat-timeout: 4 s, heartbeat-interval: 1 s}\n",
+    ),
+    "an adaptive job on fewer slots": job(
+        b=", parallelism: 2",
+        interval="5 s",
+        duration="70 s",
+        rest="faults: [{task-manager: 1, at: 9 s, orderly: true}]\n"
+        "restart: {scheduler: adaptive, stabilization: 2 s, replacement: 9 s}\n",
+    ),
+    "an adaptive job that waits for all slots": job(
+        b=", parallelism: 2, commit: {}",
+        duration="25 s",
+        rest="faults: [{task-manager: 1, at: 9 s, orderly: true}]\n"
+        "restart: {scheduler: adaptive, stabilization: 2 s, replacement: 9 s}\n",
+    ),
+    "windows across a restart": """version: 1
+job:
+  a: {source: {rate: 100/s, record: 100 B, silent: 1, watermark: {idle-timeout: 8 s}}, parallelism: 2}
+  b: {input: {a: hash}, service: 1 ms, fan-out: 1/10, window: {tumbling: 2 s, time: event, fire: 1 ms, state-per-record: 10 B}}
+  c: {input: {b: hash}, service: 10 us, fan-out: 1, window: {tumbling: 10 s, time: processing, fire: 1 ms, state-per-record: 10 B}}
+  d: {input: {c: hash}, service: 10 us, commit: {emits: on-commit}}
+  e: {input: {d: hash}, service: 10 us, commit: {}}
+checkpoint: {interval: 3 s}
+restart: {strategy: fixed-delay, delay: 4 s}
+faults: [{kill: c, at: 18 s}]
+run: {duration: 40 s}
+""",
+    "two savepoints on a slow object store": job(
+        b=", state: {size: 60 MB}",
+        interval="40 s",
+        duration="30 s",
+        rest="actions: [{savepoint: native, at: 9 s}, {savepoint: native, at: 9500 ms}]\n"
+        "storage: {object-store: {bandwidth: 20 MB/s, requests: 3/s}}\n",
     ),
     "transactions that time out one after the other": job(
         b=", commit: {transaction-timeout: 1 s}", interval="3 s", duration="12 s"

@@ -159,7 +159,8 @@ class CoordinatorHost:
         self.reachability = reachability
         self.fail_job = fail_job
         self.checks = checks
-        self.on_completed: Callable[[], None] = lambda: None  # called when a checkpoint is complete
+        # called with the keyword `completed` when a checkpoint has completed or failed
+        self.on_ended: Callable[..., None] = lambda **_: None
         # returns the tasks that reuse their part of the previous checkpoint
         self.keeps: Callable[[Plan], frozenset[int]] = lambda _: frozenset()
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
@@ -456,7 +457,7 @@ class CoordinatorHost:
         self.files.completed(command.checkpoint)
         self.contents.completed(command.checkpoint, self.machine.needed)
         self.checks.completed(command.checkpoint, self.machine.retained)
-        self.on_completed()
+        self.on_ended(completed=True)
 
     def _record_failed(self, command: coordinator_messages.RecordFailed) -> None:
         """Record a failed checkpoint, and if it has expired, what the tasks were waiting for."""
@@ -465,6 +466,7 @@ class CoordinatorHost:
         if command.reason is FailureReason.CHECKPOINT_EXPIRED:
             stats.standstill = standstill(self.context, self.tasks)
         self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)
+        self.on_ended(completed=False)
 
 
 # ---- Enumerators that report to the coordinator whether their source processes a backlog (FLIP-309).

@@ -19,6 +19,7 @@ from sim.protocol import recovery
 from sim.protocol.coordinator_messages import SchedulerStopped, TasksRestored
 from sim.protocol.options import FailureReason
 from sim.protocol.recovery import (
+    Deployment,
     Recovery,
     RecoveryCommand,
     RecoveryEvent,
@@ -29,7 +30,7 @@ from sim.protocol.recovery import (
     tasks_to_restart,
 )
 from sim.results.journal import Happening
-from sim.results.tables import RecoveryStats, stopped_with
+from sim.results.tables import NO_SLOTS, RecoveryStats, stopped_with
 from sim.runtime.context import Context
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd
@@ -43,8 +44,6 @@ from sim.runtime.result import Outcome
 
 RESCALES_WITH_CHECKPOINT = "2.x"
 """Profile whose scheduler waits for a completed checkpoint (FLIP-461)."""
-_MAX_CHECKPOINT_INTERVALS = 3
-"""Checkpoint intervals to wait for a checkpoint: `rescale-trigger.max-checkpoint-failures` + 1."""
 
 
 class Elasticity:
@@ -65,8 +64,12 @@ class Elasticity:
         self.coordinator = coordinator
         self.outcome = outcome
         self.is_current = is_current
+        self._restart = 0  # the restart whose tasks run
         self._rescales_with_checkpoint = False
-        coordinator.on_completed = self._on_checkpoint_completed
+        self._slots_ns = 0  # when the first of the missing slots returns
+        # failed checkpoints since then until the job is rescaled without a completed one; 0 or less: none is counted
+        self._failures_left = 0
+        coordinator.on_ended = self._on_checkpoint_ended
 
     @property
     def is_adaptive(self) -> bool:
@@ -94,9 +97,10 @@ class Elasticity:
 
     def executes(self, restart: int, at_ns: int) -> None:
         """Handle a deployment at `at_ns`.  If TaskManagers are missing, schedule a rescale for when they return."""
-        self._rescales_with_checkpoint = False
+        self._restart, self._rescales_with_checkpoint = restart, False
         missing = [slots.given_ns for slots in self.managers.absent.values()]
         if self.is_adaptive and missing:
+            self._slots_ns, self._failures_left = min(missing), self.options.rescale_failures
             ready_ns = compute_rescale_ns(at_ns, missing, self.options)
             self.env.call_in(ready_ns - self.env.now, lambda: self._ready(restart))
 
@@ -107,15 +111,19 @@ class Elasticity:
             self._rescale(restart)
         elif self.is_current(restart):
             self._rescales_with_checkpoint = True
-            most_ns = self.options.rescale_delay_ns
-            self.env.call_in(
-                _MAX_CHECKPOINT_INTERVALS * interval_ns if most_ns is None else most_ns, lambda: self._rescale(restart)
-            )
+            self.env.call_in(self.options.longest_rescale_delay_ns(interval_ns), lambda: self._rescale(restart))
 
-    def _on_checkpoint_completed(self) -> None:
-        """Rescale a job that waits for a completed checkpoint."""
+    def _on_checkpoint_ended(self, *, completed: bool) -> None:
+        """Rescale a job that waits for a completed checkpoint, or for a number of failed ones (Executing#onFailedCheckpoint).
+
+        A completed checkpoint ends the count, also if the job cannot be rescaled yet.
+        """
+        if self.env.now < self._slots_ns or not self.is_current(self._restart):
+            return
+        self._failures_left = 0 if completed else self._failures_left - 1
         lost = self.managers.returning()
-        if self._rescales_with_checkpoint and self.managers.can_do_without(lost):
+        is_due = completed or self._failures_left == 0
+        if is_due and self._rescales_with_checkpoint and self.managers.can_do_without(lost):
             self.outcome.rescale(frozenset(lost))
 
     def _rescale(self, restart: int) -> None:
@@ -180,7 +188,7 @@ class RecoveryHost:
         self._lost_job_managers = 0  # lost JobManagers that have no successor yet
         # the pending election of a JobManager, which fires when it is elected; None while a JobManager is running
         self.election: simpy.Event | None = None
-        # when tasks stopped because the JobManager sent no heartbeats; -1 if they have not stopped
+        # when the first tasks stopped that no JobManager restarts; -1 if none has
         self._tasks_stopped_ns = -1
         # the row of a restart whose deployment failed: the next restart retries it and keeps the row
         self._retried_restart: RecoveryStats | None = None
@@ -215,6 +223,8 @@ class RecoveryHost:
             self._note(Happening.TASK_FAILED, task=task, detail=reason)
             self.tasks[task].thread.fail()
         self.stop(failing)
+        if self.election is not None and self._tasks_stopped_ns < 0:
+            self._tasks_stopped_ns = failed_ns  # nobody restarts them before a JobManager is elected
         self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 
     def _running(self, tasks: Iterable[int]) -> list[int]:
@@ -468,19 +478,20 @@ class RecoveryHost:
     def _restore(self, command: recovery.RestoreTasks) -> None:
         """Deploy the tasks of a restart from the latest completed checkpoint.
 
-        Regions with a task on an unreachable TaskManager fail instead.  With the adaptive scheduler a restart may wait
-        for slots, and is then left to a job instance with another parallelism.
+        Regions with a task on an unreachable or missing TaskManager fail instead.  With the adaptive scheduler a restart may
+        wait for slots, and is then left to a job instance with another parallelism.
         """
         stats, checkpoint = self.stats[command.restart], self.coordinator.machine.latest_completed
-        deployment = self.cluster.task_managers.deployment(command.tasks)
-        failing = [task for task in sorted(command.tasks) if self.context.hosts[task] in deployment.unreachable]
-        tasks = command.tasks - tasks_to_restart(failing, self.machine.regions)
-        if tasks and not failing and not self._deploys_all and self.elasticity.waits(command.restart):
+        tasks, managers = command.tasks, self.cluster.task_managers
+        deployment = managers.deployment(tasks)
+        if not deployment.unreachable and not self._deploys_all and self.elasticity.waits(command.restart):
             return  # nothing is deployed now
         stats.deployments += 1
-        if failing:
-            self._fail_deployment(failing, stats, deployment.at_ns, is_entire_restart=not tasks)
-            deployment = self.cluster.task_managers.deployment(tasks)
+        while deployment.unreachable:
+            failing = [task for task in sorted(tasks) if self.context.hosts[task] in deployment.unreachable]
+            tasks -= tasks_to_restart(failing, self.machine.regions)
+            self._fail_deployment(failing, stats, deployment, is_entire_restart=not tasks)
+            deployment = managers.deployment(tasks)
         if tasks:
             self.elasticity.executes(command.restart, deployment.at_ns)
             fail_task = lambda task, reason: self.fail_tasks([task], reason)  # noqa: E731
@@ -493,21 +504,24 @@ class RecoveryHost:
         """Return whether a JobManager is running and this is its latest restart."""
         return self.election is None and self.machine.restarts == restart
 
-    def _fail_deployment(self, tasks: list[int], stats: RecoveryStats, at_ns: int, *, is_entire_restart: bool) -> None:
-        """Fail the deployment of `tasks` at `at_ns`, because the loss of their TaskManager is not detected yet.
+    def _fail_deployment(
+        self, tasks: list[int], stats: RecoveryStats, deployment: Deployment, *, is_entire_restart: bool
+    ) -> None:
+        """Fail the deployment of `tasks`, because their TaskManager is lost and the JobManager does not know it or has no other slots.
 
-        Flink throws a RecipientUnreachableException.  `is_entire_restart` means that no other task of this restart is deployed: the
-        next restart then retries this one and continues its row of statistics.
+        Flink throws a RecipientUnreachableException or a NoResourceAvailableException.  `is_entire_restart` means that no
+        other task of this restart is deployed: the next restart then retries this one and continues its row of statistics.
         """
         number = self.context.hosts[tasks[0]]
-        self._note(Happening.DEPLOYMENT_FAILED, task=tasks[0], number=number)
+        reason = NO_SLOTS if deployment.is_lost else f"task manager {number} is not reachable"
+        self._note(Happening.DEPLOYMENT_FAILED, task=tasks[0], number=number, detail=reason)
 
         def report_unreachable() -> None:
             self._retried_restart = stats if is_entire_restart and self.stats.get(stats.number) is stats else None
-            self.report(tasks, stats.kind, f"task manager {number} is not reachable", stats.failed_ns)
+            self.report(tasks, stats.kind, reason, stats.failed_ns)
             self._retried_restart = None
 
-        self.coordinator.message(at_ns - self.env.now + self.overheads.fail_ns, report_unreachable)
+        self.coordinator.message(deployment.at_ns - self.env.now + self.overheads.fail_ns, report_unreachable)
 
     def _suspend_checkpoints(self) -> None:
         """Stop the scheduler because tasks fail, unless they have failed under this JobManager before.

@@ -82,7 +82,7 @@ class TaskManagers:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.restart = context.scenario.restart
-        self.slots = Slots(self.restart.slot_check_ns)
+        self.slots = Slots.configured(self.restart)
         # TaskManagers in use, by their numbers in the scenario; fewer in a job that was scaled down
         self.numbers: Sequence[int] = range(max(context.hosts) + 1)
         self.written: Sequence[int] = self.numbers  # all TaskManagers of the scenario

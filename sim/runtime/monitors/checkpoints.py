@@ -122,8 +122,6 @@ class JobManagerMonitor(InvariantMonitor):
 _MAX_INTERVALS_TO_RESUME = 4
 """Maximum checkpoint intervals until checkpoints resume after a restart.  The first triggers may be refused."""
 _SLACK_NS = 100_000_000
-_MAX_WAIT_INTERVALS = 3
-"""Checkpoint intervals that an adaptive job waits for a checkpoint: `rescale-trigger.max-checkpoint-failures` (2) + 1."""
 
 
 class RestartMonitor(InvariantMonitor):
@@ -246,9 +244,10 @@ class RestartMonitor(InvariantMonitor):
         stable_ns = 0 if options.reactive else options.stabilization_ns
         if scenario.cluster.profile != "2.x" or interval_ns is None:
             return Waits(stable_ns, options.cooldown_ns, deploy_ns=scenario.overheads.deploy_ns)
-        most_ns = options.rescale_delay_ns
-        checkpoint_ns = _MAX_WAIT_INTERVALS * interval_ns if most_ns is None else most_ns
-        return Waits(stable_ns, options.cooldown_ns, checkpoint_ns, scenario.overheads.deploy_ns)
+        checkpoint_ns = options.longest_rescale_delay_ns(interval_ns)
+        return Waits(
+            stable_ns, options.cooldown_ns, checkpoint_ns, scenario.overheads.deploy_ns, options.rescale_failures
+        )
 
     def _resumes_within_ns(self) -> int | None:
         """Return the time for invariant 105 [ns].

@@ -50,6 +50,18 @@ def test_a_silent_machine_refuses_nothing():
     assert Deployment(frozenset({7}), 100) == silent.deployment({7}, 90)
 
 
+def test_a_request_for_slots_that_come_too_late_fails():
+    """In a standalone cluster at the first look behind the start-up period and the loss, elsewhere after the timeout."""
+    late = LostSlots(missed_ns=0, released_ns=100, replaced_ns=400)
+    standalone, asked = (Slots(5, 200, started).lose(7, late) for started in (0, None))
+    fails = [slots.deployment({7}, now) for slots, now in ((standalone, 50), (standalone, 300), (asked, 150))]
+
+    assert [outcome.at_ns for outcome in fails] == [105, 305, 350]
+    assert all(outcome.is_lost and outcome.unreachable == {7} for outcome in fails)
+    assert Deployment(NOTHING, 400) == asked.deployment({7}, 250)
+    assert Deployment(NOTHING, 400) == standalone.for_new_leader(250).deployment({7}, 260)
+
+
 def test_a_resource_manager_that_misses_them_first_tells_the_jobmaster():
     """No deployment fails any more from then on."""
     slots = Slots(check_ns=5).lose(7, LostSlots(missed_ns=100, released_ns=60, replaced_ns=0))

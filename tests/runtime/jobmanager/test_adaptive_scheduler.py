@@ -176,15 +176,21 @@ class TestWhileItRuns:
         job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
         return job
 
-    def complete(self, job, at_s):
+    def end(self, job, at_s, *, completed=True):
         before = job.run(at_s)
-        job.coordinator.on_completed()
+        job.coordinator.on_ended(completed=completed)
         return before + job.run(at_s)
 
     def test_it_is_rescaled_with_the_next_checkpoint(self):
         job = self.running()
-        assert self.complete(job, 49) == []
-        assert [(52, "rescaled", set())] == self.complete(job, 52)
+        assert self.end(job, 49) == []
+        assert [(52, "rescaled", set())] == self.end(job, 52)
+
+    def test_two_failed_checkpoints_rescale_it(self):
+        """Those before the slots are back do not count (Executing#onFailedCheckpoint)."""
+        job = self.running()
+        assert [self.end(job, at_s, completed=False) for at_s in (49, 51)] == [[], []]
+        assert [(53, "rescaled", set())] == self.end(job, 53, completed=False)
 
     def test_without_a_checkpoint_it_is_rescaled_when_three_are_overdue(self):
         assert [(65, "rescaled", set())] == self.running().run(200)

@@ -234,7 +234,7 @@ def test_a_thread_that_does_not_stop_takes_its_task_manager_down():
     """After task.cancellation.timeout.  Its tasks are cancelled with that, and the restart goes on when there are slots."""
     job = chain(1, rate=50)
     stage = replace(job.vertices[1], snapshot=Snapshot(pre_barrier_ns=5 * SECOND))
-    restart = replace(FIXED, cancellation_timeout_ns=200 * MS, replacement=Distribution(700 * MS))
+    restart = replace(FIXED, provider="yarn", cancellation_timeout_ns=200 * MS, replacement=Distribution(700 * MS))
     result = run(
         (Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart
     )
@@ -265,7 +265,8 @@ def test_a_silent_one_only_by_its_heartbeat():
 
 
 def test_a_replacement_is_waited_for():
-    row = only(run((TaskManagerLost(2), 1500), restart=replace(FIXED, replacement=Distribution(SECOND))))
+    waiting = replace(FIXED, provider="yarn", replacement=Distribution(SECOND))
+    row = only(run((TaskManagerLost(2), 1500), restart=waiting))
 
     assert row["deployed"] == 2500 + 80
 
@@ -338,6 +339,12 @@ def test_tasks_stop_when_their_job_manager_is_silent_for_a_heartbeat(at_ms, stop
     instance.env.run(until=instance.env.timeout(at_ms * MS))
 
     assert {stopped} == {state == ThreadState.HALTED for state in instance.plane.tasks()["state"]}
+
+
+def test_a_task_that_fails_without_a_job_manager_is_down_until_there_is_one():
+    row = only(run((JobManagerDown(350 * MS), 1500), (Kill("source", 0), 1600)))
+
+    assert (row["kind"], row["failed"], row["detected"]) == ("job-manager", 1600, 1850)
 
 
 def test_a_host_that_is_cut_off_for_long_is_lost_and_for_short_only_late():

@@ -1,0 +1,156 @@
+"""Sentences of a run on what its restarts, rescales and overlapping snapshots do to windows, slots and transactions.
+
+Times are ms since the start of the run, as in the tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from sim.model.faults import Restart
+from sim.model.quantities import PLANNED_RESTARTS
+from sim.model.scenario import Scenario
+from sim.model.text import listed
+from sim.model.units import format_duration
+from sim.results.estimates import is_noise
+from sim.results.formats import count_text, ms_text
+from sim.results.journal import Happening
+from sim.results.tables import NO_SLOTS
+from sim.runtime.host_loop import can_be_redistributed
+from sim.runtime.result import Result
+
+_MIN_WAIT_MS = 1000.0
+"""Shorter waits are not reported."""
+
+
+def sentences_on_slots(result: Result) -> Iterator[str]:
+    """Yield sentences on deployments without slots, and on how long an adaptive job waits for slots or runs on fewer."""
+    scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
+    failed = sum(row.detail == NO_SLOTS for row in result.journal.only({Happening.DEPLOYMENT_FAILED}))
+    if failed:
+        limit = format_duration(restart.slot_timeout_ns)
+        waits = f"a request for slots waits {limit} (restart.slot-timeout)"
+        if restart.provider == "standalone":
+            waits = f"a standalone cluster waits for task managers only in the first {limit} of a JobManager (restart.slot-timeout)"
+        yield (
+            f"{failed} deployment{'s' * (failed > 1)} fail{'s' * (failed == 1)} for lack of slots (NoResourceAvailableException), "
+            f"and each uses an attempt of the restart strategy: {waits}"
+        )
+    if restart.scheduler != "adaptive" or scenario.rescale:
+        return
+    fixed = [f"'{vertex.name}'" for vertex in scenario.job.vertices if not can_be_redistributed(vertex)]
+    if fixed and ((rows["deployed"] - rows["delayed"]) * (rows["kind"] == "task-manager")).max() >= _MIN_WAIT_MS:
+        yield (
+            f"The simulation waits for all slots, because of the transactions or windows of processing time of {listed(fixed)}; Flink goes "
+            f"on with the slots that are left after {format_duration(restart.stabilization_ns)} (restart.stabilization)"
+        )
+    ran_ms = (rows["failed"] - rows["deployed"].shift())[(rows["kind"] == "rescale") & (rows["deployed"].shift() >= 0)]
+    if ran_ms.max() >= _MIN_WAIT_MS:
+        yield f"The job runs on fewer slots for {ms_text(ran_ms.max())}: {_rescale_conditions(scenario, restart)}"
+
+
+def _rescale_conditions(scenario: Scenario, restart: Restart) -> str:
+    """Return a clause on what an adaptive job waits for before it is rescaled."""
+    cooldown = f"it is rescaled when slots are back, {format_duration(restart.cooldown_ns)} (restart.cooldown) after it began at the earliest"
+    interval_ns = scenario.checkpoint.interval_ns
+    if scenario.cluster.profile != "2.x" or not interval_ns:
+        return cooldown
+    return (
+        f"{cooldown}, and then when a checkpoint has completed, {restart.rescale_failures} have failed (restart.rescale-failures) or "
+        f"{format_duration(restart.longest_rescale_delay_ns(interval_ns))} are over (restart.rescale-delay)"
+    )
+
+
+def sentences_on_windows(result: Result) -> Iterator[str]:
+    """Yield sentences on windows that a failure delays: by the idle timeout of silent sources, or across their end."""
+    rows = result.recoveries[(result.recoveries["running"] >= 0) & ~result.recoveries["kind"].isin(PLANNED_RESTARTS)]
+    restarts_all = (rows["vertices"] == "").any()
+    job = result.scenario.job
+    sources: dict[str, set[str]] = {}  # vertex -> sources upstream of it
+    for vertex in job.vertices:
+        sources[vertex.name] = {vertex.name}.union(*(sources[own.upstream] for own in vertex.inputs))
+        if vertex.window is None or vertex.window.hold_ns:
+            continue
+        if vertex.window.time == "event":
+            silent = [
+                own for own in job.vertices if own.name in sources[vertex.name] and own.source and own.source.silent
+            ]
+            yield from (
+                f"After a restart no window of '{vertex.name}' ends for {format_duration(timeout_ns)}: subtasks of '{own.name}' without "
+                "records count as active again until they are idle for that long (watermark.idle-timeout)"
+                for own in silent
+                if restarts_all
+                and own.source
+                and (timeout_ns := own.source.watermark.idle_timeout_ns or 0) > vertex.window.step_ns
+            )
+            continue
+        step_ms = vertex.window.step_ns / 1e6
+        for row in rows.to_dict("records"):
+            end_ms = (
+                math.ceil((row["failed"] - vertex.window.phase_ns / 1e6) / step_ms) * step_ms
+                + vertex.window.phase_ns / 1e6
+            )
+            if end_ms < row["running"]:
+                yield (
+                    f"A window of '{vertex.name}' ends at {ms_text(end_ms)}, while the job is down, and fires up to "
+                    f"{ms_text(row['running'] - end_ms)} late: windows of processing time take a record when it is processed, so what is "
+                    f"replayed ({count_text(row['replayed_records'])} records) and what was due meanwhile are in the next one"
+                )
+                return
+
+
+def overlap_sentences(result: Result) -> Iterator[str]:
+    """Yield a sentence on the savepoint that waits longest for the asynchronous thread of a subtask."""
+    keys = [name for name in ("x_job", "id") if name in result.subtasks]
+    acknowledged = result.subtasks.sort_values("ack_timestamp", kind="stable")
+    last = acknowledged.drop_duplicates(keys, keep="last")
+    ended = result.checkpoints.merge(last[[*keys, "x_async_queue"]], on=keys)
+    ended = ended[(ended["status"] == "COMPLETED") & ended["checkpoint_type"].str.contains("SAVEPOINT")]
+    for row in ended.nlargest(1, "x_async_queue").to_dict("records"):
+        if row["x_async_queue"] >= _MIN_WAIT_MS and not is_noise(row["x_async_queue"], 0):
+            yield (
+                f"Savepoint {row['id']} waits {ms_text(row['x_async_queue'])} of its {ms_text(row['end_to_end_duration'])} for files of "
+                "snapshots that were triggered before it: savepoints are not held back (max-concurrent), and a subtask writes one snapshot "
+                "after the other"
+            )
+
+
+def chained_commits_sentences(scenario: Scenario, waits_ms: Mapping[str, float]) -> Iterator[str]:
+    """Yield a sentence on output that waits for several commits, as a sink reads what another one emits on its commit.
+
+    `waits_ms`: median wait of the transactions of a vertex.
+    """
+    waits: dict[str, list[str]] = {}  # vertex -> the most vertices whose commits a record waits for up to there
+    for vertex in scenario.job.vertices:
+        before = max((waits[own.upstream] for own in vertex.inputs), key=len, default=[])
+        is_last = vertex.commit is not None and vertex.name in waits_ms
+        emits = vertex.commit is not None and vertex.commit.emits == "on-commit"
+        waits[vertex.name] = [*before, vertex.name] if is_last and emits else before
+        if is_last and before:
+            path = [*before, vertex.name]
+            quoted = listed([f"'{name}'" for name in path])
+            yield (
+                f"Output of '{vertex.name}' waits for the commits of {quoted} one after the other, "
+                f"{ms_text(sum(waits_ms[name] for name in path))} in sum; visible p50 is the wait for one of them"
+            )
+
+
+def refusal_sentences(scenario: Scenario, requests: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on requests that the object store refuses.  `requests`: the table of a run."""
+    refused, answered = (
+        float(requests[names].to_numpy().sum()) for names in (["refused"], ["put", "list", "get", "refused"])
+    )
+    store = scenario.storage.object_store
+    limit = None if store is None else store.requests_per_second
+    if limit is not None and refused > _MIN_REFUSED_SHARE * answered:
+        yield (
+            f"{100 * refused / answered:.0f} % of the requests are refused (503), as a prefix takes {float(limit):g}/s "
+            "(storage.object-store.requests), and tried again: writing takes longer by these waits, and no bandwidth shortens them"
+        )
+
+
+_MIN_REFUSED_SHARE = 0.1
+"""Share of refused requests from which they are reported."""
