@@ -21,8 +21,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sim.jobs.evidence.prediction import scenario_of
-from sim.jobs.history.history import History, SubtaskId
-from sim.jobs.history.path import PathSearch, PathStep, steps
+from sim.jobs.history.history import History, SubtaskId, moments
+from sim.jobs.history.path import PathStep, steps
 from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_any, read_source
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask, RecordedTask
@@ -268,23 +268,21 @@ def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[Pa
     """
     if not point.tasks or point.end_to_end_duration < 0:
         return
-    yield PathSearch(history, point).find_path()
-    yield PathSearch(history, point, later=True).find_path()
-    for last in _nearly_last(PathSearch(history, point)):
+    for last in (None, *_nearly_last(history, point)):
         for later in (False, True):
-            yield PathSearch(history, point, later=later).find_path(last)
+            yield steps(history, point, last, later=later)
 
 
-def _nearly_last(search: PathSearch) -> Iterator[SubtaskId]:
+def _nearly_last(history: History, point: RecordedCheckpoint) -> Iterator[SubtaskId]:
     """Yield the last subtask of each other vertex that acknowledges nearly as late as the last of all."""
-    if search.point.status != "COMPLETED" or not search.moments:
+    ends = {name: row.acknowledged_ns for name, row in moments(history, point).items()}
+    if point.status != "COMPLETED" or not ends:
         return
-    ends = {name: row.acknowledged_ns for name, row in search.moments.items()}
     latest: dict[str, SubtaskId] = {}
     for name in sorted(ends, key=lambda name: (ends[name], name), reverse=True):
         latest.setdefault(name[0], name)
     first, *others = latest.values()
-    longest_ns = NEAR_CRITICAL_SHARE * search.point.end_to_end_duration * MS
+    longest_ns = NEAR_CRITICAL_SHARE * point.end_to_end_duration * MS
     yield from (name for name in others if ends[first] - ends[name] <= longest_ns)
 
 

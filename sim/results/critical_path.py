@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,8 +49,8 @@ class PathKind(StrEnum):
 class Graph(NamedTuple):
     """The tasks of a job and the channels between them.  A writer is the upstream task of a channel, a reader the downstream one."""
 
-    writers: Sequence[int]  # by channel: upstream task
-    readers: Sequence[int]  # by channel: downstream task
+    writer: Callable[[int], int]  # channel -> upstream task
+    inputs: Callable[[int], Sequence[int]]  # task -> its input channels
     groups: Sequence[int]  # by task: number of its group; tasks of a group share their channel state files
     timeout_ns: int | None = None  # aligned checkpoint timeout, counted from the trigger; None if there is none
 
@@ -132,19 +131,26 @@ def file_parts(
     return parts
 
 
-# ---- The search.
+# ---- What a source reports about a checkpoint: the journal of a run, or Flink's statistics about a real job.
+
+
+@dataclass(slots=True)
+class CheckpointTrace:
+    """The events of one checkpoint, of a run or of a real job.  What its source does not report is missing."""
+
+    status: str  # COMPLETED, FAILED or IN_PROGRESS
+    trigger_ns: int
+    end_ns: int  # of the path: last acknowledgement, failure, or end of the run
+    tasks: Sequence[int]  # those that are to acknowledge
+    times: Mapping[int, Mapping[Happening, int]]  # task, -1 for the coordinator -> time of the first event of each kind
+    arrivals: Mapping[int, Sequence[tuple[int, int]]]  # task -> (time, channel) of barriers that arrived, in order
+    beginnings: Mapping[int, int]  # task -> number of barriers that had arrived when its snapshot began; default: all
+    acknowledged: tuple[int, int] = (-1, 0)  # (task, time) of the last acknowledgement
+    async_queue_ns: Callable[[int], int] = lambda _: 0  # task -> wait for its asynchronous thread
+
 
 FilesOf = Callable[[int, int, int], Sequence[FileSpan]]
 """(task, begin [ns], end [ns]) -> files of the task that were being written in that period."""
-
-_STAGES = (
-    Happening.ASYNC_FINISHED,
-    Happening.STATE_WRITTEN,
-    Happening.SYNC_FINISHED,
-    Happening.BARRIER_FORWARDED,
-    Happening.SNAPSHOT_BEGUN,
-)
-"""Events that end a stage of a task's snapshot, the last one first."""
 
 
 def critical_path(
@@ -156,117 +162,129 @@ def critical_path(
     *,
     ended_ns: int,
 ) -> CriticalPath:
-    """Return the critical path of one checkpoint.
+    """Return the critical path of one checkpoint of a run.
 
     `story`: all journal entries of the checkpoint, in order.  `files`: see `FilesOf`.  `commits`: committing task ->
     duration of its commit [ns].  `ended_ns`: end of the run, which is also the end of the path of a checkpoint in progress.
     """
-    search = _Search(stats, story, graph, files, ended_ns)
-    if stats.status == "COMPLETED":
-        return CriticalPath(stats.number, search.completed(), search.after(commits or {}))
-    return CriticalPath(stats.number, search.cut_off(), is_open=True)
+    times: defaultdict[int, dict[Happening, int]] = defaultdict(dict)
+    arrivals: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    beginnings: dict[int, int] = {}
+    acknowledged = committed = (-1, 0)
+    for entry in story:
+        if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
+            continue  # later events of tasks, such as late acknowledgements, did not cause the failure
+        times[entry.task].setdefault(entry.happening, entry.time_ns)
+        match entry.happening:
+            case Happening.BARRIER_ARRIVED:
+                arrivals[entry.task].append((entry.time_ns, entry.number))
+            case Happening.SNAPSHOT_BEGUN:
+                beginnings[entry.task] = len(arrivals[entry.task])
+            case Happening.ACKNOWLEDGED if entry.time_ns <= stats.latest_ack_ns:
+                acknowledged = entry.task, entry.time_ns
+            case Happening.COMMITTED:
+                committed = entry.task, entry.time_ns
+    end_ns = {"COMPLETED": acknowledged[1], "FAILED": stats.failed_ns}.get(stats.status, ended_ns)
+    subtasks, tasks = stats.subtasks, range(len(graph.groups))
+
+    def async_queue_ns(task: int) -> int:
+        return subtasks[task].async_queue_ns if task in subtasks else 0
+
+    trace = CheckpointTrace(
+        stats.status, stats.trigger_ns, end_ns, tasks, times, arrivals, beginnings, acknowledged, async_queue_ns
+    )
+    is_open, is_known = stats.status != "COMPLETED", bool(subtasks or any(times.values()))
+    parts = find_path(trace, graph, files) if is_known else ()
+    return CriticalPath(stats.number, parts, () if is_open else _after(stats, *committed, commits or {}), is_open)
+
+
+def _after(stats: CheckpointStats, committer: int, visible_ns: int, commits: Mapping[int, int]) -> tuple[PathPart, ...]:
+    """Return the parts after the last acknowledgement: finalisation, and the notification and commit of the last committer."""
+    begin_ns, end_ns = stats.latest_ack_ns, stats.completed_ns
+    parts = [PathPart(PathKind.FINALISATION, begin_ns, end_ns)]
+    if committer >= 0:
+        working_ns = max(end_ns, visible_ns - commits.get(committer, 0))
+        parts += [
+            PathPart(PathKind.NOTIFICATION, end_ns, working_ns, committer),
+            PathPart(PathKind.COMMIT, working_ns, visible_ns, committer),
+        ]
+    return tuple(part for part in parts if part.duration_ns > 0)
+
+
+# ---- The search.
+
+_STAGES = (
+    Happening.ASYNC_FINISHED,
+    Happening.STATE_WRITTEN,
+    Happening.SYNC_FINISHED,
+    Happening.BARRIER_FORWARDED,
+    Happening.SNAPSHOT_BEGUN,
+)
+"""Events that end a stage of a task's snapshot, the last one first."""
+
+
+def find_path(trace: CheckpointTrace, graph: Graph, files: FilesOf = lambda *_: ()) -> tuple[PathPart, ...]:
+    """Return the parts of the critical path of a checkpoint, from its trigger to its end.  `files`: see `FilesOf`."""
+    search = _Search(trace, graph, files)
+    if trace.status == "COMPLETED":
+        search.from_last_acknowledgement()
+    else:
+        search.from_interruption()
+    return search.finish()
 
 
 class _Search:
     """The search for the path of one checkpoint, from its end backwards."""
 
-    def __init__(
-        self, stats: CheckpointStats, story: Iterable[Entry], graph: Graph, files: FilesOf, ended_ns: int
-    ) -> None:
-        self.stats = stats
-        self._cut_off_ns = stats.failed_ns if stats.status == "FAILED" else ended_ns
-        self._subtasks = stats.subtasks
+    def __init__(self, trace: CheckpointTrace, graph: Graph, files: FilesOf) -> None:
+        self.trace = trace
         self.graph = graph
         self.files = files
+        self._arrivals = trace.arrivals
         self._parts: list[PathPart] = []  # the last one first
-        # task, -1 for the coordinator -> happening -> time of the first such entry
-        self._times: defaultdict[int, dict[Happening, int]] = defaultdict(dict)
-        self._arrivals: defaultdict[int, list[tuple[int, int]]] = defaultdict(
-            list
-        )  # task -> (time, channel) of barriers that arrived
-        self._beginnings: dict[int, int] = {}  # task -> number of barriers that had arrived when its snapshot began
-        # (task, time) of the last acknowledgement, and of the last commit
-        self._acknowledged = self._committed = (-1, 0)
-        self._upstream: defaultdict[int, set[int]] | None = (
-            None  # task -> upstream tasks; computed when it is needed first
-        )
         # (writer, time at which it sent its barrier): where the search continues; None if it has ended
         self._upstream_of_barrier: tuple[int, int] | None = None
-        for entry in story:
-            if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
-                continue  # later events of tasks, such as late acknowledgements, did not cause the failure
-            self._times[entry.task].setdefault(entry.happening, entry.time_ns)
-            match entry.happening:
-                case Happening.BARRIER_ARRIVED:
-                    self._arrivals[entry.task].append((entry.time_ns, entry.number))
-                case Happening.SNAPSHOT_BEGUN:
-                    self._beginnings[entry.task] = len(self._arrivals[entry.task])
-                case Happening.ACKNOWLEDGED if entry.time_ns <= stats.latest_ack_ns:
-                    self._acknowledged = entry.task, entry.time_ns
-                case Happening.COMMITTED:
-                    self._committed = entry.task, entry.time_ns
 
-    def completed(self) -> tuple[PathPart, ...]:
-        """Return the parts of a completed checkpoint, searched backwards from its last acknowledgement."""
-        task, end_ns = self._acknowledged
+    def from_last_acknowledgement(self) -> None:
+        """Search backwards from the last acknowledgement."""
+        task, end_ns = self.trace.acknowledged
         finished_ns = self._at(Happening.ASYNC_FINISHED, task, end_ns)
         self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
         self._before_acknowledgement(task, finished_ns)
-        return self._finish_search()
 
-    def after(self, commits: Mapping[int, int]) -> tuple[PathPart, ...]:
-        """Return the parts after the last acknowledgement: finalisation, and the notification and commit of the last committer.
-
-        `commits`: task -> duration of its commit [ns].
-        """
-        begin_ns, end_ns = self.stats.latest_ack_ns, self.stats.completed_ns
-        parts = [PathPart(PathKind.FINALISATION, begin_ns, end_ns)]
-        committer, visible_ns = self._committed
-        if committer >= 0:
-            working_ns = max(end_ns, visible_ns - commits.get(committer, 0))
-            parts += [
-                PathPart(PathKind.NOTIFICATION, end_ns, working_ns, committer),
-                PathPart(PathKind.COMMIT, working_ns, visible_ns, committer),
-            ]
-        return tuple(part for part in parts if part.duration_ns > 0)
-
-    def cut_off(self) -> tuple[PathPart, ...]:
-        """Return the parts of a checkpoint that did not complete, searched backwards from its failure or the end of the run.
+    def from_interruption(self) -> None:
+        """Search backwards from the failure of the checkpoint or the end of the run.
 
         The search starts at a task that declined, or else at one that had not acknowledged and waited for no other task.
         Of several such tasks, it is the one that has been in its stage for longest.
         """
-        end_ns = self._cut_off_ns
-        declined = [task for task, times in self._times.items() if times.get(Happening.DECLINED, math.inf) <= end_ns]
-        unacknowledged = [
-            task for task in range(len(self.graph.groups)) if Happening.ACKNOWLEDGED not in self._times[task]
-        ]
+        end_ns = self.trace.end_ns
+        declined = [task for task in self.trace.tasks if Happening.DECLINED in self._times(task)]
+        unacknowledged = [task for task in self.trace.tasks if Happening.ACKNOWLEDGED not in self._times(task)]
         blocking = declined or [task for task in unacknowledged if not self._waits_for_another(task)] or unacknowledged
-        if not blocking:  # metadata was being written
-            acknowledged_ns = self._acknowledged[1]
-            self._add(PathKind.FINALISATION, acknowledged_ns, end_ns)
-            self.completed()
-        elif self._subtasks or any(self._times.values()):
+        if blocking:
             self._add_interrupted_part(min(blocking, key=lambda task: (self._stage_begin_ns(task), task)), end_ns)
-        return self._finish_search()
+        else:  # metadata was being written
+            self._add(PathKind.FINALISATION, self.trace.acknowledged[1], end_ns)
+            self.from_last_acknowledgement()
 
     def _waits_for_another(self, task: int) -> bool:
         """Return True if the next stage of this task waits for another task: its barrier, or its in-flight data."""
-        times, is_late = self._times[task], not all(map(self._has_forwarded, self._writers_of(task)))
+        times, is_late = self._times(task), not all(map(self._has_forwarded, self._writers_of(task)))
         if Happening.SNAPSHOT_BEGUN not in times:
             return is_late
         if Happening.STATE_WRITTEN not in times or Happening.ASYNC_FINISHED in times:
             return False
         if Happening.IN_FLIGHT_COMPLETE not in times:
             return is_late
-        return any(Happening.IN_FLIGHT_COMPLETE not in self._times[member] for member in self._group(task))
+        return any(Happening.IN_FLIGHT_COMPLETE not in self._times(member) for member in self._group(task))
 
     def _stage_begin_ns(self, task: int) -> int:
         """Return the time [ns] at which the task entered its current stage."""
         if (stage := self._stage(task)) is not None:
-            return self._times[task][stage]
+            return self._times(task)[stage]
         sent = [
-            self._times[writer][Happening.BARRIER_FORWARDED]
+            self._times(writer)[Happening.BARRIER_FORWARDED]
             for writer in self._writers_of(task)
             if self._has_forwarded(writer)
         ]
@@ -274,12 +292,9 @@ class _Search:
 
     def _add_interrupted_part(self, task: int, end_ns: int) -> None:
         """Add the part that the failure or the end of the run interrupted, and the parts before it."""
-        stage = self._stage(task)
-        arrivals = self._arrivals[task]
-        match stage:
+        match self._stage(task):
             case None if self._writers_of(task):
-                writer, channel = self._latest_sender(task)
-                self._add_channel_parts(task, channel, writer, end_ns, arrivals[0][0] if arrivals else end_ns)
+                self._before_missing_barrier(task, end_ns)
             case None:
                 self._before_trigger(task, end_ns)
             case Happening.SNAPSHOT_BEGUN:
@@ -288,15 +303,14 @@ class _Search:
                 self._before_sync_end(task, end_ns)
             case Happening.SYNC_FINISHED:
                 self._before_state_written(task, end_ns)
-            case Happening.STATE_WRITTEN if Happening.IN_FLIGHT_COMPLETE in self._times[task]:
+            case Happening.STATE_WRITTEN if Happening.IN_FLIGHT_COMPLETE in self._times(task):
                 self._before_channel_state(task, end_ns)
-            case Happening.STATE_WRITTEN if len(arrivals) < self.graph.readers.count(task):
-                writer, channel = self._latest_sender(task)
-                self._add_channel_parts(task, channel, writer, end_ns, arrivals[0][0] if arrivals else end_ns)
+            case Happening.STATE_WRITTEN if len(self._arrivals[task]) < len(self.graph.inputs(task)):
+                self._before_missing_barrier(task, end_ns)
             case Happening.STATE_WRITTEN:
                 self._before_in_flight_complete(task, end_ns)
             case _:
-                finished_ns = self._times[task][Happening.ASYNC_FINISHED]
+                finished_ns = self._times(task)[Happening.ASYNC_FINISHED]
                 self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
                 self._before_acknowledgement(task, finished_ns)
 
@@ -312,9 +326,8 @@ class _Search:
 
     def _before_state_written(self, task: int, end_ns: int) -> None:
         """Continue with the files and other work of the asynchronous part, and the wait for its thread."""
-        begun_ns = self._at(Happening.SYNC_FINISHED, task, end_ns)
-        row = self._subtasks.get(task)
-        free_ns = min(end_ns, begun_ns + (row.async_queue_ns if row is not None else 0))
+        begun_ns = self._before(Happening.SYNC_FINISHED, task, end_ns)
+        free_ns = min(end_ns, begun_ns + self.trace.async_queue_ns(task))
         self._parts += file_parts(
             self.files(task, free_ns, end_ns), free_ns, end_ns, task, PathKind.ASYNC_WORK, PathKind.UPLOAD
         )
@@ -323,13 +336,13 @@ class _Search:
 
     def _before_sync_end(self, task: int, end_ns: int) -> None:
         """Continue with the synchronous part."""
-        forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
+        forwarded_ns = self._before(Happening.BARRIER_FORWARDED, task, end_ns)
         self._add(PathKind.SYNC, forwarded_ns, end_ns, task)
         self._before_forward(task, forwarded_ns)
 
     def _before_forward(self, task: int, end_ns: int) -> None:
         """Continue with the work and the files before the barrier."""
-        begun_ns = self._at(Happening.SNAPSHOT_BEGUN, task, end_ns)
+        begun_ns = self._before(Happening.SNAPSHOT_BEGUN, task, end_ns)
         self._parts += file_parts(
             self.files(task, begun_ns, end_ns), begun_ns, end_ns, task, PathKind.PRE_BARRIER, PathKind.FLUSH
         )
@@ -337,10 +350,11 @@ class _Search:
 
     def _before_beginning(self, task: int, end_ns: int) -> None:
         """Continue with the event that started the snapshot: a barrier, the alignment timeout, a trigger, or the end of an input."""
-        arrivals = self._arrivals[task][: self._beginnings.get(task)]
-        if arrivals and arrivals[-1][0] == end_ns:
+        arrivals = self._arrivals[task][: self.trace.beginnings.get(task)]
+        # clocks of a real job differ, so that a barrier may seem to arrive after it was passed on
+        if arrivals and arrivals[-1][0] >= end_ns:
             self._before_arrival(task, arrivals[-1][1], end_ns)
-        elif self._at(Happening.TRIGGER_RECEIVED, task, -1) == end_ns:
+        elif self._at(Happening.TRIGGER_RECEIVED, task, -1) >= end_ns:
             self._before_trigger(task, end_ns)
         elif arrivals and self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns:
             self._before_timeout(task, end_ns, arrivals)
@@ -359,14 +373,14 @@ class _Search:
         """
         arrived = {channel for _, channel in arrivals}
         sent = {
-            channel: self._at(Happening.BARRIER_FORWARDED, self.graph.writers[channel], end_ns)
-            for channel, reader in enumerate(self.graph.readers)
-            if reader == task and channel not in arrived
+            channel: self._at(Happening.BARRIER_FORWARDED, self.graph.writer(channel), end_ns)
+            for channel in self.graph.inputs(task)
+            if channel not in arrived
         }
         missing = [channel for channel, sent_ns in sent.items() if sent_ns < end_ns]
         if missing:
             latest = max(missing, key=lambda channel: (sent[channel], -channel))
-            self._add_channel_parts(task, latest, self.graph.writers[latest], end_ns, end_ns)
+            self._add_channel_parts(task, latest, end_ns, end_ns)
         else:  # the missing barriers had not been sent
             time_ns, channel = arrivals[0]
             self._add(PathKind.TIMEOUT, time_ns, end_ns, task)
@@ -393,24 +407,39 @@ class _Search:
             self._before_forward(task, forwarded_ns)
         elif arrivals and arrivals[-1][0] == end_ns:
             self._before_arrival(task, arrivals[-1][1], end_ns)
+        elif self._at(Happening.SYNC_FINISHED, task, -1) == end_ns:
+            self._before_sync_end(task, end_ns)
         else:
             self._add(PathKind.OUTPUT, forwarded_ns, end_ns, task)
             self._before_forward(task, forwarded_ns)
 
     def _before_arrival(self, task: int, channel: int, end_ns: int) -> None:
         """Continue through a channel to its writer.  If the writer has finished, the end of its data counts as its barrier."""
-        self._add_channel_parts(task, channel, self.graph.writers[channel], end_ns, self._arrivals[task][0][0])
+        self._add_channel_parts(task, channel, end_ns, self._arrivals[task][0][0])
 
-    def _add_channel_parts(self, task: int, channel: int, writer: int, end_ns: int, first_ns: int) -> None:
+    def _before_missing_barrier(self, task: int, end_ns: int) -> None:
+        """Continue through the channel whose barrier has not arrived; of several, the one in which it was sent last."""
+        arrivals = self._arrivals[task]
+        arrived = {channel for _, channel in arrivals}
+
+        def missing_and_sent(channel: int) -> tuple[bool, int, int]:
+            sent_ns = self._at(Happening.BARRIER_FORWARDED, self.graph.writer(channel), -1)
+            return channel not in arrived, sent_ns, -channel
+
+        channel = max(self.graph.inputs(task), key=missing_and_sent)
+        self._add_channel_parts(task, channel, end_ns, arrivals[0][0] if arrivals else end_ns)
+
+    def _add_channel_parts(self, task: int, channel: int, end_ns: int, first_ns: int) -> None:
         """Add the parts between the output of the writer and the thread of the reader.
 
         `first_ns`: time at which the reader received its first barrier.  `end_ns`: time at which it received this one.
         """
+        writer = self.graph.writer(channel)
         if not self._has_forwarded(writer):
             self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
             self._before_dispatch(min(end_ns, self._dispatched_ns))
             return
-        sent_ns = min(end_ns, self._times[writer][Happening.BARRIER_FORWARDED])
+        sent_ns = self._before(Happening.BARRIER_FORWARDED, writer, end_ns)
         overtaking = (self._at(Happening.OUTPUT_CONVERTED, writer, -1), self._at(Happening.INPUT_PRIORITISED, task, -1))
         overtook_ns = max((time_ns for time_ns in overtaking if sent_ns < time_ns <= end_ns), default=sent_ns)
         allowed_ns = self._until_timeout(sent_ns, overtook_ns)
@@ -427,7 +456,7 @@ class _Search:
         """
         if self.graph.timeout_ns is None:
             return overtook_ns
-        return min(overtook_ns, max(begin_ns, self.stats.trigger_ns + self.graph.timeout_ns))
+        return min(overtook_ns, max(begin_ns, self.trace.trigger_ns + self.graph.timeout_ns))
 
     def _before_trigger(self, task: int, end_ns: int) -> None:
         """Continue with the wait for the thread of a source task."""
@@ -437,14 +466,14 @@ class _Search:
 
     def _before_dispatch(self, end_ns: int) -> None:
         """Add the time that the coordinator takes to trigger the tasks, which ends the search."""
-        self._add(PathKind.TRIGGER, self.stats.trigger_ns, end_ns)
+        self._add(PathKind.TRIGGER, self.trace.trigger_ns, end_ns)
 
     def _add(self, kind: PathKind, begin_ns: int, end_ns: int, task: int = -1, channel: int = -1) -> None:
         """Add a part unless it takes no time."""
         if end_ns > begin_ns:
             self._parts.append(PathPart(kind, begin_ns, end_ns, task, channel))
 
-    def _finish_search(self) -> tuple[PathPart, ...]:
+    def finish(self) -> tuple[PathPart, ...]:
         """Continue the search to the trigger, and return the parts from first to last.
 
         This is a loop instead of a recursion, because a job may be a chain of thousands of tasks.
@@ -455,40 +484,34 @@ class _Search:
             self._before_forward(writer, sent_ns)
         return tuple(reversed(self._parts))
 
+    def _times(self, task: int) -> Mapping[Happening, int]:
+        """Return the time of the first event of each kind of a task [ns]."""
+        return self.trace.times.get(task, {})
+
     def _at(self, happening: Happening, task: int, default_ns: int) -> int:
         """Return the time of the first such event of a task [ns], or `default_ns` if there is none."""
-        return self._times[task].get(happening, default_ns)
+        return self._times(task).get(happening, default_ns)
+
+    def _before(self, happening: Happening, task: int, end_ns: int) -> int:
+        """Return the time of the first such event of a task [ns], at most `end_ns`."""
+        return min(self._at(happening, task, end_ns), end_ns)
 
     @property
     def _dispatched_ns(self) -> int:
         """Return the time [ns] at which the coordinator called the tasks."""
-        return self._at(Happening.TASKS_TRIGGERED, -1, self.stats.trigger_ns)
+        return self._at(Happening.TASKS_TRIGGERED, -1, self.trace.trigger_ns)
 
     def _stage(self, task: int) -> Happening | None:
         """Return the last stage that the task has reached, or None."""
-        return next((stage for stage in _STAGES if stage in self._times[task]), None)
+        return next((stage for stage in _STAGES if stage in self._times(task)), None)
 
     def _has_forwarded(self, task: int) -> bool:
         """Return whether the task has sent its barrier."""
-        return Happening.BARRIER_FORWARDED in self._times[task]
+        return Happening.BARRIER_FORWARDED in self._times(task)
 
     def _writers_of(self, task: int) -> set[int]:
         """Return the upstream tasks of a task."""
-        if self._upstream is None:
-            self._upstream = defaultdict(set)
-            for writer, reader in zip(self.graph.writers, self.graph.readers, strict=True):
-                self._upstream[reader].add(writer)
-        return self._upstream[task]
-
-    def _latest_sender(self, task: int) -> tuple[int, int]:
-        """Return the upstream task that sent its barrier last, of those whose barrier has not arrived, and the channel."""
-        channels = [channel for channel, reader in enumerate(self.graph.readers) if reader == task]
-        arrived = {channel for _, channel in self._arrivals[task]}
-        sent = [
-            (c not in arrived, self._at(Happening.BARRIER_FORWARDED, self.graph.writers[c], -1), -c) for c in channels
-        ]
-        _, _, negative = max(sent)
-        return self.graph.writers[-negative], -negative
+        return set(map(self.graph.writer, self.graph.inputs(task)))
 
     def _group(self, task: int) -> list[int]:
         """Return the tasks that share channel state files with this one, including itself."""

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ import pandas as pd
 
 from sim.model.job import Job
 from sim.model.units import MS, SECOND
-from sim.plane.interface import OF_EDGES, OF_VERTICES, START, SourceSpec
+from sim.plane.interface import OF_EDGES, OF_VERTICES, START, SourceSpec, channels_in
 from sim.results.columns import SERIES, frame, task_name
 from sim.results.critical_path import CriticalPath, FileSpan, Graph, PathPart, critical_path
 from sim.results.journal import PackedRows
@@ -111,7 +111,9 @@ class Paths:
         size = context.scenario.checkpoint.subtasks_per_channel_state_file
         barriers = context.scenario.checkpoint.barriers
         timeout_ns = barriers.timeout_ns if barriers.record.has_deadline else None
-        self.graph = Graph(layout.writer, layout.reader, groups(context.hosts, size), timeout_ns)
+        self.graph = Graph(
+            layout.writer.__getitem__, partial(channels_in, layout), groups(context.hosts, size), timeout_ns
+        )
         commits = [
             job.vertex(vertex.committer_of).commit if vertex.committer_of else vertex.commit for vertex in job.vertices
         ]

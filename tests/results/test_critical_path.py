@@ -53,7 +53,12 @@ def test_a_file_that_is_never_durable_is_awaited_to_the_end():
 # Small journals made by hand: what their critical paths wait for.
 
 
-GRAPH = Graph(writers=(0, 1), readers=(2, 2), groups=(0, 1, 2))
+def graph_of(writers, readers, groups):
+    """Channels by number, from these writers to these readers."""
+    return Graph(writers.__getitem__, lambda task: [c for c, reader in enumerate(readers) if reader == task], groups)
+
+
+GRAPH = graph_of(writers=(0, 1), readers=(2, 2), groups=(0, 1, 2))
 """Two sources, 0 and 1, and their reader 2 behind channels 0 and 1."""
 
 
@@ -133,7 +138,7 @@ def test_an_unaligned_snapshot_that_is_given_up_waits_for_the_barrier_that_has_n
 def test_a_chain_of_thousands_of_tasks_has_a_path():
     """The way back is a loop: calls within calls end after a thousand, and with them the run."""
     last = 2_000
-    chain = Graph(tuple(range(last)), tuple(range(1, last + 1)), tuple(range(last + 1)))
+    chain = graph_of(tuple(range(last)), tuple(range(1, last + 1)), tuple(range(last + 1)))
     story = [Entry(1, Happening.TASKS_TRIGGERED, 1, -1, 0), Entry(1, Happening.TRIGGER_RECEIVED, 1, 0, 0)]
     for task in range(last + 1):
         if task:

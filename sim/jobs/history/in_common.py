@@ -117,9 +117,9 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
             ms_text(ms) for ms in (point.trigger_timestamp - before.trigger_timestamp, _usual_distance_ms(history))
         )
         yield f"It was triggered {distance} after the one before, usually {usual} pass: the job may have been restarted in between."
-    first = next(iter(steps(history, point)), None)
-    if first is not None and first.kind is PathKind.END_OF_INPUT:
-        upstream = [channel.upstream for channel in history.vertex(first.at[0]).inputs]
+    ended = next((step for step in steps(history, point) if step.kind is PathKind.END_OF_INPUT), None)
+    if ended is not None:
+        upstream = [channel.upstream for channel in history.vertex(ended.at[0]).inputs]
         if missing := [name for name in upstream if name not in point.tasks or not point.tasks[name].subtasks]:
             yield (
                 f"Nothing tells of the subtasks of {first_names([one_line(name, 40) for name in missing])}: they had ended, or "

@@ -1,6 +1,6 @@
-"""Reconstruct the critical path of a recorded checkpoint from Flink's statistics, backwards from the last acknowledgement.
+"""Reconstruct the critical path of a recorded checkpoint from Flink's statistics.
 
-The steps are those of a simulated checkpoint (`sim.results.critical_path`), but two things are inferred, because Flink
+The search is that of simulated checkpoints (`sim.results.critical_path`).  Two things are inferred for it, because Flink
 does not report them:
 
 * The channel of the last barrier.  If all barriers arrived at about the same time, it is the one that was in transit
@@ -12,14 +12,22 @@ does not report them:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from sim.jobs.history.history import History, Moments, SubtaskId, late_in, moments, subtasks_of, writers_of
-from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
+from sim.jobs.history.history import (
+    History,
+    SubtaskId,
+    late_in,
+    moments,
+    subtasks_of,
+    writers_of,
+)
+from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.model.units import MS
 from sim.protocol.options import FailureReason
-from sim.results.critical_path import PathKind
+from sim.results.critical_path import CheckpointTrace, FileSpan, Graph, PathKind, find_path
+from sim.results.journal import Happening
 
 _MAX_SHARED_FILE_DIFFERENCE_NS = 20 * MS
 """Maximum time between the ends of two asynchronous phases, or their acknowledgements, that share a channel state file.
@@ -59,15 +67,20 @@ class PathStep(NamedTuple):
         return self.subtask
 
 
-def steps(history: History, point: RecordedCheckpoint) -> tuple[PathStep, ...]:
+def steps(
+    history: History, point: RecordedCheckpoint, last: SubtaskId | None = None, *, later: bool = False
+) -> tuple[PathStep, ...]:
     """Return the critical path of a checkpoint in order of time.
 
     It ends with the last acknowledgement, the failure, or, if the checkpoint is in progress, the time of the statistics.
     It is empty if the statistics of subtasks, or the duration, are unknown.
+
+    If `last` is given, the path ends with the acknowledgement of that subtask.  If `later` is set, the barrier that was
+    sent last is always followed, even if all barriers arrived at the same time.
     """
     if not point.tasks or point.end_to_end_duration < 0:
         return ()
-    return PathSearch(history, point).find_path()
+    return tuple(_Statistics(history, point, last, later=later).path())
 
 
 def failed_asynchronously(point: RecordedCheckpoint) -> bool:
@@ -75,128 +88,157 @@ def failed_asynchronously(point: RecordedCheckpoint) -> bool:
     return point.failure_message.startswith(FailureReason.CHECKPOINT_ASYNC_EXCEPTION.text.rstrip("."))
 
 
-class PathSearch:
-    """The search for the critical path of one checkpoint, backwards in time.
+class _Arrivals(dict[int, list[tuple[int, int]]]):
+    """Task -> (time, channel) of its barriers, inferred when they are needed, because a job may have millions of channels."""
 
-    If `later` is set, the barrier that was sent last is always followed, even if all barriers arrived at the same time.
-    """
+    def __init__(self, infer: Callable[[int], Iterator[tuple[int, int]]]) -> None:
+        super().__init__()
+        self.infer = infer
 
-    def __init__(self, history: History, point: RecordedCheckpoint, *, later: bool = False) -> None:
+    def __missing__(self, task: int) -> list[tuple[int, int]]:
+        self[task] = list(self.infer(task))
+        return self[task]
+
+
+class _Statistics:
+    """Flink's statistics of one checkpoint as a trace, and the search in it.  Times are ns after the trigger."""
+
+    def __init__(self, history: History, point: RecordedCheckpoint, last: SubtaskId | None, *, later: bool) -> None:
         self.history = history
         self.point = point
         self.later = later
-        self.rows: Mapping[SubtaskId, RecordedSubtask] = subtasks_of(point)
-        self.moments: Mapping[SubtaskId, Moments] = moments(history, point)
-        self._steps: list[PathStep] = []  # latest step first
-
-    def find_path(self, last: SubtaskId | None = None) -> tuple[PathStep, ...]:
-        """Return the path in order of time.  If `last` is given, it ends with the acknowledgement of that subtask."""
-        end_ns = self.point.end_to_end_duration * MS
+        self.is_completed = point.status == "COMPLETED"
+        self.rows = subtasks_of(point)
+        self.moments = moments(history, point)
+        self.late = late_in(history, point)
+        self.end_ns = point.end_to_end_duration * MS
+        self.last = last or max(self.moments, key=lambda name: (self.moments[name].acknowledged_ns, name), default=None)
+        self.last_ns = -1 if self.last is None else min(self.moments[self.last].acknowledged_ns, self.end_ns)
         if last is not None:
-            self._before_acknowledgement(last, min(self.moments[last].acknowledged_ns, end_ns))
-        elif self.point.status == "COMPLETED":
-            self._from_last_acknowledgement(end_ns)
-        else:
-            self._unfinished(end_ns)
-        return tuple(reversed(self._steps))
+            self.end_ns = self.last_ns
+        self.sources = {vertex.name for vertex in history.vertices if not vertex.inputs}
+        planned = {(vertex.name, index) for vertex in history.vertices for index in range(vertex.parallelism)}
+        self.names = sorted(planned | self.rows.keys())  # by number of the task
+        self.task_of = {name: task for task, name in enumerate(self.names)}
+        self.groups = list(range(len(self.names)))
+        self.complete_ns: dict[
+            SubtaskId, int
+        ] = {}  # when the last barrier completed the channel state of the last subtask
+        self.events = {self.task_of[name]: dict(self._events(name)) for name in self.rows.keys() | self.late.keys()}
 
-    # ------------------------------------------------------------------------------------------ the end of the path
-
-    def _from_last_acknowledgement(self, end_ns: int) -> None:
-        if not self.moments:
+    def path(self) -> Iterator[PathStep]:
+        """Yield the steps of the path."""
+        if self.is_completed and self.last is None:
             return
-        last = max(self.moments, key=lambda name: (self.moments[name].acknowledged_ns, name))
-        self._before_acknowledgement(last, end_ns)
+        calls_ns = [row.first_ns for name, row in self.moments.items() if name[0] in self.sources]
+        acknowledged = (-1, 0)
+        if self.last is not None:
+            acknowledged = self.task_of[self.last], self.end_ns if self.is_completed else self.last_ns
+            self._add_awaited_barrier(self.last)
+        if not self.is_completed and failed_asynchronously(self.point):
+            self._add_declined()
+        early = [name for name, row in self.moments.items() if row.unaligned and row.begun_ns < row.last_ns]
+        trace = CheckpointTrace(
+            self.point.status,
+            0,
+            self.end_ns,
+            [*self.events],
+            {-1: {Happening.TASKS_TRIGGERED: min(calls_ns, default=0)}} | self.events,
+            _Arrivals(self._arrivals),
+            {
+                self.task_of[name]: 1 for name in early
+            },  # these snapshots began with the first barrier, or at the timeout
+            acknowledged,
+        )
+        graph = Graph(self._writer, self._inputs, self.groups, self.history.aligned_for_ns or None)
+        for part in find_path(trace, graph, self._files):
+            subtask = None if part.task < 0 else self.names[part.task]
+            writer = None if part.channel < 0 else self.names[self._writer(part.channel)]
+            is_open, kind = not self.is_completed and part.end_ns == self.end_ns, part.kind
+            if is_open and kind is PathKind.QUEUE and self._overtakes_at(part.begin_ns):
+                # data does not delay the barrier: the thread may be busy, or a file is being written
+                kind, writer = PathKind.UNREPORTED, None
+            yield PathStep(kind, part.begin_ns, part.end_ns, subtask, writer, is_open)
 
-    def _unfinished(self, end_ns: int) -> None:
-        """Add the path of a checkpoint that failed or is in progress: that of the subtask that others have waited for longest.
+    def _overtakes_at(self, time_ns: int) -> bool:
+        return self.history.overtakes and time_ns >= self.history.aligned_for_ns
 
-        A subtask counts only if all its upstream subtasks have sent their barriers, unless there is no such subtask.
+    # ------------------------------------------------------------------------------------------ channels
+
+    def _channel(self, writer: SubtaskId, reader: SubtaskId) -> int:
+        return self.task_of[reader] * len(self.names) + self.task_of[writer]
+
+    def _writer(self, channel: int) -> int:
+        return channel % len(self.names)
+
+    def _inputs(self, task: int) -> Sequence[int]:
+        reader = self.names[task]
+        return [self._channel(writer, reader) for writer in writers_of(self.history, reader)]
+
+    def _arrivals(self, task: int) -> Iterator[tuple[int, int]]:
+        """Yield time and channel of the first and the last barrier of a task, as far as they are known."""
+        name = self.names[task]
+        row = self.moments.get(name)
+        first_ns = row.first_ns if row is not None else self.events[task].get(Happening.SNAPSHOT_BEGUN, -1)
+        last_ns = first_ns if row is None else self.complete_ns.get(name, row.last_ns)
+        for time_ns in dict.fromkeys((first_ns, last_ns)):
+            writer = self._awaited_writer(name, time_ns, first_ns)
+            if writer is not None and time_ns >= 0 and (name not in self.late or time_ns < self.end_ns):
+                yield time_ns, self._channel(writer, name)
+
+    def _awaited_writer(self, name: SubtaskId, until_ns: int, first_ns: int) -> SubtaskId | None:
+        """Return the upstream subtask whose barrier the reader waited for, or None if there are no upstream subtasks.
+
+        All barriers arrived between `first_ns` and `until_ns`.  The clocks of machines may differ: if all barriers seem to
+        have been sent after they arrived, the one that was sent first is chosen.
         """
-        unacknowledged = late_in(self.history, self.point)
-        if not unacknowledged:  # all subtasks have acknowledged: the JobManager was writing the metadata
-            acknowledged_ns = min(end_ns, max(row.acknowledged_ns for row in self.moments.values()))
-            self._add(PathKind.FINALISATION, acknowledged_ns, end_ns, is_open=True)
-            self._from_last_acknowledgement(acknowledged_ns)
-            return
-        blocking = [
-            name for name in unacknowledged if all(writer in self.moments for writer in writers_of(self.history, name))
-        ] or list(unacknowledged)
-        silent = [name for name in blocking if name not in self.moments]
-        if silent and failed_asynchronously(self.point):  # a subtask that declines reports no times
-            self._add_declined(min(silent), end_ns)
-            return
-        name = min(blocking, key=lambda name: (self._waits_since(name, unacknowledged[name]), name))
-        self._add_interrupted(name, unacknowledged[name], end_ns)
+        writers = list(writers_of(self.history, name))
+        sent = {writer: self.moments[writer].forwarded_ns for writer in writers if writer in self.moments}
+        before = [writer for writer, time_ns in sent.items() if time_ns <= until_ns]
+        if not before:
+            return min(sent or writers, key=lambda writer: sent.get(writer, 0), default=None)
+        earliest = min(before, key=lambda writer: (sent[writer], writer[1] != name[1]))
+        transit_ns = until_ns - sent[earliest]
+        if not self.later and until_ns - first_ns <= _MAX_ARRIVAL_DIFFERENCE * transit_ns:
+            return earliest
+        return max(before, key=lambda writer: (sent[writer], writer[1] == name[1]))
 
-    def _waits_since(self, name: SubtaskId, row: RecordedSubtask | None) -> int:
-        """Return when the first barrier arrived or, if it has not, when upstream subtasks had sent theirs [ns; 0 if unknown]."""
-        if row is not None and row.start_delay >= 0:
-            return row.start_delay * MS
-        return max(self._sent_ns(name).values(), default=0)
+    # ------------------------------------------------------------------------------------------ events
 
-    def _add_declined(self, name: SubtaskId, end_ns: int) -> None:
-        """Add the path of a subtask whose asynchronous phase failed.
-
-        The phase is assumed to have started as early as possible, because Flink does not report its times.
-        """
-        begun_ns = min(end_ns, self._waits_since(name, None))
-        self._add(PathKind.ASYNC_WORK, begun_ns, end_ns, name, is_open=True)
-        if self._is_source(name):
-            self._before_call(name, begun_ns)
-        else:
-            self._before_barrier(name, begun_ns, begun_ns)
-
-    def _add_interrupted(self, name: SubtaskId, row: RecordedSubtask | None, end_ns: int) -> None:
-        """Add the step of a subtask that is in progress, or during which the checkpoint failed, and the path that leads to it."""
-        times = self.moments.get(name)
-        if times is not None and times.begun_ns < end_ns and not (times.unaligned and times.last_ns >= end_ns):
-            self._through_aborted_snapshot(name, times, end_ns)
+    def _events(self, name: SubtaskId) -> Iterator[tuple[Happening, int]]:
+        """Yield the events of a subtask.  Those of an aborted snapshot after the failure are left out."""
+        row, is_late, timeout_ns = self.moments.get(name), name in self.late, self.history.aligned_for_ns
+        if timeout_ns and (self.history.overtakes if row is None else row.unaligned):
+            yield from ((Happening.INPUT_PRIORITISED, timeout_ns), (Happening.OUTPUT_CONVERTED, timeout_ns))
+        if row is None:
             return
-        first_ns = end_ns if row is None or row.start_delay < 0 else min(row.start_delay * MS, end_ns)
-        if self._is_source(name):
-            self._add(PathKind.ASYNC_WORK, first_ns, end_ns, name, is_open=True)
-            self._before_call(name, first_ns, is_open=first_ns == end_ns)
-            return
-        writer = self._awaited_writer(name, end_ns, 0)
-        if writer is not None and first_ns == end_ns and self.history.overtakes:
-            # The barrier may overtake data, so data does not delay it.  The thread may be busy, or a file is being written.
-            first_ns = min(max(self.moments[writer].forwarded_ns, self.history.aligned_for_ns), end_ns)
-            self._add(PathKind.UNREPORTED, first_ns, end_ns, name, is_open=True)
-            self._add_channel_steps(name, writer, first_ns, first_ns)
-            return
-        if writer is None:  # its upstream subtasks have not sent their barriers either
-            self._add(PathKind.QUEUE, 0, end_ns, name, is_open=True)
-            return
-        self._add_channel_steps(name, writer, end_ns, first_ns, is_open=True)
+        known = {
+            Happening.SNAPSHOT_BEGUN: row.begun_ns,
+            Happening.BARRIER_FORWARDED: row.forwarded_ns,
+            Happening.SYNC_FINISHED: row.synced_ns,
+        }
+        if name[0] in self.sources:
+            known[Happening.TRIGGER_RECEIVED] = row.begun_ns
+        is_channel_state = self._written_kind(name) is PathKind.CHANNEL_STATE
+        if not is_late:
+            written = Happening.CHANNEL_STATE_WRITTEN if is_channel_state else Happening.STATE_WRITTEN
+            known |= {written: row.written_ns, Happening.ASYNC_FINISHED: row.written_ns}
+            known[Happening.ACKNOWLEDGED] = row.acknowledged_ns
+        if is_late and row.unaligned and row.last_ns >= self.end_ns:  # it was waiting for its last barrier
+            known[Happening.STATE_WRITTEN] = row.synced_ns
+        elif is_channel_state:
+            known[Happening.STATE_WRITTEN] = known[Happening.IN_FLIGHT_COMPLETE] = row.synced_ns
+        for happening, time_ns in known.items():
+            if not is_late or time_ns < self.end_ns:
+                yield happening, min(time_ns, self.end_ns)
 
-    def _through_aborted_snapshot(self, name: SubtaskId, row: Moments, end_ns: int) -> None:
-        """Add the path of a subtask whose snapshot was running at the failure, and that reported its times later."""
-        forwarded_ns, synced_ns = min(row.forwarded_ns, end_ns), min(row.synced_ns, end_ns)
-        self._add(self._written_kind(name), synced_ns, end_ns, name, is_open=True)
-        self._add(PathKind.SYNC, forwarded_ns, synced_ns, name, is_open=synced_ns == end_ns)
-        if forwarded_ns == end_ns:
-            self._add(PathKind.PRE_BARRIER, row.begun_ns, end_ns, name, is_open=True)
-            self._before_last_barrier(name, row.begun_ns)
-        else:
-            self._before_forward(name, forwarded_ns)
-
-    # ------------------------------------------------------------------------------------------ one step back
-
-    def _before_acknowledgement(self, name: SubtaskId, end_ns: int) -> None:
-        row = self.moments[name]
-        written_ns = min(row.written_ns, end_ns)
-        self._add(PathKind.ACKNOWLEDGEMENT, written_ns, end_ns, name)
-        if self.history.overtakes and (last := self._awaited_barrier(name, written_ns)) is not None:
-            arrived_ns = min(self.moments[last].last_ns, written_ns)
-            self._add(PathKind.CHANNEL_STATE, arrived_ns, written_ns, last)
-            self._before_last_barrier(last, arrived_ns)
-            return
-        synced_ns = min(row.synced_ns, written_ns)
-        self._add(self._written_kind(name), synced_ns, written_ns, name)
-        forwarded_ns = min(row.forwarded_ns, synced_ns)
-        self._add(PathKind.SYNC, forwarded_ns, synced_ns, name)
-        self._before_forward(name, forwarded_ns)
+    def _files(self, task: int, *_: int) -> Sequence[FileSpan]:
+        """Return the file of an asynchronous phase, which is assumed to take all of it."""
+        name = self.names[task]
+        row = self.moments.get(name)
+        if row is None or self._written_kind(name) is not PathKind.UPLOAD:
+            return ()
+        return [FileSpan(-1, row.synced_ns, None if name in self.late else row.written_ns)]
 
     def _written_kind(self, name: SubtaskId) -> PathKind:
         """Return the kind of an asynchronous phase: channel state, upload of state, or other work if it wrote no file."""
@@ -206,115 +248,49 @@ class PathSearch:
             return PathKind.CHANNEL_STATE
         return PathKind.UPLOAD if subtask.checkpointed_size >= NO_FILE_BYTES else PathKind.ASYNC_WORK
 
-    def _awaited_barrier(self, name: SubtaskId, written_ns: int) -> SubtaskId | None:
-        """Return the subtask whose last barrier delayed the end of an asynchronous phase, or None if none did.
+    def _add_awaited_barrier(self, name: SubtaskId) -> None:
+        """Add the barrier that delayed the end of the asynchronous phase of the subtask that acknowledged last, if one did.
 
-        It is the subtask itself, or one that shares its channel state file.  The barrier is assumed to have delayed the
-        phase if it arrived when most of the phase had passed.  Otherwise the upload of state may have taken as long.
+        It is a barrier of the subtask itself, or of one that shares its channel state file.  It is assumed to have delayed
+        the phase if it arrived when most of the phase had passed.  Otherwise the upload of state may have taken as long.
         """
-        synced_ns, acknowledged_ns = self.moments[name].synced_ns, self.moments[name].acknowledged_ns
+        row = self.moments[name]
+        written_ns = min(row.written_ns, self.end_ns)
         together = [
             other
-            for other, row in self.moments.items()
-            if min(abs(row.written_ns - written_ns), abs(row.acknowledged_ns - acknowledged_ns))
+            for other, near in self.moments.items()
+            if min(abs(near.written_ns - written_ns), abs(near.acknowledged_ns - row.acknowledged_ns))
             <= _MAX_SHARED_FILE_DIFFERENCE_NS
-            if row.last_ns <= written_ns and self._shares(name, other)
+            if near.last_ns <= written_ns and self._shares(name, other)
         ]
         last = max([name, *together], key=lambda other: (min(self.moments[other].last_ns, written_ns), other == name))
-        waited_ns = min(self.moments[last].last_ns, written_ns) - synced_ns
+        complete_ns = min(self.moments[last].last_ns, written_ns)
         state = max(self.rows[name].checkpointed_size, 0) - max(self.rows[name].alignment.persisted, 0)
         in_flight = sum(max(self.rows[other].alignment.persisted, 0) for other in {name, *together})
         least = _ASYNC_SHARE_STATELESS if state <= in_flight else _ASYNC_SHARE_STATEFUL
-        return last if waited_ns >= least * (written_ns - synced_ns) > 0 else None
+        if self.history.overtakes and complete_ns - row.synced_ns >= least * (written_ns - row.synced_ns) > 0:
+            task, last_task = self.task_of[name], self.task_of[last]
+            self.groups[last_task] = self.groups[task]
+            self.events[task] |= {Happening.STATE_WRITTEN: row.synced_ns, Happening.CHANNEL_STATE_WRITTEN: written_ns}
+            self.events[last_task][Happening.IN_FLIGHT_COMPLETE] = self.complete_ns[last] = complete_ns
 
     def _shares(self, name: SubtaskId, other: SubtaskId) -> bool:
         """Return whether two subtasks run, or may run, in the same TaskManager, and so may share a channel state file."""
         managers = self.history.task_managers
         return name in managers and managers.get(other, managers[name]) == managers[name] if managers else True
 
-    def _before_forward(self, name: SubtaskId, end_ns: int) -> None:
-        row = self.moments[name]
-        begun_ns = min(row.begun_ns, end_ns)
-        self._add(PathKind.PRE_BARRIER, begun_ns, end_ns, name)
-        self._before_last_barrier(name, begun_ns)
+    def _add_declined(self) -> None:
+        """Add the events of the subtask whose asynchronous phase failed: one that reported no times.
 
-    def _before_last_barrier(self, name: SubtaskId, end_ns: int) -> None:
-        if self._is_source(name):
-            self._before_call(name, end_ns)
-        else:
-            self._before_barrier(name, end_ns, min(self.moments[name].first_ns, end_ns))
-
-    def _is_source(self, name: SubtaskId) -> bool:
-        return not self.history.vertex(name[0]).inputs
-
-    def _sent_ns(self, name: SubtaskId) -> dict[SubtaskId, int]:
-        """Return when the upstream subtasks of a subtask sent their barriers [ns], without those that have not."""
-        writers = writers_of(self.history, name)
-        return {writer: self.moments[writer].forwarded_ns for writer in writers if writer in self.moments}
-
-    def _before_barrier(self, name: SubtaskId, end_ns: int, first_ns: int) -> None:
-        writer = self._awaited_writer(name, end_ns, first_ns)
-        if writer is None:  # its upstream subtasks have finished, or are not in the statistics
-            self._add(PathKind.END_OF_INPUT, 0, end_ns, name)
-        else:
-            self._add_channel_steps(name, writer, end_ns, first_ns)
-
-    def _add_channel_steps(
-        self, name: SubtaskId, writer: SubtaskId, end_ns: int, first_ns: int, *, is_open: bool = False
-    ) -> None:
-        """Add the steps of a barrier in a channel, and the path to its sending.
-
-        `first_ns` is the arrival of the reader's first barrier, `end_ns` that of the barrier that it waited for.
+        The phase is assumed to have started as early as possible, because Flink does not report its times.
         """
-        sent_ns = min(end_ns, self.moments[writer].forwarded_ns)
-        overtook = self.moments[writer].unaligned or (name in self.moments and self.moments[name].unaligned)
-        deadline_ns = self.history.aligned_for_ns
-        allowed_ns = deadline_ns if overtook and sent_ns < deadline_ns <= end_ns else sent_ns
-        first_ns = min(max(first_ns, allowed_ns), end_ns)
-        self._add(PathKind.ALIGNMENT, first_ns, end_ns, name, writer, is_open=is_open)
-        self._add(PathKind.QUEUE, allowed_ns, first_ns, name, writer, is_open=is_open and first_ns == end_ns)
-        self._add(PathKind.TIMEOUT, sent_ns, allowed_ns, name, writer)
-        self._before_forward(writer, sent_ns)
-
-    def _awaited_writer(self, name: SubtaskId, until_ns: int, first_ns: int) -> SubtaskId | None:
-        """Return the upstream subtask whose barrier the reader waited for, or None if none has sent its barrier.
-
-        All barriers arrived between `first_ns` and `until_ns`.  The clocks of machines may differ: if all barriers seem to
-        have been sent after they arrived, the one that was sent first is chosen.
-        """
-        sent = self._sent_ns(name)
-        before = [writer for writer, time_ns in sent.items() if time_ns <= until_ns]
-        if before:
-            earliest = min(before, key=lambda writer: (sent[writer], writer[1] != name[1]))
-            is_at_same_time = not self.later and until_ns - first_ns <= _MAX_ARRIVAL_DIFFERENCE * (
-                until_ns - sent[earliest]
-            )
-            return earliest if is_at_same_time else max(before, key=lambda writer: (sent[writer], writer[1] == name[1]))
-        return min(sent, key=lambda writer: sent[writer], default=None)
-
-    def _before_call(self, name: SubtaskId, end_ns: int, *, is_open: bool = False) -> None:
-        """Add the steps from the trigger until a source received the trigger RPC.
-
-        The first source to receive it shows when the coordinator had sent it.  The rest is a delay of the task thread.
-        """
-        quickest_ns = min(
-            (row.first_ns for other, row in self.moments.items() if self._is_source(other)),
-            default=0,
-        )
-        quickest_ns = min(quickest_ns, end_ns)
-        self._add(PathKind.TASK_THREAD, quickest_ns, end_ns, name, is_open=is_open)
-        self._add(PathKind.TRIGGER, 0, quickest_ns)
-
-    def _add(
-        self,
-        kind: PathKind,
-        begin_ns: int,
-        end_ns: int,
-        subtask: SubtaskId | None = None,
-        writer: SubtaskId | None = None,
-        *,
-        is_open: bool = False,
-    ) -> None:
-        """Add a step before those found so far, unless it takes no time."""
-        if end_ns > begin_ns:
-            self._steps.append(PathStep(kind, begin_ns, end_ns, subtask, writer, is_open))
+        silent = [name for name in self.late if name not in self.moments]
+        begun = [name for name in silent if self.moments.keys() >= set(writers_of(self.history, name))]
+        if silent:
+            name = min(begun or silent)
+            sent_ns = [
+                row.forwarded_ns for writer in writers_of(self.history, name) if (row := self.moments.get(writer))
+            ]
+            stages = (Happening.SNAPSHOT_BEGUN, Happening.BARRIER_FORWARDED, Happening.SYNC_FINISHED)
+            self.events[self.task_of[name]] |= dict.fromkeys(stages, min(self.end_ns, max(sent_ns, default=0)))
+            self.events[self.task_of[name]][Happening.DECLINED] = self.end_ns
