@@ -230,13 +230,22 @@ RANDOM_DURATION = Leaf(units.parse_duration, {})
 """Annotation of a distribution of durations, for which sections have a field of their own."""
 Share = Annotated[Fraction, quantity(units.parse_share, f"{_DECIMAL} ?%", "30 %", flink="share", write=format_share)]
 Percent = Annotated[int, quantity(_percent, "[0-9]+ ?%", "25 %", flink="percent", write="{} %".format)]
+_NUMBER = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL}(/[0-9]+)?$"}]}
 Number = Annotated[
     Fraction,
     Leaf(
         units.parse_number,
-        {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL}(/[0-9]+)?$"}]},
+        _NUMBER,
         flink="number",
         write=_written_number,
+    ),
+]
+Real = Annotated[
+    float,
+    Leaf(
+        lambda value: float(units.parse_number(value)),
+        _NUMBER,
+        write=lambda number: _written_number(Fraction(number)),
     ),
 ]
 Count = Annotated[

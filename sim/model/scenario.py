@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.faults import Fault, Rescale, Restart
-from sim.model.fields import DURATION, At, Duration, Natural, Positive, option, quantity
+from sim.model.fields import DURATION, At, Duration, Natural, Positive, Real, option, quantity
 from sim.model.job import Job, Vertex
 from sim.model.randomness import Residuals
 from sim.model.storage import ClaimMode, Directories, Storage
@@ -276,8 +276,13 @@ class OtherSettings:
     of the backtest.  The error of a what-if also depends on what it changes (`sim.jobs.evidence`).
     """
 
-    p50: float
-    p90: float
+    p50: Real = option(math.inf, "Factor of the median.", usually="nothing is known")
+    p90: Real = option(math.inf, "Factor of the 90 % quantile.", usually="nothing is known")
+
+    def completed(self, at: At) -> OtherSettings:
+        if min(self.p50, self.p90) < 1:
+            at.wrong("expected factors of 1 and more")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,12 +314,24 @@ class Backtest:
     """The backtest of an import."""
 
     compared: tuple[ComparedQuantity, ...]
-    longest_ms: tuple[float, ...] = ()  # observed durations, in descending order
-    tail: float = 1.0  # observed / predicted tail of durations; 1 if they differ by no more than repeated runs
-    runs: int = 1
-    simulated_ns: int = 0  # length of each run
-    other_settings: OtherSettings | None = None  # None in files of older versions
-    failures: ObservedFailures | None = None  # None if neither checkpoints nor the job failed
+    longest_ms: tuple[float, ...] = option(
+        (),
+        "Recorded end-to-end durations, the longest first: the tail of the history.",
+        key="longest",
+        is_declared=True,
+    )
+    tail: Real = option(
+        1.0,
+        "The tail of end-to-end durations, observed / predicted, where both differ by more than repetitions do.",
+        above_zero=True,
+    )
+    runs: Positive = option(1, "Simulated runs.", is_required=True)
+    simulated_ns: Duration = option(0, "Length of each run.", is_required=True)
+    other_settings: OtherSettings | None = option(  # None in files of older versions
+        None,
+        "Factors within which other settings are predicted: chance in so short a history, the machine, and what is off.",
+    )
+    failures: ObservedFailures | None = option(None, "Not given: neither checkpoints nor the job failed.")
     # The scenario without command-line overrides.
     imported: Scenario | None = field(default=None, compare=False, repr=False)
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.scenario import OtherSettings
-from sim.model.schema.history import tail_sentence
-from sim.model.schema.history_file import verdict
+from sim.model.schema.history_file import tail_sentence, verdict
 from sim.results.formats import json_ready
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sim.model.checkpoint import MIN_INTERVAL_NS
 from sim.model.fields import At, Condition, Duration, Natural, Positive, Share, attribute_of, choice, options_of
 from sim.model.job import SHIPPING
 from sim.model.schema.faults import Fault, RescaleField, Restart, rescale_sections
-from sim.model.schema.history import Backtest, Residuals
+from sim.model.schema.history_file import Backtest, Residuals
 from sim.model.schema.job import Checkpoint, Vertex
 from sim.model.schema.sections import (
     FORMS,

@@ -1,38 +1,229 @@
-"""Read, validate and write the history file of an imported scenario."""
+"""Observations of a real job: the sections `backtest:` and `residuals:`, and the history file that `import` writes them to."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, create_model
 
-from sim.model.fields import Natural, Number, choice
+from sim.model import randomness, scenario
+from sim.model.fields import At, Duration, Natural, Number, Positive, RecordRate, Size, attribute_of, choice
 from sim.model.files import replace_file, replace_text
-from sim.model.quantities import Kind, of_history, quantities
+from sim.model.job import Vertex
+from sim.model.quantities import Kind, Level, of_history, quantities
 from sim.model.scenario import MAX_KEPT_DURATIONS
-from sim.model.schema.sections import Section, validate_as
+from sim.model.schema.sections import Options, Section, build_model, validate_as
 from sim.model.schema.text import Mapping as Document
 from sim.model.schema.text import Mark, Reading, ScenarioError, compose, read_beside
+from sim.model.text import did_you_mean
 from sim.model.units import format_duration, format_rate, format_size
 
-if TYPE_CHECKING:
-    from sim.model.quantities import Level
-    from sim.model.scenario import Backtest, ComparedQuantity, Quantiles
+# ---- The keys of `backtest:`: one per quantity, with observed and predicted quantiles.
+
+
+class _Quantiles(Section):
+    """Quantiles over checkpoints, or over runs."""
+
+    count: Natural
+    """Values."""
+
+
+class _Compared(Section):
+    """A quantity, observed and predicted."""
+
+    vertex: str | None = None
+    """Not given: the whole checkpoint or job."""
+    off: list[Annotated[str, choice("p50", "p90")]] | None = None
+    """Quantiles that differ by more than repetitions do."""
+    cause: str | None = None
+    """The likely cause."""
+
+
+_LEAVES: dict[Kind, Any] = {"duration": Duration, "size": Size, "rate": RecordRate}
+_LEVELS = {"p50": "Median.", "p90": "90 % are not larger.", "max": "The largest."}
+
+
+def _compared(kind: Kind) -> type[Section]:
+    """Return the section class for quantities of this kind, with observed and predicted quantiles."""
+    levels: dict[str, Any] = {
+        name: (_LEAVES[kind] | None, Field(None, description=text)) for name, text in _LEVELS.items()
+    }
+    quantiles = create_model(f"{kind.capitalize()}s", __base__=_Quantiles, __doc__=_Quantiles.__doc__, **levels)
+    sides: dict[str, Any] = {
+        "observed": (quantiles, Field(description="In the history.")),
+        "predicted": (quantiles, Field(description="In simulation.")),
+    }
+    return create_model(
+        f"Compared{kind.capitalize()}s", __base__=_Compared, __doc__=f"Observed and predicted {kind}s.", **sides
+    )
+
+
+_KINDS: dict[Kind, type[Section]] = {kind: _compared(kind) for kind in _LEAVES}
+
+
+_ROWS: dict[str, Any] = {
+    attribute_of(key): (
+        _KINDS[own[0].kind] | None,
+        Field(None, description=f"{own[0].title.capitalize()}: {own[0].meaning}."),
+    )
+    for key, own in of_history().items()
+}
+_Rows = create_model("_Rows", __base__=Options, **_ROWS)
+
+
+class OtherSettings(Options, of=(scenario.OtherSettings,), axes=False):
+    """Factors of end-to-end durations."""
+
+
+class Failures(Options, of=(scenario.ObservedFailures,), axes=False):
+    """Checkpoints that failed, and failures of the job."""
+
+    reason: str | None = None
+
+
+class Backtest(_Rows, of=(scenario.Backtest,), axes=False):  # type: ignore[misc, valid-type, call-arg]  # the base class is generated from the quantities
+    """What `import` found when it simulated the job as it is.  Nothing of a run depends on it."""
+
+    longest: list[Duration] | None = None
+    other_settings: OtherSettings | None = None
+    failures: Failures | None = None
+
+
+# ---- `residuals:`: observed minus modelled durations of the checkpoints of a history.
+
+
+class OfVertex(Section):
+    """For each subtask a list with a number per checkpoint of the history, in units of `unit`.  Further subtasks take theirs in turn."""
+
+    scheduling: list[list[Natural]] | None = None
+    """Sources only: from the call that triggers a checkpoint until their thread looks at it."""
+    sync: list[list[Natural]] | None = None
+    """Synchronous phase."""
+    async_: list[list[Natural]] | None = None
+    """Asynchronous phase."""
+    acknowledgement: list[list[Natural]] | None = None
+    """From the end of the asynchronous phase until the coordinator knows."""
+    backend: str | None = None
+    """The backend that sync and async were observed with, such as rocksdb or hashmap+changelog; with another one none are drawn."""
+
+
+class Residuals(Section):
+    """What checkpoints of a real job took beyond the model.  Each simulated checkpoint draws one of the history, for all its subtasks."""
+
+    checkpoints: Positive
+    """How many there are to draw from."""
+    unit: Duration
+    """The unit of all numbers below."""
+    of: dict[str, OfVertex]
+    """Vertex -> its residuals."""
+
+
+def build_residuals(section: Residuals | None, vertices: Iterable[Vertex], reading: Reading) -> randomness.Residuals:
+    """Return the model of `residuals:`, which draws nothing if `section` is None.  Errors are reported to `reading`.
+
+    `vertices`: vertices of the job.
+    """
+    if section is None:
+        return randomness.Residuals()
+    found = list(vertices)
+    sources = {vertex.name: vertex.source is not None for vertex in found}
+    backends = {vertex.name: vertex.state.backend_name for vertex in found if vertex.state is not None}
+    return randomness.Residuals(section.checkpoints, tuple(_residuals(section, sources, backends, reading)))
+
+
+def _residuals(
+    section: Residuals, sources: dict[str, bool], backends: dict[str, str], reading: Reading
+) -> Iterator[randomness.Residual]:
+    """Yield the residuals of each vertex and phase [ns].  Errors are reported to `reading`.
+
+    Residuals of the sync and async phases are left out if they were observed with another state backend.  `sources`: vertex name ->
+    whether it is a source.  `backends`: vertex name -> its state backend.
+    """
+    for name, of_vertex in section.of.items():
+        if name not in sources:
+            reading.wrong(("residuals", "of", name), f"there is no vertex '{name}'{did_you_mean(name, list(sources))}")
+            continue
+        for part in randomness.PARTS:
+            lists = getattr(of_vertex, attribute_of(part))
+            if lists is None or (
+                part in ("sync", "async") and of_vertex.backend is not None and of_vertex.backend != backends.get(name)
+            ):
+                continue
+            path = ("residuals", "of", name, part)
+            if not lists:
+                reading.wrong(path, "is empty: write a list per subtask, or remove the key")
+            if part == "scheduling" and not sources[name]:
+                reading.wrong(path, "only sources are called; the others get a barrier")
+            for index, numbers in enumerate(lists):
+                if len(numbers) != section.checkpoints:
+                    message = f"has {len(numbers)} numbers for subtask {index}: expected one for each of {section.checkpoints} checkpoints"
+                    reading.wrong((*path, index), message)
+            yield randomness.Residual(
+                name, part, tuple(tuple(number * section.unit for number in numbers) for numbers in lists)
+            )
+
+
+def tail_sentence(found: randomness.Residuals) -> str:
+    """Return a clause on the residuals that are drawn, or "" if none are."""
+    if not found.checkpoints:
+        return ""
+    return f"tails are drawn from the residuals of {found.checkpoints} checkpoints of the job's own history"
+
+
+# ---- Building the model of `backtest:`.
+
+_UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}
+"""Divisors: a section has durations in ns, and its model has them in ms."""
+
+
+def build_backtest(written: Backtest, reading: Reading) -> scenario.Backtest:
+    """Return the model of `backtest:`, with compared durations in ms.  Errors are reported to `reading`."""
+    at, longest, compared = At(("backtest",), reading), written.longest or [], []
+    if any(after > before for before, after in pairwise(longest)):
+        at.wrong("write the longest duration first", "longest")
+    for quantity, (first, *_) in of_history().items():
+        if (section := getattr(written, attribute_of(quantity))) is None:
+            continue
+        observed, predicted = (
+            _quantiles(getattr(section, side), first.kind, at.below(quantity).below(side))
+            for side in ("observed", "predicted")
+        )
+        compared.append(
+            scenario.ComparedQuantity(
+                quantity, observed, predicted, section.vertex or "", tuple(section.off or ()), section.cause or ""
+            )
+        )
+    longest_ms = tuple(duration / 1e6 for duration in longest)
+    return build_model(scenario.Backtest, written, at, compared=tuple(compared), longest_ms=longest_ms)
+
+
+def _quantiles(section: Any, kind: Kind, at: At) -> scenario.Quantiles:
+    """Return the quantiles of a section, in ms if they are durations.  p50 <= p90 <= max are all set, or none if `count` is 0."""
+    values = [value for value in (section.p50, section.p90, section.max) if value is not None]
+    if len(values) != (3 if section.count else 0):
+        at.wrong("write p50, p90, max and count, or count: 0 alone")
+    elif "unlimited" in values or sorted(values) != values:
+        at.wrong("expected p50 <= p90 <= max")
+    elif values:
+        p50, p90, largest = (float(value) / _UNIT[kind] for value in values)
+        return scenario.Quantiles(p50, p90, largest, section.count)
+    return scenario.Quantiles()
 
 
 # ---- The verdict of a backtest as a sentence, which every command that runs an imported file prints.
 
 
-def verdict(backtest: Backtest) -> str:
+def verdict(backtest: scenario.Backtest) -> str:
     """Return whether the simulation agrees with the imported history, and by how much it deviates.
 
     For example ``the simulation deviates from the history of 24 checkpoints that was imported: end-to-end p90 -54 %``.
@@ -46,7 +237,7 @@ def verdict(backtest: Backtest) -> str:
     return f"the simulation deviates from {history}: {changes}"
 
 
-def contradiction(backtest: Backtest | None) -> str:
+def contradiction(backtest: scenario.Backtest | None) -> str:
     """Return a warning if the simulation completes most checkpoints and the history does not, or none and it does, else an empty text."""
     durations = None if backtest is None else backtest.of("end-to-end")
     if durations is not None and durations.observed.count and not durations.predicted.count:
@@ -71,7 +262,7 @@ def contradiction(backtest: Backtest | None) -> str:
     )
 
 
-def agreement_text(row: ComparedQuantity, level: Level) -> str:
+def agreement_text(row: scenario.ComparedQuantity, level: Level) -> str:
     """Return the deviation of the prediction from the observation, for example ``end-to-end p90 -54 %``."""
     change = row.change(level)
     return f"{row.quantity} {level} {'not comparable' if change is None else f'{100 * change:+.0f} %'}"
@@ -80,7 +271,7 @@ def agreement_text(row: ComparedQuantity, level: Level) -> str:
 # ---- Backtest -> the section `backtest:`, for `sim.model.schema.text.write`.
 
 
-def section_of(backtest: Backtest) -> dict[str, Any]:
+def section_of(backtest: scenario.Backtest) -> dict[str, Any]:
     """Return the content of `backtest:`."""
     section: dict[str, Any] = {"runs": backtest.runs, "simulated": format_duration(backtest.simulated_ns)}
     if backtest.longest_ms:
@@ -109,7 +300,7 @@ def duration_text(ms: float) -> str:
     return _value_text(ms, "duration")
 
 
-def _comparison_section(compared: ComparedQuantity) -> dict[str, Any]:
+def _comparison_section(compared: scenario.ComparedQuantity) -> dict[str, Any]:
     kind = of_history()[compared.quantity][0].kind
     section = {
         "vertex": compared.vertex,
@@ -121,7 +312,7 @@ def _comparison_section(compared: ComparedQuantity) -> dict[str, Any]:
     return {key: value for key, value in section.items() if value}
 
 
-def _quantiles_section(quantiles: Quantiles, kind: Kind) -> dict[str, Any]:
+def _quantiles_section(quantiles: scenario.Quantiles, kind: Kind) -> dict[str, Any]:
     if not quantiles.count:
         return {"count": 0}
     values = {"p50": quantiles.p50, "p90": quantiles.p90, "max": quantiles.largest}

@@ -29,8 +29,7 @@ from sim.model.schema.faults import build_faults, build_rescale, parallelisms
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_file import IS_CONFIGURATION, is_configuration
 from sim.model.schema.flink_keys import summary, without_later_options
-from sim.model.schema.history import build_backtest, build_residuals
-from sim.model.schema.history_file import put_history
+from sim.model.schema.history_file import build_backtest, build_residuals, put_history
 from sim.model.schema.job import Checkpoint, build_job, check_graph
 from sim.model.schema.sections import AxisValues, Options, build_model
 from sim.model.schema.text import (

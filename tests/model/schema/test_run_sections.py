@@ -19,8 +19,7 @@ from sim.model.faults import (
     When,
 )
 from sim.model.scenario import Action, Instances, OtherSettings
-from sim.model.schema.history import tail_sentence
-from sim.model.schema.history_file import section_of
+from sim.model.schema.history_file import section_of, tail_sentence
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.storage import Directories
