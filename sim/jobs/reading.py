@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -108,6 +109,14 @@ def other_kind(path: Path) -> str:
         )
     with open_uncompressed(path) as file:
         text = file.read(_LARGEST_TEXT).decode("utf-8", "replace")
+    if text.lstrip()[:1] == "<":
+        return "is a page, not an answer of Flink: a proxy's sign-in? `--header 'NAME: VALUE'` sends what it asks for"
+    with suppress(ValueError, RecursionError):
+        match json.loads(text):
+            case {"errors": [str(error), *_]}:
+                return f"is an error of Flink's REST API: {one_line(error.partition(chr(10))[0], 200)}"
+            case [{"id": str(), **others}, *_] if others.keys() <= {"value", "min", "max", "avg", "sum"}:
+                return "has values of metrics; `ckptsim explain` reads the answer to /jobs/JOB/checkpoints"
     try:
         is_monitoring = table_of_document(text) is not None
     except MonitoringError:  # its metrics are not rates

@@ -510,7 +510,8 @@ def lost_managers(told, match):
 
 
 def failed_for_good(told, match):
-    restarts = sum(kind == "restarted" for _, kind, _ in told.written)
+    kinds = [kind for _, kind, _ in told.written]
+    restarts = kinds.count("restarted") - kinds.count("suspended")  # those of the restart strategy
     (at,) = (at for at, kind, _ in told.written if kind == "dead")
     return int(match["n"]) == restarts and match["at"] == clock_of(at)
 
@@ -571,6 +572,12 @@ def longer_between(told, match):
         and same_ms(match["outside"], median(took[False]))
         and median(took[True]) > median(took[False])
     )
+
+
+def longest_downtime(told, match):
+    """The longest wait of a restart, and when one of this length began."""
+    waits = {clock_of(at - waited): waited for at, kind, waited in told.written if kind == "restarted"}
+    return number(match["lasts"]) == 1000 * max(waits.values()) == 1000 * waits[match["at"]]
 
 
 def was_terminated(told, match):
@@ -1035,6 +1042,30 @@ TEMPLATES = (
         was_terminated,
     ),
     template(
+        "downtime",
+        r"The job was not running for (?P<lasts>[\d.]+ (?:min|s)), from (?P<at>[\d :-]+) on, besides the restore of its tasks",
+        longest_downtime,
+    ),
+    template(
+        "oversized",
+        r"Messages were dropped that are larger than pekko.framesize \(akka.framesize before 1.18\), here 10485760b\. A checkpoint whose "
+        r"acknowledgement is dropped expires, however long its timeout\. Set a larger framesize, or keep less state inside of "
+        r"acknowledgements \(state.storage.fs.memory-threshold, operator state\)",
+        lambda told, _: any(kind == "oversized" for _, kind, _ in told.written),
+    ),
+    template(
+        "not canceled",
+        r"A task did not stop within task.cancellation.timeout \((?P<s>\d+) s\), for which Flink ends its TaskManager: the restart waited "
+        r"for that\. Look at what the task was doing then \(its stack trace is in the log of its TaskManager\)",
+        lambda told, match: (90, "restarted", int(match["s"])) in {(90, *row[1:]) for row in told.written},
+    ),
+    template(
+        "lost leadership",
+        r"The JobManager lost its leadership, and the job restarted for that: no task and no checkpoint failed\. ZooKeeper's connection was "
+        r"suspended: high-availability.zookeeper.client.tolerate-suspended-connections, and its timeouts",
+        lambda told, _: any(kind == "suspended" for _, kind, _ in told.written),
+    ),
+    template(
         "failed for good",
         r"The job failed for good at (?P<at>[\d :-]+), after (?P<n>\d+) restarts?(?:; its restart strategy is [^.]+)?",
         failed_for_good,
@@ -1059,8 +1090,8 @@ TEMPLATES = (
         went_back,
     ),
     template(
-        "too long",
-        r"They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain "
+        "not all acknowledged",
+        r"Not all tasks acknowledged within execution.checkpointing.timeout; answers of the REST API tell which: `ckptsim explain "
         r"http://HOST:8081`",
         lambda told, _: "expired" in told.since("failed"),
     ),

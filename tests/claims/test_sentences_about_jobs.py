@@ -47,6 +47,7 @@ REASONS = {
     "expired": "Checkpoint {} of job {} expired before completing.",
     "declined": "Decline checkpoint {} by task a1 of job {} at tm-0.",
 }
+OVERSIZED = "OversizedPayloadException: Discarding oversized payload sent to Actor[a]: max allowed size 10485760 bytes, actual size"
 REFUSALS = {
     "Not all required tasks are currently running.": "Not all required tasks are currently running",
     "Some tasks of the job have already finished and checkpointing with finished tasks is not enabled. "
@@ -87,8 +88,17 @@ def random_log(seed):
         )
         written.append((at, kind, value))
 
-    def restart():
-        write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RESTARTING to RUNNING.", "restarted")
+    def restart(waits_s=0):
+        nonlocal at
+        failed_at = at
+        if waits_s:
+            at += waits_s
+            write(f"ERROR TaskExecutor [] - Task did not exit gracefully within {waits_s} + seconds.")
+        write(
+            f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RESTARTING to RUNNING.",
+            "restarted",
+            waits_s,
+        )
         if latest is None:
             write(f"{COORDINATOR} No checkpoint found to restore.", "fresh")
         else:
@@ -96,7 +106,7 @@ def random_log(seed):
             write(
                 f"{COORDINATOR} Restoring job {JOB} from Checkpoint {number} @ {ms} for {JOB}.",
                 "restored",
-                (number, at - begun),
+                (number, failed_at - begun),
             )
 
     write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state CREATED to RUNNING.", "running")
@@ -130,10 +140,25 @@ def random_log(seed):
                 kind,
                 "the job switched to RESTARTING",
             )
+            restart(draw.choice([0, 90]))
+            continue
+        if draw.random() < 0.05:  # the JobManager loses its leadership
+            write(
+                "WARN  ZooKeeperLeaderElectionDriver [] - Connection to ZooKeeper suspended. The contender waits.",
+                "suspended",
+            )
+            kind = "" if "Save" in savepoint else "stopped"
+            write(
+                f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RUNNING to SUSPENDED.",
+                kind,
+                "the job switched to SUSPENDED",
+            )
             restart()
             continue
         if number > silent_from or draw.random() < 0.2:
             kind = draw.choice(list(REASONS))
+            if kind == "expired" and draw.random() < 0.2:
+                write(f"ERROR EndpointWriter [] - {OVERSIZED}", "oversized")
             write(f"{COORDINATOR} {REASONS[kind].format(number, JOB)}", "" if "Save" in savepoint else "failed", kind)
             if draw.random() < 0.2:
                 write(
@@ -183,6 +208,10 @@ def test_sentences_about_random_logs_are_true(tmp_path):
         "went back",
         "failures apart",
         "fresh restarts",
+        "downtime",
+        "oversized",
+        "not canceled",
+        "lost leadership",
         "not among them",
         "none is slow",
         "slow",

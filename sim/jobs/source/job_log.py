@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice, pairwise
@@ -104,7 +105,16 @@ _NO_CHECKPOINT = "No checkpoint found to restore"
 _STATE = re.compile(rf"Job (?P<name>.+) \({_JOB}\) switched from state (?P<before>\w+) to (?P<state>\w+)")
 ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
 _LOST = re.compile(r"TaskManager with id (?P<id>\S+) (?:timed out|is no longer reachable)")
-_TERMINATED = re.compile(r"Worker (?P<id>\S+) is terminated\. Diagnostics: (?P<why>.+)")
+_TERMINATED = re.compile(
+    r"Worker (?P<id>\S+) is terminated\. Diagnostics: (?P<why>.+)"
+    r"|Disconnect TaskExecutor (?P<other>\S+) because: (?P<fatal>.+ fatal error)"
+)
+_NOTABLE = re.compile(
+    r"OversizedPayloadException: .*max allowed size (?P<oversized>\d+)"
+    r"|- Task did not exit gracefully within (?P<uncanceled>\d+)"
+    r"|(?P<revoked>was revoked leadership|lost leadership)|(?P<suspended>Connection to ZooKeeper suspended)"
+)
+"""Lines that explain failed checkpoints or a downtime (`_notable`), by the group that matches."""
 _STATISTICS = (
     *("checkpointed_size", "state_size", "processed_data", "persisted_data"),
     *("num_subtasks", "num_acknowledged_subtasks"),
@@ -237,6 +247,7 @@ class JobLog:
     failed: list[LogCheckpoint] | None = None  # failed since the last completed one; None if the log begins later
     lost: dict[str, int] = field(default_factory=dict)  # lost TaskManager -> time
     terminated: dict[str, tuple[int, str]] = field(default_factory=dict)  # TaskManager -> (time, exit code and reason)
+    notable: dict[str, list[str]] = field(default_factory=dict)  # group of `_NOTABLE` -> its values, of the cluster
     finished: dict[str, None] = field(default_factory=dict)  # finished tasks of all jobs
     attempts: dict[str, str] = field(default_factory=dict)  # execution attempt id -> task, of all jobs
     failing: LogTaskFailure | None = None  # failed task of any job, until a line tells which job failed
@@ -249,7 +260,8 @@ class JobLog:
     vertices: dict[str, int] = field(default_factory=dict)
     subtasks: set[str] = field(default_factory=set)  # that acknowledged a checkpoint, at level DEBUG
     options: dict[str, str] = field(default_factory=dict)  # cluster options
-    version: str = ""
+    version: str = ""  # the last one
+    versions: dict[str, int] = field(default_factory=dict)  # version that a process started with -> its first start
 
     @property
     def recorded(self) -> tuple[RecordedCheckpoint, ...]:
@@ -342,7 +354,7 @@ def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict
     """Return the logs of all jobs with checkpoints, by job id.  Raises `RecordingError` if there are none."""
     source = _named(paths)
     jobs: dict[str, JobLog] = {}
-    cluster = JobLog(source, "")
+    cluster, is_task_manager = JobLog(source, ""), False
     for path in paths:
         clock, failure, ended_ms = _Clock(), None, cluster.ended_ms
         loggers = set[str]()
@@ -352,9 +364,9 @@ def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict
             loggers.update(_LOGGERS.findall(line, 0, 200))
             failure = _read(line, at_ms, jobs, cluster, failure)
         if loggers and "CheckpointCoordinator" not in loggers:  # a TaskManager's log, which shows nothing of triggers
-            cluster.ended_ms = ended_ms
+            cluster.ended_ms, is_task_manager = ended_ms, True
     for log in jobs.values():
-        log.version, log.ended_ms = cluster.version, cluster.ended_ms
+        log.version, log.versions, log.ended_ms = cluster.version, cluster.versions, cluster.ended_ms
         log.fresh_restarts = cluster.fresh_restarts if len(jobs) == 1 else 0
     if len(jobs) == 1 and cluster.exceeding:  # before Flink 1.10 the exception follows the change of the status
         log = next(iter(jobs.values()))
@@ -364,13 +376,18 @@ def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict
     logs = {name: log for name, log in jobs.items() if log.checkpoints or log.refusals}
     if not logs:
         running = next((log for log in jobs.values() if log.running_ms >= 0), None)
-        if running is None and cluster.ended_ms >= 0:
+        if running is None and is_task_manager:
+            reason = "it is the log of a TaskManager; explain the JobManager's, or a folder with both"
+        elif running is None and cluster.ended_ms >= 0:
             reason = "is it a JobManager's log, at level INFO?"
         elif running is None:
             reason = "no line has a time, so it is not a log of a JobManager"
         elif running.failures:
             times = f"{running.failures} time{'s' * (running.failures > 1)}"
-            reason = " ".join([f"job {running.job} failed {times} before one was triggered.", *log_remarks(running)])
+            lasts_ms = max(running.ended_ms - running.running_ms, 0)
+            hint = ": is execution.checkpointing.interval set?" if lasts_ms > _MIN_WITHOUT_INTERVAL_MS else "."
+            none = f"job {running.job} failed {times}, and none was triggered in {_about(lasts_ms)}{hint}"
+            reason = " ".join([none, *log_remarks(running)])
         else:
             reason = (
                 f"job {running.job} runs without them: is execution.checkpointing.interval set, and the level INFO?"
@@ -395,6 +412,7 @@ def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict
     return logs
 
 
+_MIN_WITHOUT_INTERVAL_MS = 600_000
 _LOGGERS = re.compile(
     r"\bCheckpointCoordinator\b|runtime\.taskexecutor|runtime\.taskmanager|streaming\.runtime\.tasks|TaskManagerRunner"
 )
@@ -438,6 +456,8 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
     `failure` is the failure that the lines before described.  A stack trace that follows completes it.  Return the failure
     that this line describes, or None.
     """
+    if (match := _NOTABLE.search(line)) and (name := match.lastgroup):
+        cluster.notable.setdefault(name, []).append(match[name])
     if isinstance(failure, LogCheckpoint) and at_ms < 0 and (match := _OPERATOR.search(line)):
         failure.task = _masked(match["task"], 200)
     if failure is not None and not isinstance(failure, LogRefusal) and at_ms < 0 and (match := _CAUSE.search(line)):
@@ -466,7 +486,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
                 return _store_message(kind, match.groupdict(), at_ms, _log_of(match["job"], jobs, cluster))
         if _TOLERANCE in line:
             cluster.exceeding = [None]
-        elif _NO_CHECKPOINT in line and any(log.failures for log in jobs.values()):
+        elif _NO_CHECKPOINT in line and any(log.running_ms >= 0 for log in jobs.values()):
             cluster.fresh_restarts += 1
     if match := _STATE.search(line):
         log = _log_of(match["job"], jobs, cluster)
@@ -495,12 +515,19 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
         "askManager with id" in line and (match := _LOST.search(line)) and at_ms >= 0 and len(cluster.lost) < MAX_NAMES
     ):
         cluster.lost.setdefault(_masked(match["id"]), at_ms)
-    elif " is terminated. " in line and (match := _TERMINATED.search(line)) and len(cluster.terminated) < MAX_NAMES:
-        cluster.terminated.setdefault(_masked(match["id"]), (at_ms, _masked_line(match["why"])))
+    elif (
+        (" is terminated. " in line or "Disconnect TaskExecutor" in line)
+        and (match := _TERMINATED.search(line))
+        and len(cluster.terminated) < MAX_NAMES
+    ):
+        name, why = match["id"] or match["other"], match["why"] or match["fatal"]
+        cluster.terminated.setdefault(_masked(name), (at_ms, _masked_line(why)))
     elif match := _OPTION.search(line):
         cluster.options[match["key"]] = match["value"].strip().strip("'\"")
     elif match := _VERSION.search(line) or (None if cluster.version else _JAR.search(line)):
         cluster.version = match["version"]
+        if match.re is _VERSION:
+            cluster.versions.setdefault(cluster.version, at_ms)
     return failure if at_ms < 0 else None  # a stack trace has no times
 
 
@@ -511,7 +538,9 @@ def _count_failed(log: JobLog) -> int | None:
 
 def _log_of(job: str, jobs: dict[str, JobLog], cluster: JobLog) -> JobLog:
     """Return the log of a job, which is created at its first line.  It shares what the lines tell of the cluster."""
-    tables = {name: getattr(cluster, name) for name in ("options", "lost", "terminated", "attempts", "vertices")}
+    tables = {
+        name: getattr(cluster, name) for name in ("options", "lost", "terminated", "notable", "attempts", "vertices")
+    }
     return jobs.setdefault(job, JobLog(cluster.source, job, **tables))
 
 
@@ -613,7 +642,16 @@ def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a log, which may be compressed.  Longer lines are split at MAX_LINE_LENGTH."""
     with open_uncompressed(path) as file:
         while line := file.readline(MAX_LINE_LENGTH):
-            yield line.decode("utf-8", "replace")
+            yield from _plain_lines(line.decode("utf-8", "replace"))
+
+
+def _plain_lines(line: str) -> Iterator[str]:
+    """Yield a line as it is, or what `event_lines` makes of it if it is JSON with a message."""
+    found = list[str]()
+    if line.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            found = list(event_lines(json.loads(line)))
+    yield from found or [line]
 
 
 def _oldest_first(lines: Iterator[str]) -> Iterator[str]:
@@ -636,22 +674,47 @@ _MAX_LINES_FOR_ORDER = 1000
 
 
 def event_lines(document: Any) -> Iterator[str]:
-    """Yield the time and message of each event in the JSON of a log service, e.g. the answer of `aws logs filter-log-events`."""
+    """Yield time, logger and message of each event in JSON, and its stack trace.
+
+    Events are lines of a JSON layout, or answers of a log service, e.g. of `aws logs filter-log-events`.
+    """
     if isinstance(document, list):
         yield from chain.from_iterable(map(event_lines, document))
     elif isinstance(document, dict):
-        messages = [text for name in _MESSAGES if isinstance(text := document.get(name), str)]
-        if not messages:
+        if (message := _first(document, _MESSAGES, str)) is None:
             yield from event_lines(list(document.values()))
             return
-        at = document.get("timestamp", document.get("@timestamp", ""))
+        at = _first(document, ("timestamp", "@timestamp", "time", "timeMillis"), str | int)
+        if isinstance(instant := document.get("instant"), dict):  # JsonLayout of Log4j
+            seconds, nanoseconds = instant.get("epochSecond"), instant.get("nanoOfSecond")
+            at = seconds * 1000 + nanoseconds // MS if isinstance(seconds, int) and isinstance(nanoseconds, int) else at
         if isinstance(at, int):
             at = datetime.fromtimestamp(min(max(at, 0), LAST_MS) / 1000, UTC).isoformat(timespec="milliseconds")
-        first, *others = messages[0].splitlines() or [""]
-        yield from (f"{at} {first}", *others)
+        logger = _first(document, ("loggerName", "logger_name", "logger"), str)
+        first, *others = message.splitlines() or [""]
+        yield " ".join(filter(None, [at, f"{logger} -" if logger else "", first]))
+        yield from others
+        yield from _stack_trace(_first(document, ("thrown", "stack_trace", "throwable", "exception"), str | dict))
 
 
-_MESSAGES = ("message", "@message", "textPayload", "log")
+_MESSAGES = ("message", "@message", "textPayload", "log", "msg")
+
+
+def _first(document: Mapping[str, Any], names: Iterable[str], kind: Any) -> Any:
+    """Return the first of these fields that has a value of a type, or None."""
+    return next((document[name] for name in names if isinstance(document.get(name), kind)), None)
+
+
+def _stack_trace(thrown: str | dict[str, Any] | None) -> Iterator[str]:
+    """Yield the lines of an exception in JSON: a text, or its name and message, and those of its causes."""
+    prefix = ""
+    while isinstance(thrown, dict):
+        if isinstance(text := thrown.get("extendedStackTrace"), str):
+            thrown = text
+        else:
+            yield f"{prefix}{thrown.get('name', '')}: {thrown.get('message', '')}"
+            thrown, prefix = thrown.get("cause"), "Caused by: "
+    yield from thrown.splitlines() if thrown else ()
 
 
 # ---- Silence: a period without completed checkpoints at the end of the history, while the job is running.
@@ -686,7 +749,7 @@ _WHAT_TO_DO = (
     ("queued", "Requests wait for a checkpoint that does not end: look at what holds it"),
     (
         "checkpoint expired",
-        "They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain http://HOST:8081`",
+        "Not all tasks acknowledged within execution.checkpointing.timeout; answers of the REST API tell which: `ckptsim explain http://HOST:8081`",
     ),
     ("declined", "A task declined: its exception, which the log of its TaskManager has too, says why"),
     (
@@ -871,6 +934,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     for name, (at_ms, why) in [*log.terminated.items()][:_MAX_TERMINATED]:
         at = f" at {clock(at_ms)}" if at_ms >= 0 else ""
         yield f"TaskManager {one_line(name, 100)} was terminated{at}: {one_line(why, 160)}."
+    yield from _notable(log)
     silence = silence_of_log(log)
     reported = {id(refusal) for refusal in (silence.refusals if silence else ())}
     if refusals := [refusal for refusal in log.refusals if id(refusal) not in reported]:
@@ -891,6 +955,49 @@ def log_remarks(log: JobLog) -> Iterator[str]:
         )
 
 
+def _notable(log: JobLog) -> Iterator[str]:
+    """Yield sentences about the lines of `_NOTABLE`, a long downtime, and another version of Flink."""
+    if sizes := log.notable.get("oversized"):
+        yield (
+            f"Messages were dropped that are larger than pekko.framesize (akka.framesize before 1.18), here {sizes[-1]}b. A checkpoint whose "
+            "acknowledgement is dropped expires, however long its timeout. Set a larger framesize, or keep less state inside of "
+            "acknowledgements (state.storage.fs.memory-threshold, operator state)."
+        )
+    if seconds := log.notable.get("uncanceled"):
+        yield (
+            f"A task did not stop within task.cancellation.timeout ({seconds[-1]} s), for which Flink ends its TaskManager: the restart waited "
+            "for that. Look at what the task was doing then (its stack trace is in the log of its TaskManager)."
+        )
+    if any(name in log.notable for name in ("revoked", "suspended")) and any(
+        s == "SUSPENDED" for *_, s in log.switches
+    ):
+        yield (
+            "The JobManager lost its leadership, and the job restarted for that: no task and no checkpoint failed."
+            + (
+                " ZooKeeper's connection was suspended: high-availability.zookeeper.client.tolerate-suspended-connections, and its timeouts."
+                if "suspended" in log.notable
+                else " Look at what kept it from renewing its lease (the API server, a pause of the garbage collector)."
+            )
+        )
+    if (longest := max(_downtimes(log), default=(0, 0)))[0] >= _MIN_LONG_DOWNTIME_MS:
+        yield f"The job was not running for {_about(longest[0])}, from {clock(longest[1])} on, besides the restore of its tasks."
+    if len(versions := sorted(log.versions.items(), key=itemgetter(1))) > 1:
+        steps = [f"{version} since {clock(at_ms)}" for version, at_ms in versions]
+        yield f"The log has several versions of Flink: {first_names(steps, 4)}. Compare checkpoints of one version."
+
+
+def _downtimes(log: JobLog) -> Iterator[tuple[int, int]]:
+    """Yield the (length, begin) [ms] of the times from the end of status RUNNING until it is RUNNING again."""
+    down_ms = -1
+    for at_ms, before, state in sorted(log.switches, key=itemgetter(0)):
+        if before == "RUNNING":
+            down_ms = at_ms
+        if state == "RUNNING" and down_ms >= 0:
+            yield at_ms - down_ms, down_ms
+            down_ms = -1
+
+
+_MIN_LONG_DOWNTIME_MS = 60_000
 _MAX_TERMINATED = 3
 """Maximum number of terminated TaskManagers that are named."""
 
@@ -1038,15 +1145,30 @@ def _last_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iter
             )
 
 
+def _exception(failure: LogTaskFailure) -> str:
+    return "; ".join(one_line(text, 160) for text in dict.fromkeys((failure.reason, failure.cause)) if text)
+
+
+_MISSING_FILE = re.compile(r"StreamOperatorStateContext.*(?:FileNotFound|NoSuchFile|NoSuchKey)")
+
+
 def _task_failures(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
     """Yield sentences about the tasks whose failures failed the job, and whether they failed right after checkpoints."""
     if not log.task_failures:
         return
     tasks = Counter(failure.task for failure in log.task_failures)
     named = [f"'{one_line(task, 120)}' ({count})" for task, count in tasks.most_common()]
-    last = log.task_failures[-1]
-    why = "; ".join(one_line(text, 160) for text in dict.fromkeys((last.reason, last.cause)) if text)
-    yield f"A task failed the job: {first_names(named, 3)}. The last exception: {why or 'not in the log'}."
+    reasons = Counter(map(_exception, log.task_failures))
+    why = _exception(log.task_failures[-1])
+    count = f" ({reasons.pop(why)} times)" if len(reasons) > 1 else ""
+    yield f"A task failed the job: {first_names(named, 3)}. The last exception{count}: {why or 'not in the log'}."
+    for other, times in reasons.most_common(2 if count else 0):
+        yield f"Before it ({'once' if times == 1 else f'{times} times'}): {other or 'not in the log'}."
+    if _MISSING_FILE.search(why):
+        yield (
+            "Files of the checkpoint that is restored are missing: each further restart fails in the same way. Begin from an older "
+            "retained checkpoint or a savepoint, and look for what deleted them (a lifecycle rule of the bucket, another job's cleanup)."
+        )
     ends = [
         point.line_ms + point.end_to_end_duration + point.finalization_ms
         for point in points

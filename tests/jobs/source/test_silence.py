@@ -9,7 +9,7 @@ from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import FINISHED, silence_of_job, where_to_look
-from sim.jobs.source.recorded_job import RecordedCheckpoint
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError
 from tests.jobs.short_logs import JOB, epoch_ms, log_of, written
 
 TASK = "Source: orders -> Map (2/3)"
@@ -243,7 +243,7 @@ def test_savepoints_hold_checkpoints_back(tmp_path):
 
 FAILED = "Failed to trigger or complete checkpoint {n} for job {job}. (1 consecutive failed attempts so far)"
 IO = "Failed to trigger checkpoint {n} for job {job} since An Exception occurred while triggering the checkpoint. IO-problem detected.."
-LATE = "They take longer than execution.checkpointing.timeout"
+LATE = "Not all tasks acknowledged within execution.checkpointing.timeout"
 EXCEEDED = (
     "more checkpoints failed in a row than it tolerates, which is 1 by the log "
     "(execution.checkpointing.tolerable-failed-checkpoints)."
@@ -406,7 +406,8 @@ def test_a_job_that_fails_before_each_checkpoint_is_not_said_to_run_without(tmp_
         06:09:31 FAILING -> FAILED
         """
     with pytest.raises(
-        ValueError, match=r"failed 2 times before one was triggered.*failed for good at .*, after 1 restart"
+        ValueError,
+        match=r"failed 2 times, and none was triggered in 31 s. The job failed for good at .*, after 1 restart",
     ):
         told(tmp_path, lines)
 
@@ -667,7 +668,7 @@ def test_a_checkpoint_without_an_end_is_held_against_the_end_of_the_log(tmp_path
 
 
 def test_an_expired_token_is_not_an_expired_checkpoint():
-    longer = "They take longer than execution.checkpointing.timeout"
+    longer = "Not all tasks acknowledged within execution.checkpointing.timeout"
 
     assert not any(
         longer in text for text in where_to_look(["declined by a task on tm-1: S3Exception: The token has expired"])
@@ -914,3 +915,163 @@ def test_the_container_of_docker_compose_is_no_part_of_an_exception(tmp_path):
     )
 
     assert "The last exception: OutOfMemoryError: Java heap space" in text
+
+
+RUNNING_AGAIN = """
+    06:14:00 RESTARTING -> RUNNING
+    06:15:00 triggers 3
+    06:15:00 completes 3
+"""
+OVERSIZED = "org.apache.pekko.remote.OversizedPayloadException: Discarding oversized payload sent to Actor[x]: max allowed size 10485760 bytes"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said", "not_said"),
+    [
+        (
+            ["06:11:00 triggers 2", ("", OVERSIZED), "06:21:00 expires 2"],
+            "larger than pekko.framesize (akka.framesize before 1.18), here 10485760b. A checkpoint whose acknowledgement is dropped expires",
+            "leadership",
+        ),
+        (
+            [
+                "06:11:00 RUNNING -> RESTARTING",
+                ("06:14:00", "- Task did not exit gracefully within 180 + seconds."),
+                (
+                    "06:14:00",
+                    "Disconnect TaskExecutor tm-5 because: TaskExecutor is shutting down due to a fatal error.",
+                ),
+                RUNNING_AGAIN,
+            ],
+            (
+                "TaskManager tm-5 was terminated at 2025-12-29 06:14:00: TaskExecutor is shutting down due to a fatal error. A task did "
+                "not stop within task.cancellation.timeout (180 s), for which Flink ends its TaskManager: the restart waited for that. "
+                "Look at what the task was doing then (its stack trace is in the log of its TaskManager). "
+                "The job was not running for 3 min, from 2025-12-29 06:11:00 on"
+            ),
+            "leadership",
+        ),
+        (
+            [
+                (
+                    "06:11:00",
+                    "Connection to ZooKeeper suspended. The contender no longer participates in the leader election.",
+                ),
+                "06:11:00 RUNNING -> SUSPENDED",
+                "06:11:14 CREATED -> RUNNING",
+            ],
+            "The JobManager lost its leadership, and the job restarted for that: no task and no checkpoint failed. ZooKeeper's connection",
+            "was not running for",
+        ),
+        (
+            [
+                ("06:11:00", "JobMasterServiceLeadershipRunner for job x was revoked leadership with leader id 5d0c."),
+                "06:11:00 RUNNING -> SUSPENDED",
+                "06:11:14 CREATED -> RUNNING",
+            ],
+            "no checkpoint failed. Look at what kept it from renewing its lease",
+            "ZooKeeper",
+        ),
+        (
+            [
+                ("06:08:00", "Starting StandaloneSessionClusterEntrypoint (Version: 1.19.0, Scala: 2.12)"),
+                ("06:12:00", "Starting StandaloneSessionClusterEntrypoint (Version: 1.20.0, Scala: 2.12)"),
+            ],
+            "several versions of Flink: 1.19.0 since 2025-12-29 06:08:00, 1.20.0 since 2025-12-29 06:12:00.",
+            "leadership",
+        ),
+    ],
+    ids=["framesize", "cancellation", "zookeeper", "lease", "upgrade"],
+)
+def test_lines_that_explain_a_failure_or_a_downtime(tmp_path, lines, said, not_said):
+    """What is in no line of the CheckpointCoordinator; without these lines, none of it is said."""
+    begin = ["06:09:00 CREATED -> RUNNING", *checkpoint(1, "06:10:00")]
+    text = told(tmp_path, *begin, *lines)
+
+    assert said in text
+    assert not_said not in text
+    assert said not in told(tmp_path, *begin, *(line for line in lines if isinstance(line, str)))
+
+
+def test_task_failures_of_two_kinds_are_both_told(tmp_path):
+    """The first is the cause; those behind it fail in the restore, which further restarts repeat."""
+
+    def failure(at, *exception):
+        failed = (at, "INFO x - agg (3/8) (a1_b2_2_0) switched from RUNNING to FAILED on tm-3 @ host (dataPort=1).")
+        return [
+            failed,
+            *(("", line) for line in exception),
+            f"{at} RUNNING -> RESTARTING",
+            f"{at} RESTARTING -> RUNNING",
+        ]
+
+    missing = (
+        "java.lang.Exception: Exception while creating StreamOperatorStateContext.",
+        "Caused by: java.io.FileNotFoundException: No such file: s3a://ck/shared/0c4d",
+    )
+    text = told(
+        tmp_path,
+        "06:09:00 CREATED -> RUNNING",
+        *checkpoint(1, "06:10:00"),
+        *failure("06:11:00", "java.lang.OutOfMemoryError: Java heap space"),
+        *failure("06:12:00", *missing),
+        *failure("06:13:00", *missing),
+    )
+
+    assert (
+        "The last exception (2 times): Exception: Exception while creating StreamOperatorStateContext; FileNotFound"
+        in text
+    )
+    assert (
+        "Before it (once): OutOfMemoryError: Java heap space. Files of the checkpoint that is restored are missing"
+        in text
+    )
+
+
+CAUSE = {"name": "com.aliyun.oss.ClientException", "message": "Connection pool shut down"}
+STACK = f"{EXCEPTION} Asynchronous task checkpoint failed.\n\tat a.X.y(X.java:1)\nCaused by: {CAUSE['name']}: {CAUSE['message']}\n"
+NESTED = {"name": EXCEPTION[:-1], "message": "Asynchronous task checkpoint failed.", "cause": CAUSE}
+
+
+@pytest.mark.parametrize("thrown", [NESTED, {"extendedStackTrace": STACK}, STACK], ids=["nested", "trace", "text"])
+@pytest.mark.parametrize("time", ["instant", "timeMillis", "@timestamp"])
+def test_exceptions_in_logs_of_json(tmp_path, thrown, time):
+    """JsonLayout and JsonTemplateLayout of Log4j, logback: time and root cause are those of the same log as text."""
+
+    def line(second, message, **fields):
+        at_ms = epoch_ms("06:10:00") + second * 1000
+        at = {"instant": {"epochSecond": at_ms // 1000, "nanoOfSecond": 0}, "timeMillis": at_ms}
+        at["@timestamp"] = f"2025-12-29T06:10:{second:02}.000Z"
+        return json.dumps({time: at[time], "loggerName": "o.a.f.CheckpointCoordinator", "message": message, **fields})
+
+    trigger = f"Triggering checkpoint 1 (type=CHECKPOINT) @ {epoch_ms('06:10:00')} for job {JOB}."
+    declined = f"Decline checkpoint 1 by task 9d1a of job {JOB} at tm-4 @ host (dataPort=1)."
+    failed = line(6, FAILED.format(n=1, job=JOB), thrown=thrown)
+    file = tmp_path / "log.json"
+    file.write_text("\n".join([line(0, trigger), line(5, declined), failed, ""]))
+
+    (point,) = history_of(read_source([file])).checkpoints
+    assert point.end_to_end_duration == 5000
+    assert point.failure_message == "declined by a task on tm-4: ClientException: Connection pool shut down"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<html><body>Sign in</body></html>", r"is a page, not an answer of Flink: .*`--header 'NAME: VALUE'`"),
+        (
+            '{"errors": ["x.NotFoundException: Job 8b1f not found\\n\\tat y"]}',
+            r"error of Flink's REST API: .*Job 8b1f not found$",
+        ),
+        ('[{"id": "lastCheckpointSize", "value": "1"}]', r"values of metrics; .* /jobs/JOB/checkpoints$"),
+        (
+            "2025-12-29 06:10:00,000 INFO  o.a.f.runtime.taskexecutor.TaskManagerRunner [] - Starting\n",
+            "is the log of a TaskManager",
+        ),
+    ],
+)
+def test_what_is_no_source_is_named(tmp_path, text, said):
+    (tmp_path / "saved").write_text(text)
+
+    with pytest.raises(RecordingError, match=said):
+        read_source([tmp_path / "saved"])
