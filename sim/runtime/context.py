@@ -5,7 +5,8 @@
 * the marker series of the data plane
 * `CommittedOutput`: output that external systems can read
 * `JobManagerPort`: the JobManager as tasks see it; `Checks`: the events that invariant monitors observe
-* `Context`: scenario, clock, data plane, storage, journal and statistics
+* `Outcome`: how the job instance ends
+* `Context`: scenario, clock, data plane, storage, journal, statistics, and all of these
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+import simpy
 
 from sim.invariants.state import RestoredState, Stamp
 from sim.model.job import Vertex
@@ -40,6 +42,7 @@ from sim.protocol.task_finishing import Finishing
 from sim.results.journal import Happening, Journal
 from sim.results.tables import CheckpointStats, CommitStats
 from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.host_loop import Speed
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId, Name
 from sim.storage.state_backends import Ages
@@ -62,6 +65,7 @@ _WHOLE = Fraction(1)
 class StateSnapshot:
     """The state that one subtask stores for one checkpoint.  The lists of handles grow while its files are written."""
 
+    checkpoint: int
     type: SnapshotType
     keyed: FrozenState
     operator_bytes: int
@@ -76,6 +80,15 @@ class StateSnapshot:
     local: FileId | None = None  # local copy on the disk of its TaskManager
     stamp: Stamp | None = None  # identifies the state, for the monitors that check restores
     ages: Ages = ()  # of keys that expire
+
+    @property
+    def is_savepoint(self) -> bool:
+        return self.type in ("canonical", "native")
+
+    @property
+    def merge(self) -> int | None:
+        """The checkpoint whose physical files the snapshot may share (file merging); None for a savepoint."""
+        return None if self.is_savepoint else self.checkpoint
 
     @property
     def full_bytes(self) -> int:
@@ -425,6 +438,49 @@ class CommittedOutput:
         return (*self.names[committable.writer], committable.epoch, committable.opened_ns)
 
 
+# ---- How a job instance ends.
+
+
+class Outcome:
+    """How a job instance ends: finished, failed without a further restart, or rescaled by its scheduler.
+
+    `status` is RUNNING, FINISHED, or FAILED with a reason.  Each event is triggered at most once.
+    """
+
+    def __init__(self, env: simpy.Environment) -> None:
+        self.status = "RUNNING"
+        self.failed, self.finished, self.rescaled = env.event(), env.event(), env.event()
+        self.caught_up = env.event()  # after a failure
+        # TaskManagers that the job is rescaled without, by their numbers in the scenario
+        self.missing: frozenset[int] = frozenset()
+
+    def fail(self, reason: str) -> None:
+        """End the job as failed.  It is not restarted."""
+        self.status = f"FAILED: {reason}"
+        _trigger_once(self.failed)
+
+    def finish(self) -> None:
+        """End the job as finished, once all tasks have finished."""
+        self.status = "FINISHED"
+        _trigger_once(self.finished)
+
+    def catch_up(self) -> None:
+        """Report that the job has caught up after a failure: all tasks run, and its backlog is back to its usual level."""
+        _trigger_once(self.caught_up)
+
+    def rescale(self, missing: frozenset[int]) -> None:
+        """End this instance.  The job is restored as another one without the `missing` TaskManagers (their numbers in the scenario)."""
+        if not self.rescaled.triggered:
+            self.missing = missing
+            self.rescaled.succeed()
+
+
+def _trigger_once(event: simpy.Event) -> None:
+    """Trigger an event unless it was triggered before."""
+    if not event.triggered:
+        event.succeed()
+
+
 # ---- The context of a job instance.  Its fields are not replaced while the instance runs.
 
 
@@ -440,7 +496,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """Scenario, clock, data plane, storage, journal and statistics of one job instance."""
+    """What exists once per job instance and what all of its components use."""
 
     scenario: Scenario
     spec: PlaneSpec
@@ -450,9 +506,14 @@ class Context:
     storage: CheckpointStorage
     hosts: Sequence[int]  # task manager of each task
     names: Sequence[tuple[str, int]]  # vertex and subtask index of each task
+    contents: Contents
+    output: CommittedOutput
+    outcome: Outcome
+    speed: Speed
     forced: frozenset[int] = frozenset()  # edges whose barriers are forced to be aligned
     origin: Origin | None = None  # None: the first instance of the job
     journal: Journal = field(default_factory=Journal)
+    transit: BarriersInTransit = field(default_factory=BarriersInTransit)
     stats: dict[int, CheckpointStats] = field(default_factory=dict)  # by checkpoint
     commits: list[CommitStats] = field(default_factory=list)
     # sink -> time until which its commits fail; None: only the next one fails

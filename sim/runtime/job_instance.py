@@ -13,12 +13,10 @@ from sim.model.scenario import Scenario
 from sim.model.storage import ClaimMode, StoredSnapshot
 from sim.plane import Engine, PlaneFactory, build
 from sim.plane.interface import Notice
-from sim.protocol.coordinator import Coordinator
-from sim.protocol.coordinator_messages import CoordinatorEvent
 from sim.protocol.options import forced_aligned_edges
-from sim.protocol.task_finishing import FINISHING, Finishing
+from sim.protocol.task_finishing import Finishing
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.runtime.context import Checks, CommittedOutput, Contents, Context, Origin, TaskSnapshot
+from sim.runtime.context import Checks, CommittedOutput, Contents, Context, Origin, Outcome, TaskSnapshot
 from sim.runtime.host_loop import Speed
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd, report_backlogs
 from sim.runtime.jobmanager.faults import Faults, schedule
@@ -28,7 +26,6 @@ from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability, TaskManagers, WarmUp
 from sim.runtime.lowering import hosts, plane_spec, service_factors
 from sim.runtime.monitors.monitors import InvariantMonitors
-from sim.runtime.result import Outcome
 from sim.runtime.sampling import UsualBacklog
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.tasks import Tasks
@@ -42,57 +39,24 @@ from sim.storage.state_files import Handle
 class JobManager:
     """The JobManager of one job instance.  `before` are the faults of the previous job instance, or None for the first one."""
 
-    def __init__(
-        self,
-        context: Context,
-        tasks: Tasks,
-        contents: Contents,
-        outcome: Outcome,
-        speed: Speed,
-        checks: Checks,
-        before: Faults | None,
-    ) -> None:
-        scenario = context.scenario
-        machine = Coordinator.configured(
-            scenario.checkpoint, num_retained=scenario.checkpoint.num_retained, restored=context.begun_from
-        )
+    def __init__(self, context: Context, tasks: Tasks, checks: Checks, before: Faults | None) -> None:
         reachability = Reachability(context.env, context.hosts)
-        self.files = SnapshotFiles(context, contents)
-        self.job_end = JobEnd(context, FINISHING[scenario.checkpoint.finish], outcome, self._tell_coordinator)
-        self.coordinator = CoordinatorHost(
-            context,
-            machine,
-            tasks,
-            contents,
-            self.files,
-            self.job_end,
-            reachability,
-            self._fail_job,
-            checks,
-        )
-        self.warm_up = WarmUp(context.env, scenario.restart, speed)
+        self.files = SnapshotFiles(context)
+        self.job_end = JobEnd(context)
+        self.coordinator = CoordinatorHost(context, tasks, self.files, self.job_end, reachability, checks)
+        self.warm_up = WarmUp(context)
         self.task_managers = TaskManagers(context)
         usual = UsualBacklog(context, lambda: {host.task for host in tasks if host.stopped} <= self.job_end.finished)
         cluster = RestoreContext(
-            context,
-            contents,
-            self.files,
-            tasks,
-            self.job_end,
-            self.warm_up,
-            self.task_managers,
-            usual,
-            checks,
+            context, self.files, tasks, self.job_end, self.warm_up, self.task_managers, usual, checks
         )
-        self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
+        self.recovery = RecoveryHost(cluster, self.coordinator)
         # what tasks call goes to the component that handles it
         self.message, self.decline = self.coordinator.message, self.coordinator.receive_decline
         self.abandon, self.task_runs = self.files.abandon, self.recovery.task_runs
         self.finished_in, self.data_ended = self.job_end.finished_in, self.job_end.data_ended
         self.task_finished = self.job_end.task_finished
-        self.faults = Faults(context, tasks, self.recovery, reachability, speed, before)
-
-    # ------------------------------------------------------------------------------------------ called by tasks
+        self.faults = Faults(context, tasks, self.recovery, reachability, before)
 
     @property
     def rule(self) -> Finishing:
@@ -107,14 +71,6 @@ class JobManager:
     def fail_task(self, task: int, reason: str) -> None:
         """Fail a task with an exception."""
         self.recovery.fail_tasks([task], reason)
-
-    # ------------------------------------------------------------------------------------------ called by its components
-
-    def _tell_coordinator(self, event: CoordinatorEvent) -> None:
-        self.coordinator.dispatch(event)
-
-    def _fail_job(self, reason: str, task: int | None) -> None:
-        self.recovery.fail_job(reason, task)
 
 
 # ---- The start of a later job instance: a snapshot and the files of the previous instance.
@@ -182,20 +138,17 @@ class JobInstance:
         self.context = self._context()
         self.names, self.storage = self.context.names, self.context.storage
         self.journal, self.stats, self.commits = self.context.journal, self.context.stats, self.context.commits
-        self.outcome = Outcome(self.env)
-        self.output = CommittedOutput(self.storage, self.names)
-        self.contents = Contents(self.plane)
-        speed = Speed(self.plane)
+        self.contents, self.output, self.outcome = self.context.contents, self.context.output, self.context.outcome
         for task, factor in service_factors(scenario.job).items():
-            speed.set_factor(task, "subtask", factor)
-        self.tasks = Tasks(self.context, self.contents, self.output, speed)
+            self.context.speed.set_factor(task, "subtask", factor)
+        self.tasks = Tasks(self.context)
         self.monitors: InvariantMonitors | None = None
         if check:
             self.monitors = InvariantMonitors(self.context, self.contents, self.output, self.tasks)
             self.contents.on_cut = self.monitors.cut
         checks = self.monitors or Checks()
         earlier_faults = None if beginning is None else beginning.faults
-        self.job = JobManager(self.context, self.tasks, self.contents, self.outcome, speed, checks, earlier_faults)
+        self.job = JobManager(self.context, self.tasks, checks, earlier_faults)
         self.tasks.deploy(self.job, self.job.files.channel_state, checks)
         if beginning is not None:
             self._take_over(beginning)
@@ -271,6 +224,10 @@ class JobInstance:
             storage,
             hosts(self.scenario),
             names,
+            Contents(self.plane),
+            CommittedOutput(storage, names),
+            Outcome(self.env),
+            Speed(self.plane),
             _forced_edges(self.scenario),
             origin,
         )

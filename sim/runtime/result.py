@@ -1,4 +1,4 @@
-"""The manifest and the segments of a run, the end of a job instance, and the result of a run."""
+"""The manifest and the segments of a run, and its result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from fractions import Fraction
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-import simpy
 
 from sim.invariants.violation import Violation, time_text
 from sim.model.files import replace_file
@@ -136,48 +134,6 @@ def _text(plain: Any) -> str:
 def _names(kind: type) -> tuple[str, ...]:
     """Return the field names of a dataclass, or () for other types.  Cached, because a rate series has thousands of values."""
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
-
-
-# ---- How a job instance ends.
-
-
-class Outcome:
-    """How a job instance ends: finished, failed without a further restart, or rescaled by its scheduler.
-
-    `status` is RUNNING, FINISHED, or FAILED with a reason.  Each event is triggered at most once.
-    """
-
-    def __init__(self, env: simpy.Environment) -> None:
-        self.status = "RUNNING"
-        self.failed = env.event()
-        self.finished = env.event()
-        self.caught_up = env.event()  # after a failure
-        self.rescaled = env.event()
-        # TaskManagers that the job is rescaled without, by their numbers in the scenario
-        self.missing: frozenset[int] = frozenset()
-
-    def fail(self, reason: str) -> None:
-        """End the job as failed.  It is not restarted."""
-        self.status = f"FAILED: {reason}"
-        if not self.failed.triggered:
-            self.failed.succeed()
-
-    def finish(self) -> None:
-        """End the job as finished, once all tasks have finished."""
-        self.status = "FINISHED"
-        if not self.finished.triggered:
-            self.finished.succeed()
-
-    def catch_up(self) -> None:
-        """Report that the job has caught up after a failure: all tasks run, and its backlog is back to its usual level."""
-        if not self.caught_up.triggered:
-            self.caught_up.succeed()
-
-    def rescale(self, missing: frozenset[int]) -> None:
-        """End this instance.  The job is restored as another one without the `missing` TaskManagers (their numbers in the scenario)."""
-        if not self.rescaled.triggered:
-            self.missing = missing
-            self.rescaled.succeed()
 
 
 # ---- The segments of a run: in each, one job instance runs with one parallelism, until the next segment begins.

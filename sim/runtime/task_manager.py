@@ -24,7 +24,6 @@ from sim.model.units import SECOND
 from sim.plane.interface import ThreadState
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Context
-from sim.runtime.host_loop import Speed
 from sim.storage.filesystem import CheckpointStorage, FileStream
 from sim.storage.ledger import DiskFull, FileId, Name, StorageFailed
 from sim.storage.lsm import CompactionThread
@@ -75,9 +74,8 @@ class _RunningAverage:
 class Contention:
     """The contention of the tasks of one host for its cores.  Call `start` when the tasks run."""
 
-    def __init__(self, context: Context, speed: Speed, tasks: Sequence[int], cores: int) -> None:
+    def __init__(self, context: Context, tasks: Sequence[int], cores: int) -> None:
         self.context = context
-        self.speed = speed
         self.tasks = list(tasks)
         self.cores = cores
         self.factor = 1.0
@@ -137,7 +135,7 @@ class Contention:
         if not math.isclose(factor, self.factor, rel_tol=_MIN_RELATIVE_CHANGE):
             self.factor = factor
             for task in self.tasks:
-                self.speed.set_factor(task, "cores", Fraction(round(factor * 1024), 1024))
+                self.context.speed.set_factor(task, "cores", Fraction(round(factor * 1024), 1024))
 
     def _shares_since(self, since_ns: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Return the shares of the last `since_ns` in which each thread was busy, and in which it worked.

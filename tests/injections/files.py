@@ -116,9 +116,8 @@ def uploads_are_not_waited_for(_):
     """A checkpoint does not wait for the uploads of its operators."""
 
     def upload(self, checkpoint):
-        for flush in self._flushes:
-            for file in flush.files:
-                self._uploads.submit(file)
+        for file in self._all_files():
+            self._uploads.submit(file)
         yield from ()
 
     return upload

@@ -72,15 +72,15 @@ def a_lost_disk_is_read(_):
 def an_old_local_copy_is_restored(original):
     """A local copy of an older checkpoint is restored."""
 
-    def copy(self, storage, checkpoint, parts, work_ns):
+    def copy(self, checkpoint, parts, work_ns):
         (snapshot, _), *_ = parts
         older = [
             row.id
-            for row in storage.files
-            if row.name[:3] == ("local", *self.name) and row.id != snapshot.local and row.complete
+            for row in self.storage.files
+            if row.name[:3] == ("local", *self.subtask.name) and row.id != snapshot.local and row.complete
         ]
         snapshot.local = older[0] if older else snapshot.local
-        return (yield from original(self, storage, checkpoint, parts, work_ns))
+        return (yield from original(self, checkpoint, parts, work_ns))
 
     return copy
 

@@ -147,7 +147,7 @@ def a_subtask_gets_the_state_of_its_neighbour(original):
     def part(self, task):
         vertex = self.context.layout.vertex
         same = [t for t, other in enumerate(vertex) if other == vertex[task]]
-        neighbour = self.cluster.contents.of(self.checkpoint, same[same.index(task) - 1])
+        neighbour = self.context.contents.of(self.checkpoint, same[same.index(task) - 1])
         return original(self, task) if neighbour is None else replace(original(self, task), parts=neighbour.parts)
 
     return part
@@ -168,8 +168,8 @@ def files_of_the_first_checkpoint_are_named(original):
 def state_goes_on_too_early(original):
     """State goes on as after five records fewer."""
 
-    def restore(self, storage, checkpoint, parts, served, *union):
-        return (yield from original(self, storage, checkpoint, parts, max(0, served - 5), *union))
+    def restore(self, checkpoint, parts, served, *union):
+        return (yield from original(self, checkpoint, parts, max(0, served - 5), *union))
 
     return restore
 

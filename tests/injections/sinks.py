@@ -9,11 +9,12 @@ from sim.protocol.commit import (
     Restored,
     SnapshotTaken,
     Writer,
+    WriterRestored,
     _commit_up_to,
 )
 from sim.runtime.context import CommittedOutput
 from sim.runtime.task.epochs import Epochs
-from sim.runtime.task.sink import SinkCommitter, SinkWriter
+from sim.runtime.task.sink import SinkCommitter
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import chain, sink, source, world
 
@@ -78,10 +79,15 @@ def transactions_are_not_recognised(_):
     return lambda self, committable: False
 
 
-@add(SinkWriter, "go_on_behind", SINK)
+@add(Writer, "on", SINK)
 def a_writer_counts_from_the_beginning(original):
     """A restarted writer counts from the beginning."""
-    return lambda self, checkpoint, written: original(self, checkpoint, tuple(0 for _ in written))
+
+    def on(self, event):
+        restored = isinstance(event, WriterRestored)
+        return original(self, replace(event, written=tuple(0 for _ in event.written)) if restored else event)
+
+    return on
 
 
 @add(Writer, "_closed", SINK)
@@ -121,7 +127,7 @@ def output_is_emitted_before_its_commit(original):
     def before(self, checkpoint):
         kept_ns = original(self, checkpoint)
         if self._emits_on_commit:
-            self.slot.thread.release_late_outputs(self.plane.position(self.slot.task).served)
+            self.slot.thread.release_late_outputs(self.slot.position.served)
         return kept_ns
 
     return before

@@ -8,7 +8,7 @@ from sim.protocol.task_checkpointing import SnapshotInProgress
 from sim.runtime import redistribution
 from sim.runtime.task.keyed_state import KeyedState
 from sim.runtime.task.subtask_state import SubtaskState
-from sim.runtime.task.windows import HeldRecords
+from sim.runtime.task.windows import OperatorWindows
 from sim.storage import state_backends
 from sim.storage.state_backends import ChangelogBackend, Cohort, Expiry, RocksDb
 from sim.storage.state_files import Hashmap, Increments
@@ -48,7 +48,7 @@ def an_acknowledgement_does_not_wait_for_files(original):
 def files_are_not_written(_):
     """A snapshot is acknowledged without its files."""
 
-    def write(self, storage, part, checkpoint):
+    def write(self, part, checkpoint):
         yield from ()
 
     return write
@@ -93,16 +93,16 @@ def the_base_need_not_be_complete(original):
 @add(KeyedState, "restore", SCALED_IN)
 def one_part_is_restored(original):
     """A subtask restores the state of the first of its former subtasks only."""
-    return lambda self, storage, checkpoint, parts, served: original(self, storage, checkpoint, parts[:1], served)
+    return lambda self, checkpoint, parts, served: original(self, checkpoint, parts[:1], served)
 
 
 @add(KeyedState, "restore", SCALED_OUT)
 def foreign_key_groups_are_restored(original):
     """A subtask restores all key groups of its former subtask."""
 
-    def restore(self, storage, checkpoint, parts, served):
+    def restore(self, checkpoint, parts, served):
         unshared = [(snapshot, Fraction(1)) for snapshot, _ in parts]
-        return original(self, storage, checkpoint, unshared, served)
+        return original(self, checkpoint, unshared, served)
 
     return restore
 
@@ -110,16 +110,17 @@ def foreign_key_groups_are_restored(original):
 @add(KeyedState, "restore", ON_HEAP)
 def state_is_not_restored(original):
     """A restarted task begins with empty state."""
-    return lambda self, storage, checkpoint, parts, served: original(self, storage, checkpoint, [], served)
+    return lambda self, checkpoint, parts, served: original(self, checkpoint, [], served)
 
 
 @add(KeyedState, "count", ON_HEAP)
 def some_updates_are_forgotten(original):
     """Every third look at the records served is left out of the state."""
 
-    def count(self, served, now_ns):
-        if served % 3:
-            original(self, served, now_ns)
+    def count(self):
+        slot = self.subtask.slot
+        if slot.context.plane.position(slot.task).served % 3:
+            original(self)
 
     return count
 
@@ -128,14 +129,14 @@ def some_updates_are_forgotten(original):
 def records_in_windows_are_not_read(original):
     """The records in windows are not read at a restart."""
 
-    def restore(self, storage, checkpoint, parts, served, *union):
+    def restore(self, checkpoint, parts, served, *union):
         bare = [(replace(snapshot, windows=[]), share) for snapshot, share in parts]
-        return original(self, storage, checkpoint, bare, served, *union)
+        return original(self, checkpoint, bare, served, *union)
 
     return restore
 
 
-@add(HeldRecords, "records", world(WINDOWS, faults=(KILL,)))
+@add(OperatorWindows, "records", world(WINDOWS, faults=(KILL,)))
 def windows_are_not_state(_):
     """Snapshots hold no record that waits in a window."""
     return lambda self: 0

@@ -16,8 +16,8 @@ OPERATORS = (
     Rule(
         "an acknowledgement waits for the uploads of aborted snapshots too",
         "runtime/task/sink.py",
-        "for flush in self._flushes if flush.checkpoint <= checkpoint for",
-        "for flush in self._flushes if flush.checkpoint == checkpoint for",
+        "for number, files in self._flushes.items() if number <= checkpoint for",
+        "for number, files in self._flushes.items() if number == checkpoint for",
         f"{LAWS}sinks.py::test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots",
     ),
     Rule(
@@ -44,8 +44,8 @@ OPERATORS = (
     Rule(
         "the end of the input writes its files once",
         "runtime/task/sink.py",
-        "[file for file in self._of(checkpoint) if file.stored is None and file.local is None]",
-        "self._of(checkpoint)",
+        "if file.stored is None and file.local is None]",
+        "]",
         f"{_IO}the_files_of_the_end_are_written_once",
     ),
     Rule(
@@ -72,8 +72,8 @@ OPERATORS = (
     Rule(
         "a writer goes on where the checkpoint stood",
         "runtime/task/epochs.py",
-        "            self.writer.go_on_behind(checkpoint, snapshot.written)\n",
-        "            self.writer.go_on_behind(checkpoint, (0,) * len(snapshot.written))\n",
+        "            self._tell_writer(WriterRestored(checkpoint, snapshot.written))\n",
+        "            self._tell_writer(WriterRestored(checkpoint, (0,) * len(snapshot.written)))\n",
         "tests/injections/test_least_worlds.py::test_least_worlds_are_clean[transactions in a checkpoint are forgotten]",
     ),
     Rule(

@@ -78,7 +78,7 @@ STATE = (
     Rule(
         "the wait for a disk is in one part of the snapshot or the other, never in both",
         "runtime/task/keyed_state.py",
-        "        if rest_ns := snapshot.keyed.held_ns - self.held_ns(snapshot.keyed, checkpoint):\n",
+        "        if rest_ns := snapshot.keyed.held_ns - self.held_ns(snapshot.keyed, snapshot.checkpoint):\n",
         "        if rest_ns := snapshot.keyed.held_ns:\n",
         f"{RUNTIME}task/test_state_transfer.py::test_a_wait_for_the_disk_falls_into_one_part_of_the_snapshot_or_both",
     ),
@@ -155,8 +155,8 @@ STATE = (
     Rule(
         "task threads take their share of the cores",
         "runtime/task/keyed_state.py",
-        "yield from (self.subtask.work_on_core(storage.env, writing, step.work_ns) if step.work_ns else writing)",
-        "yield from on_own_core(storage.env, writing, step.work_ns)",
+        "yield from (work_on_core(env, writing, step.work_ns) if step.work_ns else writing)",
+        "yield from on_own_core(env, writing, step.work_ns)",
         f"{RUNTIME}taskmanager/test_processor.py::test_asynchronous_phases_are_longer_where_cores_are_short",
     ),
     Rule(

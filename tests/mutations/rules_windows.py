@@ -62,9 +62,10 @@ WINDOWS = (
     Rule(
         "the last watermark fires all windows",
         "runtime/task/windows.py",
-        "        self.slot.thread.release_late_outputs(self.slot.context.plane.position(self.slot.task).served)\n",
-        "        return\n",
+        "            self.slot.thread.release_late_outputs(self.slot.position.served)\n",
+        "            return\n",
         f"{_WINDOW}the_last_watermark_fires_all_windows_of_event_time[]",
+        "EventTimeWindows",
     ),
     Rule(
         "a timer that is due fires when its task is back",
@@ -76,7 +77,7 @@ WINDOWS = (
     Rule(
         "records held in windows are state",
         "runtime/task/windows.py",
-        "self.held_records.records() * self.window.record_bytes",
+        "self.records() * self.window.record_bytes",
         "0 * self.window.record_bytes",
         f"{_WINDOW}records_held_are_keyed_state",
     ),
@@ -104,8 +105,8 @@ WINDOWS = (
     Rule(
         "slices of a sliding window are restored",
         "runtime/task/windows.py",
-        "        self.held_records.restore(windows.slices)\n",
-        "        self.held_records.restore(())\n",
+        "        self._continue_from(windows.slices)\n",
+        "        self._continue_from(())\n",
         f"{_KINDS}sliding_state_is_back_after_a_failure",
     ),
     Rule(
@@ -118,15 +119,15 @@ WINDOWS = (
     Rule(
         "rows of SQL are flushed before the barrier",
         "runtime/task/windows.py",
-        "return self.held_records.flush_ns()",
+        "return self.flush_ns()",
         "return 0",
         f"{_KINDS}rows_are_flushed_before_the_barrier_and_before_firing",
     ),
     Rule(
         "the first stage holds nothing behind a barrier",
         "runtime/task/windows.py",
-        "return self.window.early and self.held_records.release_all()",
-        "return self.window.time == 'none' and self.held_records.release_all()",
+        "if not self.window.early or not position.late:",
+        "if self.window.early or not position.late:",
         f"{_KINDS}the_first_stage_lets_everything_go_before_a_barrier",
     ),
     Rule(
@@ -139,9 +140,10 @@ WINDOWS = (
     Rule(
         "the end of data finishes a first stage",
         "runtime/task/windows.py",
-        "            self.slot.thread.release_late_outputs(self.held_records.served())\n",
+        "            self.slot.thread.release_late_outputs(self.slot.position.served)\n",
         "            return\n",
         f"{_KINDS}a_source_with_a_first_stage_ends",
+        "ProcessingTimeWindows",
     ),
     Rule(
         "an idle channel does not count",
@@ -195,8 +197,8 @@ WINDOWS = (
     Rule(
         "sessions of processing time wait for their gap",
         "runtime/task/windows.py",
-        "timer = Timer(self.held_records.served(), self.slot.now + self.window.hold_ns)",
-        "timer = Timer(self.held_records.served(), self.slot.now)",
+        "timer = Timer(self.slot.position.served, self.slot.now + self.window.hold_ns)",
+        "timer = Timer(self.slot.position.served, self.slot.now)",
         f"{_KINDS}a_session_of_processing_time_waits_for_its_gap",
     ),
     Rule(

@@ -7,10 +7,10 @@ import pytest
 from sim.model.faults import Rescale
 from sim.model.job import Job
 from sim.model.schema.study import load
+from sim.protocol.commit import EpochEnded, Writer, WriterRestored
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
 from sim.runtime.task.parts import TaskParts
-from sim.runtime.task.sink import SinkWriter
 from tests.laws.small_jobs import MS
 from tests.oracle import ENGINES
 from tests.places import DATA
@@ -80,11 +80,14 @@ def test_each_record_is_committed_once(world, engine):
 
 def going_on(monkeypatch, shift):
     """A restored writer begins so many records behind what it had written."""
-    right = SinkWriter.go_on_behind
-    shifted = lambda self, checkpoint, written: right(  # noqa: E731
-        self, checkpoint, tuple(max(0, records + shift) for records in written)
-    )
-    monkeypatch.setattr(SinkWriter, "go_on_behind", shifted)
+    right = Writer.on
+
+    def shifted(self, event):
+        if isinstance(event, WriterRestored):
+            event = replace(event, written=tuple(max(0, records + shift) for records in event.written))
+        return right(self, event)
+
+    monkeypatch.setattr(Writer, "on", shifted)
 
 
 @pytest.mark.parametrize("world", WINDOWED)
@@ -104,14 +107,14 @@ def test_a_writer_that_writes_again_what_it_wrote_is_told(world, monkeypatch):
 @pytest.mark.parametrize("world", [world for world in COMMITTED if world.startswith("stopped")])
 def test_output_that_a_stopped_job_does_not_commit_is_lost(world, monkeypatch):
     """The writers leave what they read before the savepoint in an open transaction, which no savepoint holds."""
-    right = SinkWriter.end_epoch
+    right = Writer.on
     savepoints = {row.id for row in run(world).checkpoints.itertuples() if row.checkpoint_type == "SYNC_SAVEPOINT"}
 
-    def forgetting(self, now, checkpoint, *rest):
-        if checkpoint not in savepoints:
-            right(self, now, checkpoint, *rest)
+    def forgetting(self, event):
+        is_forgotten = isinstance(event, EpochEnded) and event.checkpoint in savepoints
+        return (self, ()) if is_forgotten else right(self, event)
 
-    monkeypatch.setattr(SinkWriter, "end_epoch", forgetting)
+    monkeypatch.setattr(Writer, "on", forgetting)
 
     assert "are lost: never committed" in facts(run(world))
 

@@ -25,15 +25,14 @@ from sim.protocol.coordinator_messages import (
     SchedulerStopped,
 )
 from sim.protocol.options import BarrierOptions, FailureReason
-from sim.protocol.task_finishing import Finishing
+from sim.protocol.task_finishing import FINISHING
 from sim.results.journal import Happening
 from sim.results.tables import TOO_MANY_FAILED, CheckpointStats
 from sim.runtime.clock import begin
-from sim.runtime.context import Checks, Contents, Context
+from sim.runtime.context import Checks, Context
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability
-from sim.runtime.result import Outcome
 from sim.runtime.standstill import standstill
 from sim.runtime.task.tasks import Tasks
 from sim.storage.ledger import StorageFailed
@@ -44,15 +43,14 @@ from sim.storage.ledger import StorageFailed
 
 
 class JobEnd:
-    """Tracks tasks whose data has ended and tasks that have finished.  `dispatch` passes events to the coordinator."""
+    """Tracks tasks whose data has ended and tasks that have finished."""
 
-    def __init__(
-        self, context: Context, rule: Finishing, outcome: Outcome, dispatch: Callable[[CoordinatorEvent], None]
-    ) -> None:
+    dispatch: Callable[[CoordinatorEvent], None]
+    """Passes events to the coordinator, which sets it."""
+
+    def __init__(self, context: Context) -> None:
         self.context = context
-        self.rule = rule
-        self.outcome = outcome
-        self.dispatch = dispatch
+        self.rule = FINISHING[context.scenario.checkpoint.finish]
         self.graph = task_graph(context)
         self.ended: set[int] = set()  # tasks that reported the end of their data
         self.finished: frozenset[int] = frozenset()
@@ -93,7 +91,7 @@ class JobEnd:
         if self.finished == self.graph.tasks:
             self.dispatch(SchedulerStopped(self.context.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
             self.context.note(Happening.JOB_FINISHED)
-            self.outcome.finish()
+            self.context.outcome.finish()
 
 
 def task_graph(context: Context) -> TaskGraph:
@@ -131,21 +129,18 @@ Rows of a checkpoint that is still pending are unpacked again.
 
 
 class CoordinatorHost:
-    """Runs the machine of the checkpoint coordinator, and executes its commands.
+    """Runs the machine of the checkpoint coordinator, and executes its commands."""
 
-    `fail_job` is called with the reason, and with the task that declined or None.
-    """
+    fail_job: Callable[[str, int | None], None]
+    """Called with the reason, and with the task that declined or None."""
 
     def __init__(
         self,
         context: Context,
-        machine: Coordinator,
         tasks: Tasks,
-        contents: Contents,
         files: SnapshotFiles,
         job_end: JobEnd,
         reachability: Reachability,
-        fail_job: Callable[[str, int | None], None],
         checks: Checks,
     ) -> None:
         self.context = context
@@ -153,16 +148,18 @@ class CoordinatorHost:
         self._note = context.note
         self.overheads = context.scenario.overheads
         self.tasks = tasks
-        self.contents = contents
+        self.contents = context.contents
         self.files = files
         self.job_end = job_end
+        job_end.dispatch = self.dispatch
         self.reachability = reachability
-        self.fail_job = fail_job
         self.checks = checks
         # called with the keyword `completed` when a checkpoint has completed or failed
         self.on_ended: Callable[..., None] = lambda **_: None
         # returns the tasks that reuse their part of the previous checkpoint
         self.keeps: Callable[[Plan], frozenset[int]] = lambda _: frozenset()
+        options = context.scenario.checkpoint
+        machine = Coordinator.configured(options, num_retained=options.num_retained, restored=context.begun_from)
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
         self._timer: simpy.Event | None = None
         self._waiting_calls: deque[Callable[[], None]] = deque()  # calls that wait for the coordinator's lock

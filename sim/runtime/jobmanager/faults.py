@@ -24,7 +24,6 @@ from sim.protocol.coordinator_messages import CheckpointRequested, RequestKind, 
 from sim.protocol.options import Ending, FailureReason
 from sim.results.journal import Happening
 from sim.runtime.context import Context
-from sim.runtime.host_loop import Speed
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from sim.runtime.jobmanager.task_managers import Reachability
@@ -76,7 +75,6 @@ class Faults:
         tasks: Tasks,
         recovery: RecoveryHost,
         reachability: Reachability,
-        speed: Speed,
         before: Faults | None,
     ) -> None:
         self.context = context
@@ -84,7 +82,6 @@ class Faults:
         self.tasks = tasks
         self.recovery = recovery
         self.reachability = reachability
-        self.speed = speed
         self._drawn = 0  # components chosen at random so far, by all job instances
         self._storage_down_until_ns = 0
         self._slow: dict[int, list[int]] = {}  # current slowdown factors, by task
@@ -207,4 +204,4 @@ class Faults:
 
     def _scale(self, task: int) -> None:
         """Apply the largest slowdown factor of a task; they do not multiply."""
-        self.speed.set_factor(task, "fault", Fraction(max(self._slow[task], default=1)))
+        self.context.speed.set_factor(task, "fault", Fraction(max(self._slow[task], default=1)))

@@ -33,10 +33,9 @@ from sim.results.journal import Happening
 from sim.results.tables import NO_SLOTS, RecoveryStats, stopped_with
 from sim.runtime.context import Context
 from sim.runtime.host_loop import HostLoop
-from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.restore import Restore, RestoreContext
 from sim.runtime.jobmanager.task_managers import TaskManagers
-from sim.runtime.result import Outcome
 
 # ---- The adaptive scheduler: rescales a running job when slots are lost or return.
 # `sim.protocol.recovery` decides when, and `sim.runtime.host_loop` computes the parallelism.  A rescaled job is another job
@@ -54,7 +53,6 @@ class Elasticity:
         context: Context,
         managers: TaskManagers,
         coordinator: CoordinatorHost,
-        outcome: Outcome,
         is_current: Callable[[int], bool],
     ) -> None:
         self.context = context
@@ -62,7 +60,6 @@ class Elasticity:
         self.options = context.scenario.restart
         self.managers = managers
         self.coordinator = coordinator
-        self.outcome = outcome
         self.is_current = is_current
         self._restart = 0  # the restart whose tasks run
         self._rescales_with_checkpoint = False
@@ -124,7 +121,7 @@ class Elasticity:
         lost = self.managers.returning()
         is_due = completed or self._failures_left == 0
         if is_due and self._rescales_with_checkpoint and self.managers.can_do_without(lost):
-            self.outcome.rescale(frozenset(lost))
+            self.context.outcome.rescale(frozenset(lost))
 
     def _rescale(self, restart: int) -> None:
         """Rescale the job to the available slots, or wait for the first one."""
@@ -132,7 +129,7 @@ class Elasticity:
             return
         lost = self.managers.returning()
         if self.managers.can_do_without(lost):
-            self.outcome.rescale(frozenset(lost))
+            self.context.outcome.rescale(frozenset(lost))
         else:
             self.env.call_in(min(lost.values()) - self.env.now, lambda: self._rescale(restart))
 
@@ -144,7 +141,7 @@ class Elasticity:
             if self.is_current(restart):
                 reason = "no slot for as long as it waits for resources"
                 self.context.note(Happening.GIVEN_UP, detail=reason)
-                self.outcome.fail(reason)
+                self.context.outcome.fail(reason)
 
         if wait_ns is not None and ready_ns > self.env.now + wait_ns:
             self.env.call_in(wait_ns, give_up)
@@ -163,9 +160,7 @@ class RecoveryHost:
     `context.hosts` has the number of the TaskManager of each task.
     """
 
-    def __init__(
-        self, cluster: RestoreContext, coordinator: CoordinatorHost, job_end: JobEnd, outcome: Outcome
-    ) -> None:
+    def __init__(self, cluster: RestoreContext, coordinator: CoordinatorHost) -> None:
         self.cluster = cluster
         self.context = cluster.context
         self.env = cluster.context.env
@@ -173,8 +168,8 @@ class RecoveryHost:
         self.overheads = cluster.context.scenario.overheads
         self.tasks = cluster.tasks
         self.coordinator = coordinator
-        self.job_end = job_end
-        self.outcome = outcome
+        coordinator.fail_job = self.fail_job
+        self.job_end = cluster.job_end
         self.restores: dict[int, Restore] = {}  # by number of the restart
         self._loop: HostLoop[Recovery, RecoveryEvent, RecoveryCommand] | None = None
         self._starts_scheduler = (
@@ -195,7 +190,7 @@ class RecoveryHost:
         # (kind, description, time) of the failure that is being reported; `_cancel` reads it during the dispatch
         self._failure = ("", "", -1)
         self.stats: dict[int, RecoveryStats] = {}  # by number of the restart
-        self.elasticity = Elasticity(self.context, cluster.task_managers, coordinator, outcome, self._is_current)
+        self.elasticity = Elasticity(self.context, cluster.task_managers, coordinator, self._is_current)
 
     @property
     def machine(self) -> Recovery:
@@ -409,9 +404,9 @@ class RecoveryHost:
                 self._note(Happening.JOB_RECOVERED)
             case recovery.FailForGood():
                 self._note(Happening.GIVEN_UP, detail=command.reason)
-                self.outcome.fail(command.reason)
+                self.context.outcome.fail(command.reason)
             case recovery.FailStopped():
-                self.outcome.fail(f"stopped with a savepoint, then failed: {command.reason}")
+                self.context.outcome.fail(f"stopped with a savepoint, then failed: {command.reason}")
             case _:
                 assert_never(command)
 
@@ -495,7 +490,7 @@ class RecoveryHost:
         if tasks:
             self.elasticity.executes(command.restart, deployment.at_ns)
             fail_task = lambda task, reason: self.fail_tasks([task], reason)  # noqa: E731
-            caught_up = self.outcome.catch_up if stats.is_failure else lambda: None
+            caught_up = self.context.outcome.catch_up if stats.is_failure else lambda: None
             self.restores[command.restart] = Restore(
                 self.cluster, stats, tasks, self.machine.regions, checkpoint, deployment.at_ns, fail_task, caught_up
             )

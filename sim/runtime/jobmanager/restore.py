@@ -11,7 +11,7 @@ import simpy
 from sim.plane.interface import Layout, channels_in, channels_out
 from sim.results.journal import Happening
 from sim.results.tables import RecoveryStats
-from sim.runtime.context import Checks, Contents, Context, StateSnapshot, TaskSnapshot, initial_task_snapshot
+from sim.runtime.context import Checks, Context, StateSnapshot, TaskSnapshot, initial_task_snapshot
 from sim.runtime.jobmanager.coordinator_host import JobEnd
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import TaskManagers, WarmUp
@@ -69,7 +69,6 @@ class RestoreContext:
     """The parts of the runtime that a restore uses."""
 
     context: Context
-    contents: Contents
     files: SnapshotFiles
     tasks: Tasks
     job_end: JobEnd
@@ -162,7 +161,7 @@ class Restore:
 
     def _part(self, task: int) -> TaskSnapshot:
         """Return the part of a task in the checkpoint, or its initial state if there is none."""
-        part = self.cluster.contents.of(self.checkpoint, task)
+        part = self.context.contents.of(self.checkpoint, task)
         return initial_task_snapshot(self.context.layout, task) if part is None else part
 
     def _union(self, task: int) -> tuple[StateSnapshot, ...]:
@@ -171,7 +170,7 @@ class Restore:
         if vertex.union_state is None:
             return ()
         first = self.context.layout.first_task[self.context.layout.vertex[task]]
-        return self.cluster.contents.union_of(self.checkpoint, range(first, first + vertex.parallelism))
+        return self.context.contents.union_of(self.checkpoint, range(first, first + vertex.parallelism))
 
     def _download(self, task: int, part: TaskSnapshot, start_ns: int) -> Work[None]:
         """Process: download the state and the in-flight data of a task after `start_ns`, then start the task."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import simpy
 
     from sim.protocol.options import BarrierOptions
-    from sim.runtime.context import Contents, Context, TaskSnapshot
+    from sim.runtime.context import Context, TaskSnapshot
     from sim.storage.state_files import Handle
 
 _MAX_PARALLEL_DELETIONS = 4
@@ -50,9 +50,8 @@ _MAX_PARALLEL_DELETIONS = 4
 class SnapshotFiles:
     """The files that the snapshots of one job instance refer to."""
 
-    def __init__(self, context: Context, contents: Contents) -> None:
+    def __init__(self, context: Context) -> None:
         self.context = context
-        self.contents = contents
         self.store = SnapshotStore()
         # (checkpoint, task) -> files of an acknowledgement that is being sent
         self._offered: dict[tuple[int, int], tuple[StateFile, ...]] = {}
@@ -114,7 +113,7 @@ class SnapshotFiles:
 
     def channel_state(self, checkpoint: int, tasks: Iterable[int], file: FileId, size_bytes: int) -> None:
         """Register the file that stores the channel state of a group of subtasks."""
-        self.contents.in_flight_stored(checkpoint, tasks, file)
+        self.context.contents.in_flight_stored(checkpoint, tasks, file)
         self._register(checkpoint, (self._file(file, "exclusive", size_bytes, checkpoint),))
 
     def metadata(self, checkpoint: int, file: FileId) -> None:
@@ -128,7 +127,7 @@ class SnapshotFiles:
         """Handle the completion of a checkpoint or savepoint."""
         self._tell(SnapshotCompleted(checkpoint))
         if self._types[checkpoint] in ("canonical", "native"):
-            self._saved[checkpoint] = self.contents.checkpoints.get(checkpoint, {})
+            self._saved[checkpoint] = self.context.contents.checkpoints.get(checkpoint, {})
         elif not self.first_completed:
             self.first_completed = checkpoint
         self._check_unreferenced()
@@ -240,7 +239,7 @@ class SnapshotFiles:
 
     def parts(self, snapshot: StoredSnapshot) -> dict[int, TaskSnapshot]:
         """Return the content of a retained checkpoint or a savepoint, by task."""
-        return self._saved.get(snapshot.checkpoint) or self.contents.checkpoints[snapshot.checkpoint]
+        return self._saved.get(snapshot.checkpoint) or self.context.contents.checkpoints[snapshot.checkpoint]
 
     def type_of(self, checkpoint: int) -> SnapshotType:
         """Return the type with which a checkpoint was triggered."""

@@ -8,12 +8,11 @@ from fractions import Fraction
 
 import simpy
 
-from sim.model.faults import Restart, TaskManagerLost
+from sim.model.faults import TaskManagerLost
 from sim.model.randomness import draw, quantile_table, stream
 from sim.protocol.recovery import Deployment, Heartbeats, LostSlots, Slots
-from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Context
-from sim.runtime.host_loop import Speed, without_task_managers
+from sim.runtime.host_loop import without_task_managers
 
 # ---- Unreachable TaskManagers, which delay messages between the JobManager and tasks.
 
@@ -49,10 +48,10 @@ class Reachability:
 class WarmUp:
     """The warm-up of all tasks of a run.  If `Restart.warm_up_ns` is 0, there is none."""
 
-    def __init__(self, env: TwoPlaneEnvironment, restart: Restart, speed: Speed) -> None:
-        self.env = env
-        self.restart = restart
-        self.speed = speed
+    def __init__(self, context: Context) -> None:
+        self.env = context.env
+        self.restart = context.scenario.restart
+        self.speed = context.speed
         self._warm_ns: dict[int, int] = {}  # task -> end of its warm-up
 
     def begin(self, task: int) -> None:

@@ -84,7 +84,7 @@ class ChannelState(TaskPart):
         self.slot.note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
         capture, stats = self._captures[checkpoint], self.context.stats[checkpoint].of(self.task)
         stats.captured_input_bytes, stats.captured_output_bytes = capture.input_bytes, capture.output_bytes
-        self.slot.contents.in_flight_final(
+        self.context.contents.in_flight_final(
             checkpoint, self.task, captured=capture.input_bytes > 0, overtaken=capture.output_bytes > 0
         )
         capture.complete = True

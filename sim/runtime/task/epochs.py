@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from sim.protocol.commit import Writer
+from functools import cached_property
+
+from sim.protocol.commit import EpochEnded, Writer, WriterEvent, WriterInputEnded, WriterRestored
 from sim.protocol.coordinator_messages import Work as Piece
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts, WaitingBytes
-from sim.runtime.task.sink import OperatorFiles, SinkCommitter, SinkWriter
+from sim.runtime.task.sink import OperatorFiles, SinkCommitter
 from sim.runtime.task.thread import Slot
 from sim.storage.requests import Work
 
@@ -20,10 +22,9 @@ class Epochs(TaskPart):
         vertex, job = slot.vertex, slot.context.scenario.job
         self.slot = slot
         self.context = slot.context
-        self.plane = slot.context.plane
         self.operator = operator
         self.files: OperatorFiles | None = None
-        self.writer: SinkWriter | None = None
+        self.writer: Writer | None = None
         self.committer: SinkCommitter | None = None
         self._end = vertex.flush is not None or vertex.commit is not None  # whether this operator writes output
         self._emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
@@ -39,9 +40,7 @@ class Epochs(TaskPart):
             records, _ = self._read()  # after a restart the counts do not start at 0
             if vertex.commit is not None:
                 self._holds_back = vertex.commit.holds_back
-                self.writer = SinkWriter(
-                    Writer(slot.task, records, slot.now), vertex.name, self.committer, operator.committer_of
-                )
+                self.writer = Writer(slot.task, records, slot.now)
         if vertex.flush is not None:
             self.files = OperatorFiles(slot, vertex.flush)
 
@@ -54,8 +53,8 @@ class Epochs(TaskPart):
         if self._end:
             records, names, size_bytes = self._ended(checkpoint)
             if self.writer is not None:
-                written = records if self.operator.drained() else self._written(records, self.writer.machine.read)
-                self.writer.end_epoch(self.slot.now, checkpoint, written, size_bytes, names)
+                written = records if self.operator.drained() else self._written(records, self.writer.read)
+                self._tell_writer(EpochEnded(self.slot.now, checkpoint, written, size_bytes, names))
         if self.committer is not None:
             self.committer.take_in(checkpoint)
         return 0
@@ -69,14 +68,14 @@ class Epochs(TaskPart):
         if self.committer is not None:
             snapshot.committables = self.committer.cut(checkpoint)
         if self.writer is not None:
-            read = self.plane.position(self.slot.task).records_read.tolist()
+            read = self.slot.position.records_read.tolist()
             snapshot.held_back = tuple(
-                records - written for records, written in zip(read, self.writer.machine.read, strict=True)
+                records - written for records, written in zip(read, self.writer.read, strict=True)
             )
 
     def overtaken(self, checkpoint: int, size_bytes: int) -> None:
         if self.writer is not None:
-            self.writer.overtaken()
+            self._receiver.overtake(self.slot.task)
 
     def upload(self, checkpoint: int) -> Work[None] | None:
         return None if self.files is None else self.files.upload(checkpoint)
@@ -107,7 +106,7 @@ class Epochs(TaskPart):
         epoch = self._last_checkpoint + 1
         records, names, size_bytes = self._ended(epoch)
         if self.writer is not None:
-            self.writer.end_input(self.slot.now, records, size_bytes, names)
+            self._tell_writer(WriterInputEnded(self.slot.now, records, size_bytes, names))
         if self.files is None:
             return None
         options, rule = self.context.scenario.checkpoint, self.slot.job.rule
@@ -132,9 +131,21 @@ class Epochs(TaskPart):
         if self._emits_on_commit:
             self._served[checkpoint] = snapshot.position.served
         if self.writer is not None:
-            self.writer.go_on_behind(checkpoint, snapshot.written)
+            self._tell_writer(WriterRestored(checkpoint, snapshot.written))
         if self.committer is not None and uncommitted is not None:
             self.committer.restored(uncommitted)
+
+    @cached_property
+    def _receiver(self) -> SinkCommitter:
+        """The committer that the writer sends to: the one in this task, or the global one of the vertex."""
+        return self.committer or self.operator.committer_of(self.slot.vertex.name)
+
+    def _tell_writer(self, event: WriterEvent) -> None:
+        """Pass an event to the writer, and send its committables to the committer."""
+        assert self.writer is not None
+        self.writer, commands = self.writer.on(event)
+        for command in commands:
+            self._receiver.receive(command.committable)
 
     def _emit(self, epoch: int) -> None:
         """Emit the outputs of epochs up to this one, which are committed now."""
@@ -155,7 +166,7 @@ class Epochs(TaskPart):
         """
         self._last_checkpoint = epoch
         if self._emits_on_commit:
-            self._served[epoch] = self.plane.position(self.slot.task).served
+            self._served[epoch] = self.slot.position.served
         records, since = self._read()
         if self.files is None:
             return records, (), since
@@ -171,7 +182,7 @@ class Epochs(TaskPart):
 
     def _read(self) -> tuple[tuple[int, ...], int]:
         """Return the records read so far on each input channel, and the bytes read since the last call."""
-        position = self.plane.position(self.slot.task)
+        position = self.slot.position
         read_bytes = int(position.consumed.sum())
         since, self._bytes_at_cut = read_bytes - self._bytes_at_cut, read_bytes
         return tuple(position.records_read.tolist()), since
@@ -206,7 +217,7 @@ class AsyncRequests(TaskPart):
         return True
 
     def waiting(self) -> WaitingBytes:
-        return WaitingBytes(operator=self.slot.context.plane.position(self.slot.task).late * self._request_bytes)
+        return WaitingBytes(operator=self.slot.position.late * self._request_bytes)
 
     @property
     def _request_bytes(self) -> int:

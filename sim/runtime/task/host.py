@@ -26,7 +26,6 @@ from sim.runtime.context import (
     END_OF_DATA,
     END_OF_PARTITION,
     WATERMARKS,
-    BarriersInTransit,
     StateSnapshot,
     TaskSnapshot,
     traits,
@@ -248,8 +247,6 @@ class TaskHost:
         self,
         slot: Slot,
         steps: EqualSteps,
-        state: SubtaskState,
-        transit: BarriersInTransit,
         ending_of: Callable[[int], TaskEnding],
         committer_of: Callable[[str], SinkCommitter],
     ) -> None:
@@ -260,8 +257,7 @@ class TaskHost:
         self.task = slot.task
         self.job = slot.job
         self.thread = slot.thread
-        self.state = state
-        self.transit = transit
+        self.state = SubtaskState(slot)
         self.async_thread = AsyncThread(self.env)
         self._loop = HostLoop(steps.first, steps.on, self.carry_out, self._on_event_after_stop)
         self.dispatch = self._loop.dispatch
@@ -310,7 +306,7 @@ class TaskHost:
             self.dispatch(vocabulary.CancellationArrived(self.env.now, notice.gate, notice.number))
         elif notice.kind is NoticeKind.ANNOUNCED:
             edge = self.context.gate_edge(self.task, notice.gate)
-            options = self.transit.announced_options(notice.number, edge)
+            options = self.context.transit.announced_options(notice.number, edge)
             if self.thread.takes_mails:
                 self.dispatch(vocabulary.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
             else:  # the announcement is a mail, which waits for the task thread
@@ -395,8 +391,8 @@ class TaskHost:
         if snapshot.finished and not snapshot.holds_state:
             self.state.leave_closed_operators()
         if snapshot.checkpoint:  # even without parts: after rescaling, all key groups may be those of finished tasks
-            storage, served = self.context.storage, snapshot.position.served
-            state_bytes = yield from self.state.restore(storage, snapshot.checkpoint, snapshot.parts, served, union)
+            served = snapshot.position.served
+            state_bytes = yield from self.state.restore(snapshot.checkpoint, snapshot.parts, served, union)
         for part in self.parts:
             if (work := part.download(snapshot)) is not None:
                 yield from work
@@ -444,11 +440,11 @@ class TaskHost:
         if self.ending.closed(notice.gate):
             return  # the end of the gate counted as its barrier
         writer, edge = layout.writer[notice.channel], layout.edge[notice.channel]
-        options = self.transit.options(notice.number, writer, edge)
+        options = self.context.transit.options(notice.number, writer, edge)
         if notice.number not in self._polled_at_first_barrier:
             self._polled_at_first_barrier[notice.number] = self.plane.polled(self.task)
         converted = (
-            self.transit.was_sent(notice.number, writer, edge)
+            self.context.transit.was_sent(notice.number, writer, edge)
             and self.context.scenario.checkpoint.barriers.reaches_output
         )
         priority = options.has_priority(now, converted=converted)
@@ -567,7 +563,7 @@ class TaskHost:
         overtaken_bytes, watched, overtakes = 0, False, False
         for edge, forced in self._outputs:
             options = command.options.on_forced_edge() if forced else command.options
-            self.transit.send(command.checkpoint, self.task, edge, options)
+            self.context.transit.send(command.checkpoint, self.task, edge, options)
             watched = watched or options.traits.announced
             overtakes = overtakes or options.traits.priority
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
@@ -585,11 +581,8 @@ class TaskHost:
 
     def _run_sync(self, command: vocabulary.RunSync) -> None:
         """Freeze the state and hold the task thread for the synchronous phase.  If freezing fails, the task fails."""
-        served = self.state.keyed.served(self.slot)
         try:
-            frozen_ns = self.state.take(
-                command.checkpoint, served, self.env.now, self.context.storage.may_reuse, self.parts.waiting()
-            )
+            frozen_ns = self.state.take(command.checkpoint, self.parts.waiting())
         except CannotFreeze as reason:  # StreamTask#triggerCheckpointOnBarrier: "Could not perform checkpoint"
             self.thread.end()
             self.job.fail_task(self.task, f"snapshot: {reason}")
@@ -646,9 +639,7 @@ class TaskHost:
                 if work is Work.OPERATOR_FLUSH:
                     yield from self.parts.upload(command.checkpoint)
             elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
-                yield from self.state.write(
-                    self.context.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint
-                )
+                yield from self.state.write("keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
         if residual_ns := self.context.residual_ns("async", self.task, command.checkpoint):
             yield self.env.timeout(residual_ns)
         self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)
@@ -661,7 +652,7 @@ class TaskHost:
         stats.pre_barrier_ns, stats.sync_ns, stats.async_ns = times.pre_barrier_ns, times.sync_ns, times.async_ns
         stored = self.state.close(command.checkpoint)
         stats.state_bytes, stats.written_bytes = stored.full_bytes, stored.written_bytes
-        self.slot.contents.stored(command.checkpoint, self.task, stored.full_bytes, stored)
+        self.context.contents.stored(command.checkpoint, self.task, stored.full_bytes, stored)
         self._note(Happening.ASYNC_FINISHED, command.checkpoint)
         self.job.acknowledge(self.task, command.checkpoint, stored.all_handles)
         self.ending.snapshot_ended(command.checkpoint)

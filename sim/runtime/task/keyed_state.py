@@ -6,90 +6,67 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import simpy
 
 from sim.invariants.state import Kind, RestoredState
-from sim.model.job import Vertex, key_groups
+from sim.model.job import key_groups
 from sim.model.randomness import draw, stream
-from sim.model.state import State, StateOptions
+from sim.model.state import State
 from sim.model.storage import SnapshotType
 from sim.runtime.clock import begin
 from sim.runtime.context import StateSnapshot
 from sim.runtime.task.thread import Slot
-from sim.runtime.task_manager import LogPart, WorkOnCore, on_own_core
-from sim.storage.filesystem import CheckpointStorage, FileSystem
+from sim.runtime.task_manager import LogPart, on_own_core
+from sim.storage.filesystem import FileSystem
 from sim.storage.ledger import FileId, Name, StorageFailed
-from sim.storage.lsm import CompactionThread
 from sim.storage.requests import Work, in_parallel
 from sim.storage.state_backends import Ages, ChangelogBackend, Expiry, backend, together
 from sim.storage.state_files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 
-# ---- The owner of state: a subtask, its TaskManager, and access to its files in storage.
+# ---- The owner of state: a subtask, and access to its files in storage.
 
 
-@dataclass(frozen=True, slots=True)
 class StateOwner:
-    """The subtask that owns state.  `host` is the number of its TaskManager.
+    """The subtask that owns state, and the files of its state in storage."""
 
-    `slow` is called with the factor by which asynchronous work slows the task thread down; 1 ends it.  `work_on_core`
-    creates a process that does I/O and needs processor time in parallel.  `compaction` is the compaction thread of the
-    TaskManager, or None.
-    """
+    def __init__(self, slot: Slot) -> None:
+        context, vertex = slot.context, slot.vertex
+        self.slot = slot
+        self.storage = context.storage
+        self.host = slot.manager.number
+        self.options = context.scenario.checkpoint.state
+        self.seed = context.scenario.run.seed
+        self.name = context.names[slot.task]  # in file names and random streams
+        groups = key_groups(self.name[1], vertex.parallelism, vertex.max_parallelism)
+        self.share = Fraction(len(groups), vertex.max_parallelism)  # of the key groups
+        # the initial keyed state
+        self.keyed_bytes = 0 if vertex.state is None else int(vertex.state.bytes * self.share)
 
-    vertex: Vertex
-    index: int
-    seed: int
-    options: StateOptions = StateOptions()
-    host: int = 0
-    slow: Callable[[Fraction], None] = lambda _: None
-    work_on_core: WorkOnCore = on_own_core
-    compaction: CompactionThread | None = None
+    def slow(self, factor: Fraction) -> None:
+        """Slow the task thread down by asynchronous work.  The factor 1 ends it."""
+        self.slot.context.speed.set_factor(self.slot.task, "snapshot", factor)
 
-    @property
-    def share(self) -> Fraction:
-        """The share of the key groups that the subtask owns."""
-        groups = self.vertex.max_parallelism
-        return Fraction(len(key_groups(self.index, self.vertex.parallelism, groups)), groups)
-
-    @property
-    def keyed_bytes(self) -> int:
-        """The initial keyed state of the subtask [bytes]."""
-        return 0 if self.vertex.state is None else int(self.vertex.state.bytes * self.share)
-
-    def write(
-        self,
-        storage: CheckpointStorage,
-        handles: list[Handle],
-        file: File,
-        name: tuple[str | int, ...],
-        merge: int | None,
-    ) -> Work[None]:
+    def write(self, handles: list[Handle], file: File, name: Name, merge: int | None) -> Work[None]:
         """Process: write a file and append its handle.  A small file is sent in the acknowledgement, which takes no time.
 
         `merge` is the checkpoint whose physical files it may share, or None.  Raises StorageFailed.
         """
         written = None
-        if not storage.is_inlined(file.size_bytes):
-            owner = f"{self.vertex.name}/{self.index}" if file.scope == "shared" else ""
-            written = yield from storage.write(file.size_bytes, *name, host=self.host, merge=merge, owner=owner)
+        if not self.storage.is_inlined(file.size_bytes):
+            owner = "{}/{}".format(*self.name) if file.scope == "shared" else ""
+            written = yield from self.storage.write(file.size_bytes, *name, host=self.host, merge=merge, owner=owner)
         handles.append(Handle(file.name, file.size_bytes, file.scope, written))
 
-    def read(self, storage: CheckpointStorage, handle: Handle, size_bytes: int) -> Work[None]:
+    def read(self, handle: Handle, size_bytes: int) -> Work[None]:
         """Process: read `size_bytes` of a file.  A file that was sent in an acknowledgement is in the metadata already.
 
         Raises StorageFailed.
         """
         if handle.file is not None and size_bytes:
-            yield from storage.read(size_bytes, *storage.files[FileId(handle.file)].name, host=self.host)
-
-
-def merge_of(type_: SnapshotType, checkpoint: int) -> int | None:
-    """Return the checkpoint whose physical files a snapshot may share (file merging), or None for a savepoint."""
-    return None if type_ in ("canonical", "native") else checkpoint
+            yield from self.storage.read(size_bytes, *self.storage.files[FileId(handle.file)].name, host=self.host)
 
 
 # ---- The keyed state of one subtask: files of a snapshot are written, copied to the local disk, and read by a restore.
@@ -122,7 +99,6 @@ class NoLog:
 class NoKeyedState:
     """The keyed state of a subtask that has none, and the interface of keyed state."""
 
-    counts_records = False  # whether the state depends on the number of records served
     listens = False  # whether it needs notifications of completed checkpoints
     ages: Ages = ()  # the keys by the time of their last write, if they expire
 
@@ -136,33 +112,26 @@ class NoKeyedState:
     def stop(self) -> None:
         """Handle that the task has stopped: end all background work."""
 
-    def served(self, slot: Slot) -> int:
-        """Return the records that the task has served so far, or 0 if the state does not depend on them."""
-        return slot.context.plane.position(slot.task).served if self.counts_records else 0
+    def count(self) -> None:
+        """Update the state to the records served so far."""
 
-    def count(self, served: int, now_ns: int) -> None:
-        """Update the state to `served` records, counted since the job started."""
-
-    def take(self, checkpoint: int, type_: SnapshotType, may_reuse: Callable[[FileId], bool]) -> FrozenState:
-        """Freeze the state as of the latest `count`, in the synchronous part of a snapshot.  Raises CannotFreeze.
-
-        `may_reuse` returns whether an incremental snapshot may refer to a file.
-        """
+    def take(self, checkpoint: int, type_: SnapshotType) -> FrozenState:
+        """Freeze the state as of the latest `count`, in the synchronous part of a snapshot.  Raises CannotFreeze."""
         return _EMPTY_STATE
 
     def held_ns(self, keyed: FrozenState, checkpoint: int) -> int:
         """Return the delay by a busy disk in the synchronous part of a snapshot [ns]."""
         return 0
 
-    def files(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> list[Work[None]]:
+    def files(self, snapshot: StateSnapshot) -> list[Work[None]]:
         """Return the processes that write the files of a snapshot.  They raise StorageFailed."""
         return []
 
-    def copies(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> list[Work[None]]:
+    def copies(self, snapshot: StateSnapshot) -> list[Work[None]]:
         """Return the processes that write a copy to the disk of the TaskManager (local recovery)."""
         return []
 
-    def durable(self, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
+    def durable(self, snapshot: StateSnapshot) -> Work[None]:
         """Process, after the files are written: wait for files of the changelog, which are uploaded independently.
 
         Raises StorageFailed.
@@ -175,7 +144,7 @@ class NoKeyedState:
     def notify_complete(self, checkpoint: int) -> None:
         """Handle the notification of a completed checkpoint on the task thread."""
 
-    def restore(self, storage: CheckpointStorage, checkpoint: int, parts: Sequence[Part], served: int) -> Work[int]:
+    def restore(self, checkpoint: int, parts: Sequence[Part], served: int) -> Work[int]:
         """Process: restore the state from these parts, as of `served` records of this task.
 
         Returns the number of bytes downloaded.  Raises StorageFailed.
@@ -192,10 +161,12 @@ class KeyedState(NoKeyedState):
         super().__init__()
         self.subtask = subtask
         self.state = state
-        self.backend = backend(state, subtask.keyed_bytes, subtask.options, subtask.compaction)
+        self.storage = subtask.storage
+        self.backend = backend(state, subtask.keyed_bytes, subtask.options, subtask.slot.manager.compaction)
         self.expiry = None if state.ttl is None else Expiry(state.ttl.after_ns, subtask.keyed_bytes, state.value_bytes)
-        self.log = NoLog()
+        self.log = LogWriter(self, self.backend) if isinstance(self.backend, ChangelogBackend) else NoLog()
         tells_updates = state.kind.keeps_files or state.changelog is not None  # the heap does not
+        # whether the state depends on the number of records served
         self.counts_records = (tells_updates and state.update_share > 0) or state.turns_over
         incremental = subtask.options.incremental and state.kind.keeps_files
         self.listens = subtask.options.local_recovery or incremental or state.changelog is not None
@@ -213,15 +184,17 @@ class KeyedState(NoKeyedState):
         self.log.stop()
         self.backend.stop()
 
-    def count(self, served: int, now_ns: int) -> None:
+    def count(self) -> None:
+        slot = self.subtask.slot
+        served, now_ns = slot.position.served if self.counts_records else 0, slot.now
         records, rewritten = served - self.restored_record_count, self._rewritten(served)
         self._resize(served, records, rewritten, now_ns)
         self.backend.update(rewritten, now_ns)
 
     # ------------------------------------------------------------------------------------------ snapshots
 
-    def take(self, checkpoint: int, type_: SnapshotType, may_reuse: Callable[[FileId], bool]) -> FrozenState:
-        keyed = self.backend.take(checkpoint, type_, lambda file: may_reuse(FileId(file)))
+    def take(self, checkpoint: int, type_: SnapshotType) -> FrozenState:
+        keyed = self.backend.take(checkpoint, type_, lambda file: self.storage.may_reuse(FileId(file)))
         self.log.claim(keyed.awaited)
         return keyed
 
@@ -229,19 +202,19 @@ class KeyedState(NoKeyedState):
         """Return the delay by a busy disk in the synchronous part [ns], drawn uniformly from 0 to the whole delay."""
         if not keyed.held_ns:
             return 0
-        return keyed.held_ns * draw(stream(self.subtask.seed, "disk-wait", *self.name), checkpoint) >> 32
+        return keyed.held_ns * draw(stream(self.subtask.seed, "disk-wait", *self.subtask.name), checkpoint) >> 32
 
-    def files(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> list[Work[None]]:
-        return [self._write(storage, snapshot, checkpoint)]
+    def files(self, snapshot: StateSnapshot) -> list[Work[None]]:
+        return [self._write(snapshot)]
 
-    def copies(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> list[Work[None]]:
-        is_copied = self.subtask.options.local_recovery and snapshot.type in ("checkpoint", "full")
-        return [self._copy(storage, snapshot, checkpoint)] if is_copied else []
+    def copies(self, snapshot: StateSnapshot) -> list[Work[None]]:
+        is_copied = self.subtask.options.local_recovery and not snapshot.is_savepoint
+        return [self._copy(snapshot)] if is_copied else []
 
-    def durable(self, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
+    def durable(self, snapshot: StateSnapshot) -> Work[None]:
         for file in snapshot.keyed.awaited:
             snapshot.logged.append((yield from self.log.wait(file)))
-        self.backend.stored(checkpoint, snapshot.type, [*snapshot.keyed.reused, *snapshot.handles])
+        self.backend.stored(snapshot.checkpoint, snapshot.type, [*snapshot.keyed.reused, *snapshot.handles])
 
     def forget(self, snapshot: StateSnapshot) -> None:
         self.log.forget(snapshot.keyed.awaited)
@@ -255,8 +228,8 @@ class KeyedState(NoKeyedState):
 
     # ------------------------------------------------------------------------------------------ restore
 
-    def restore(self, storage: CheckpointStorage, checkpoint: int, parts: Sequence[Part], served: int) -> Work[int]:
-        now_ns = int(storage.env.now)
+    def restore(self, checkpoint: int, parts: Sequence[Part], served: int) -> Work[int]:
+        now_ns = self.subtask.slot.now
         self._updates = 0
         self._rewritten(served)
         if self.expiry is not None:
@@ -272,28 +245,27 @@ class KeyedState(NoKeyedState):
         self.restored_parts += [
             restored_state("keyed", snapshot, share, snapshot.handles) for snapshot, share in stored
         ]
-        if (yield from self._from_local_copy(storage, checkpoint, parts, restoring.work_ns)):
+        if (yield from self._from_local_copy(checkpoint, parts, restoring.work_ns)):
             return 0
-        return (yield from self._download(storage, restoring))
+        return (yield from self._download(restoring))
 
-    def _download(self, storage: CheckpointStorage, restoring: Restoring) -> Work[int]:
+    def _download(self, restoring: Restoring) -> Work[int]:
         """Process: download the files of a restore and load them.  Returns the number of bytes read."""
-        reads = [self.subtask.read(storage, handle, size_bytes) for handle, size_bytes in restoring.reads]
-        yield from on_own_core(storage.env, in_parallel(storage.env, reads, restoring.threads), restoring.work_ns)
+        env = self.storage.env
+        reads = [self.subtask.read(handle, size_bytes) for handle, size_bytes in restoring.reads]
+        yield from on_own_core(env, in_parallel(env, reads, restoring.threads), restoring.work_ns)
         for handle, size_bytes in restoring.then:
-            yield from self.subtask.read(storage, handle, size_bytes)
+            yield from self.subtask.read(handle, size_bytes)
         if restoring.after_ns:
-            yield storage.env.timeout(restoring.after_ns)
+            yield env.timeout(restoring.after_ns)
         return sum(size_bytes for _, size_bytes in (*restoring.reads, *restoring.then))
 
-    def _from_local_copy(
-        self, storage: CheckpointStorage, checkpoint: int, parts: Sequence[Part], work_ns: int
-    ) -> Work[bool]:
+    def _from_local_copy(self, checkpoint: int, parts: Sequence[Part], work_ns: int) -> Work[bool]:
         """Process: restore from the local copy, and return whether there is one on the disk of this TaskManager.
 
         The copy of RocksDB consists of hard links and takes no time; that of the heap is a file, which is read.
         """
-        host, ((snapshot, share), *others) = self.subtask.host, parts
+        storage, host, ((snapshot, share), *others) = self.storage, self.subtask.host, parts
         if others or share != 1 or snapshot.local is None or not storage.files.exists(snapshot.local):
             return False
         copy = storage.files[snapshot.local]
@@ -309,60 +281,46 @@ class KeyedState(NoKeyedState):
 
     # ------------------------------------------------------------------------------------------ files
 
-    @property
-    def name(self) -> tuple[str, int]:
-        """The name of the subtask in file names and random streams."""
-        return self.subtask.vertex.name, self.subtask.index
-
-    def _write(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
+    def _write(self, snapshot: StateSnapshot) -> Work[None]:
         """Process: write the files of a snapshot in the asynchronous part."""
-        name, steps = ("keyed", *self.name, checkpoint), snapshot.keyed.steps
-        if rest_ns := snapshot.keyed.held_ns - self.held_ns(snapshot.keyed, checkpoint):
-            yield storage.env.timeout(rest_ns)
+        name, steps = ("keyed", *self.subtask.name, snapshot.checkpoint), snapshot.keyed.steps
+        if rest_ns := snapshot.keyed.held_ns - self.held_ns(snapshot.keyed, snapshot.checkpoint):
+            yield self.storage.env.timeout(rest_ns)
         alone = len(steps) == 1 and len(steps[0].files) == 1
         for step in steps:
-            yield from self.write_step(
-                storage, snapshot.handles, step, name, merge_of(snapshot.type, checkpoint), alone=alone
-            )
+            yield from self.write_step(snapshot.handles, step, name, snapshot.merge, alone=alone)
 
-    def _copy(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
+    def _copy(self, snapshot: StateSnapshot) -> Work[None]:
         """Process: write a copy to the local disk.  RocksDB has hard links already, which need no space.
 
         If the disk is full there is no copy, but the checkpoint does not fail.
         """
         host = self.subtask.host
-        disk = storage.disk(host)
+        disk = self.storage.disk(host)
         try:
             size_bytes = 0 if self.state.kind.keeps_files else snapshot.keyed.written_bytes
-            snapshot.local = yield from disk.write(size_bytes, "local", *self.name, checkpoint, host=host)
+            snapshot.local = yield from disk.write(
+                size_bytes, "local", *self.subtask.name, snapshot.checkpoint, host=host
+            )
         except StorageFailed:
             return
-        self._copies[checkpoint] = disk, snapshot.local
+        self._copies[snapshot.checkpoint] = disk, snapshot.local
 
     def write_step(
-        self,
-        storage: CheckpointStorage,
-        handles: list[Handle],
-        step: WriteStep,
-        name: tuple[str | int, ...],
-        merge: int | None = None,
-        *,
-        alone: bool = False,
+        self, handles: list[Handle], step: WriteStep, name: Name, merge: int | None = None, *, alone: bool = False
     ) -> Work[None]:
         """Process: write the files of one step and append their handles.  Raises StorageFailed.
 
         `alone` means that the step has the only file of the snapshot, which gets `name` without a suffix.
         """
-        works = [
-            self.subtask.write(storage, handles, file, name if alone else (*name, file.name), merge)
-            for file in step.files
-        ]
+        works = [self.subtask.write(handles, file, name if alone else (*name, file.name), merge) for file in step.files]
         slowed = step.slows_task and step.work_ns and self.subtask.options.savepoint_cpu
         if slowed:
             self.subtask.slow(1 / (1 - self.subtask.options.savepoint_cpu))
         try:
-            writing = in_parallel(storage.env, works, step.threads)
-            yield from (self.subtask.work_on_core(storage.env, writing, step.work_ns) if step.work_ns else writing)
+            env, work_on_core = self.storage.env, self.subtask.slot.manager.work_on_core
+            writing = in_parallel(env, works, step.threads)
+            yield from (work_on_core(env, writing, step.work_ns) if step.work_ns else writing)
         except GeneratorExit:
             raise  # the run is over: the speed of the task must not change any more
         except BaseException:
@@ -398,7 +356,7 @@ def restored_state(kind: Kind, snapshot: StateSnapshot, share: Fraction, handles
 
 def keyed_state(subtask: StateOwner) -> NoKeyedState:
     """Create the keyed state of a subtask from the options of its vertex.  It may be smaller than one byte."""
-    state = subtask.vertex.state
+    state = subtask.slot.vertex.state
     return KeyedState(subtask, state) if state is not None and (state.bytes or state.growth_bytes) else NoKeyedState()
 
 
@@ -414,11 +372,11 @@ _PACE_NS = 10_000_000_000  # the growth rate of the log is measured over one to 
 class LogWriter(NoLog):
     """Uploads the changelog of one subtask, and materialises the wrapped backend."""
 
-    def __init__(self, slot: Slot, state: KeyedState, backend: ChangelogBackend) -> None:
-        self.slot = slot
+    def __init__(self, state: KeyedState, backend: ChangelogBackend) -> None:
+        self.slot = state.subtask.slot
         self.state = state
-        self.env = slot.context.env
-        self.storage = slot.context.storage
+        self.env = self.slot.context.env
+        self.storage = state.storage
         self.backend = backend
         self._running: list[simpy.Process] = []
         self._closed = False  # the task has stopped: a mail that is still queued must not freeze the state
@@ -513,7 +471,7 @@ class LogWriter(NoLog):
 
     def _name(self, file: File) -> Name:
         """Return the name of a file of the log in storage."""
-        return "changelog", *self.state.name, file.name
+        return "changelog", *self.state.subtask.name, file.name
 
     def _upload_early(self) -> Work[None]:
         """Process: upload the log when it has grown by `preemptive_bytes` (preemptive-persist-threshold).
@@ -535,19 +493,15 @@ class LogWriter(NoLog):
         except simpy.Interrupt:
             return
 
-    def _count(self) -> None:
-        """Update the state to the records served so far."""
-        self.state.count(self.state.served(self.slot), self.env.now)
-
     def _look(self) -> tuple[int, int]:
         """Return the time [ns] and the end position of the log [bytes] after an update."""
-        self._count()
-        return int(self.env.now), self.backend.end_bytes
+        self.state.count()
+        return self.env.now, self.backend.end_bytes
 
     def _materialise(self) -> Work[None]:
         """Process: materialise the wrapped backend once per interval, with a random phase per subtask."""
         interval_ns, state = self.backend.options.materialize_ns, self.state
-        key = stream(state.subtask.seed, "materialize", *state.name)
+        key = stream(state.subtask.seed, "materialize", *state.subtask.name)
         try:
             if self.backend.options.in_memory:  # otherwise acknowledgements would contain the initial state of the run
                 yield from self._materialise_once()
@@ -572,7 +526,7 @@ class LogWriter(NoLog):
         def freeze() -> None:
             if self._closed:
                 return
-            self._count()
+            state.count()
             frozen_state = self.backend.materialise(number)
             self.slot.checks.materialising(self.slot.task, number)
             if frozen_state.sync_ns:
@@ -585,7 +539,7 @@ class LogWriter(NoLog):
         handles: list[Handle] = []
         try:
             for step in frozen_state.steps:
-                yield from state.write_step(self.storage, handles, step, ("materialized", *state.name, number))
+                yield from state.write_step(handles, step, ("materialized", *state.subtask.name, number))
         except StorageFailed:
             self.backend.materialisation_failed(number)
             return  # the next materialisation tries again
@@ -593,9 +547,3 @@ class LogWriter(NoLog):
         self.backend.materialised(number, frozen_state, handles)
         self._loaded_bytes = 0  # the materialisation contains the initial state
         self.slot.checks.materialised(self.slot.task, number, handles)
-
-
-def attach(slot: Slot, state: NoKeyedState) -> None:
-    """Start to upload the changelog of a state, if its backend has one."""
-    if isinstance(state, KeyedState) and isinstance(state.backend, ChangelogBackend):
-        state.log = LogWriter(slot, state, state.backend)

@@ -282,7 +282,7 @@ class TaskParts:
             for part in self._cutting:
                 part.cut(checkpoint, snapshot)
 
-        self.slot.contents.cut(checkpoint, self.slot.task, fill, finished=finished)
+        self.context.contents.cut(checkpoint, self.slot.task, fill, finished=finished)
 
     def waiting(self) -> WaitingBytes:
         """Return the size of the records that are part of the state."""
@@ -357,7 +357,7 @@ class TaskParts:
 
     def has_pending_outputs(self) -> bool:
         """Return whether late outputs are pending."""
-        return any(part.has_pending_outputs for part in self) and self.context.plane.position(self.slot.task).late > 0
+        return any(part.has_pending_outputs for part in self) and self.slot.position.late > 0
 
     # ------------------------------------------------------------------------------------------ work on the task thread
 

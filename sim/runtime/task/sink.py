@@ -7,9 +7,10 @@ storage.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import simpy
 
@@ -23,17 +24,12 @@ from sim.protocol.commit import (
     Committer,
     CommitterEvent,
     CompletionNotified,
-    EpochEnded,
     IcebergCommitter,
     ReportDropped,
     ReportLost,
     Restored,
     SnapshotTaken,
     TaskClosed,
-    Writer,
-    WriterEvent,
-    WriterInputEnded,
-    WriterRestored,
 )
 from sim.results.journal import Happening
 from sim.results.tables import TIMED_OUT, CommitStats, CommittedEpoch
@@ -158,21 +154,13 @@ class Uploads:
 # drop        the uploads are cancelled and the files deleted: published names refer to missing files (known to be wrong)
 
 
-@dataclass(slots=True)
-class _Flush:
-    """The files of one snapshot."""
-
-    checkpoint: int
-    files: list[StagedFile]
-
-
 class OperatorFiles:
     """The files that the operator of one task writes per snapshot."""
 
     def __init__(self, slot: Slot, options: Flush) -> None:
         context, task = slot.context, slot.task
         self.context = context
-        self.output = slot.output
+        self.output = context.output
         self.options = options
         self.space = slot.manager.staging
         self.host = slot.manager.number
@@ -180,7 +168,8 @@ class OperatorFiles:
         self._disk = context.storage.disk(self.host)
         self._policy = context.scenario.checkpoint.abort_policy
         self._uploads = Uploads(context.env, context.scenario.checkpoint.upload_threads, self._upload, self._uploaded)
-        self._flushes: list[_Flush] = []  # of snapshots without a completed checkpoint so far, oldest first
+        # snapshot without a completed checkpoint so far -> its files, oldest first
+        self._flushes: dict[int, list[StagedFile]] = {}
         self._stopped = False
         self.space.when_short.append(self._submit_all)
 
@@ -194,12 +183,12 @@ class OperatorFiles:
         sizes = [total * (i + 1) // count - total * i // count for i in range(count)]
         files = [StagedFile(("flush", *self._name, checkpoint, i), size) for i, size in enumerate(sizes)]
         if files:
-            self._flushes.append(_Flush(checkpoint, files))
+            self._flushes[checkpoint] = files
         return tuple(file.name for file in files)
 
     def volume(self, checkpoint: int) -> int:
         """Return the total size of the files of a snapshot [bytes]."""
-        return sum(file.size_bytes for file in self._of(checkpoint))
+        return sum(file.size_bytes for file in self._flushes.get(checkpoint, []))
 
     def write(self, checkpoint: int) -> Work[None]:
         """Process, on the task thread: write the files of a snapshot to storage, one by one.  Raises StorageFailed."""
@@ -227,7 +216,7 @@ class OperatorFiles:
 
         Raises StorageFailed.
         """
-        due = [file for flush in self._flushes if flush.checkpoint <= checkpoint for file in flush.files]
+        due = [file for number, files in self._flushes.items() if number <= checkpoint for file in files]
         for file in due:
             self._uploads.submit(file)
         while missing := [file for file in due if file.stored is None and not file.dropped]:
@@ -243,7 +232,7 @@ class OperatorFiles:
 
         May be called repeatedly, and also after the task has acknowledged the checkpoint.
         """
-        for file in self._of(checkpoint):
+        for file in self._flushes.get(checkpoint, []):
             if self._policy == "survive":
                 if file.attempts == 0 and file.local is not None:
                     self._uploads.submit(file)
@@ -252,28 +241,27 @@ class OperatorFiles:
                 if self._policy == "drop":
                     self._drop(file)
         if self._policy == "drop":
-            self._flushes = [flush for flush in self._flushes if flush.checkpoint != checkpoint]
+            self._flushes.pop(checkpoint, None)
 
     def complete(self, checkpoint: int) -> None:
         """Handle a completed checkpoint: its files and those of earlier ones are published, and kept."""
-        self._flushes = [flush for flush in self._flushes if flush.checkpoint > checkpoint]
+        self._flushes = {number: files for number, files in self._flushes.items() if number > checkpoint}
 
     def stop(self) -> None:
         """Handle that the task has stopped: delete its files on the local disk and cancel their uploads."""
         self._stopped = True
-        for flush in self._flushes:
-            for file in flush.files:
-                self._uploads.cancel(file)
-                self._forget_local(file)
+        for file in self._all_files():
+            self._uploads.cancel(file)
+            self._forget_local(file)
         self.space.when_short.remove(self._submit_all)
 
     def _unwritten(self, checkpoint: int) -> list[StagedFile]:
         """Return the files of a snapshot that are not written yet.  The end of input may have written them before."""
-        return [file for file in self._of(checkpoint) if file.stored is None and file.local is None]
+        return [file for file in self._flushes.get(checkpoint, []) if file.stored is None and file.local is None]
 
-    def _of(self, checkpoint: int) -> list[StagedFile]:
-        """Return the files of a snapshot."""
-        return next((flush.files for flush in self._flushes if flush.checkpoint == checkpoint), [])
+    def _all_files(self) -> Iterator[StagedFile]:
+        """Return the files of all snapshots without a completed checkpoint."""
+        return chain.from_iterable(self._flushes.values())
 
     def _upload(self, file: StagedFile) -> Work[FileId]:
         """Return the process that writes a file to storage."""
@@ -288,10 +276,9 @@ class OperatorFiles:
 
     def _submit_all(self) -> None:
         """Upload all files that are on the local disk, because its space runs short."""
-        for flush in self._flushes:
-            for file in flush.files:
-                if file.local is not None:
-                    self._uploads.submit(file)
+        for file in self._all_files():
+            if file.local is not None:
+                self._uploads.submit(file)
 
     def _forget_local(self, file: StagedFile) -> None:
         """Delete a file from the local disk."""
@@ -308,53 +295,11 @@ class OperatorFiles:
         self._forget_local(file)
 
 
-# ---- The writer and the committer of a transactional sink in one task.
+# ---- The committer of a transactional sink in one task.
 #
 # A chained committer is in the task of its writer.  A global committer is a task of its own: it receives the
 # committables of a checkpoint with the last barrier.  If barriers may overtake committables (`exchange: as-job`), those
 # that are overtaken are in-flight data of the checkpoint, and reach the committer after its snapshot.
-
-
-class SinkWriter:
-    """The writer of a transactional sink in one task.
-
-    `chained` is the committer in the same task, or None.  `committer_of` returns the global committer of a vertex.
-    """
-
-    def __init__(
-        self, machine: Writer, vertex: str, chained: SinkCommitter | None, committer_of: Callable[[str], SinkCommitter]
-    ) -> None:
-        self.vertex = vertex
-        self.machine = machine
-        self.committer_of = committer_of
-        self._committer = chained
-
-    def end_epoch(
-        self, now: int, checkpoint: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]
-    ) -> None:
-        """End the epoch before the barrier of `checkpoint`, with the records read so far on each input channel."""
-        self._tell(EpochEnded(now, checkpoint, read, size_bytes, files))
-
-    def end_input(self, now: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]) -> None:
-        """End the last epoch: no record follows."""
-        self._tell(WriterInputEnded(now, read, size_bytes, files))
-
-    def go_on_behind(self, checkpoint: int, written: tuple[int, ...]) -> None:
-        """Continue from a restored checkpoint, up to which the task had written `written` records of each input channel."""
-        self._tell(WriterRestored(checkpoint, written))
-
-    def _tell(self, event: WriterEvent) -> None:
-        """Pass an event to the writer machine, and send its committables to the committer."""
-        self.machine, commands = self.machine.on(event)
-        for command in commands:
-            if self._committer is None:
-                self._committer = self.committer_of(self.vertex)
-            self._committer.receive(command.committable)
-
-    def overtaken(self) -> None:
-        """Handle that a barrier has overtaken the committables in the output queues."""
-        if self._committer is not None:
-            self._committer.overtake(self.machine.task)
 
 
 @dataclass(slots=True, eq=False)
@@ -364,6 +309,16 @@ class _Sent:
     committable: Committable
     overtaken: bool = False  # by the barrier of its checkpoint
     arrived: bool = False  # the thread of the committer can process it
+
+
+@dataclass(slots=True, eq=False)
+class _RunningCommit:
+    """A commit until it succeeds or is given up."""
+
+    commit: CommitEpochs
+    lost: tuple[Committable, ...]  # expired transactions, reported when it ends
+    duration_ns: int = 0  # of each attempt
+    retries: int = 0
 
 
 class SinkCommitter:
@@ -378,7 +333,7 @@ class SinkCommitter:
     ) -> None:
         self.slot = slot
         self.context = slot.context
-        self.output = slot.output
+        self.output = slot.context.output
         self.emit = emit
         self.drained = drained
         machine = IcebergCommitter if options.late == "replaces" else Committer
@@ -395,8 +350,9 @@ class SinkCommitter:
         self._retry_ns = 0 if is_modern else SECOND
         self._retries = options.retries if is_modern or not options.retries or options.gives_up == "drop" else None
         self._drops = options.gives_up == "drop"
-        writer = self.context.scenario.job.vertex(slot.vertex.committer_of or slot.vertex.name)
-        self._fails_after_restore = writer.connector in SINKS and SINKS[writer.connector].fails_after_restore
+        self._sink = slot.vertex.committer_of or slot.vertex.name  # vertex of the writers
+        connector = self.context.scenario.job.vertex(self._sink).connector
+        self._fails_after_restore = connector in SINKS and SINKS[connector].fails_after_restore
         self._waiting: tuple[Committable, ...] = ()  # committables of a failed commit, to be retried
 
     def completed(self, checkpoint: int) -> None:
@@ -453,7 +409,7 @@ class SinkCommitter:
         To be called at a safe point of the task thread.
         """
         self._cut = content.checkpoint
-        newest = self.output.newest_commit(self.slot.vertex.committer_of or self.slot.vertex.name)
+        newest = self.output.newest_commit(self._sink)
         self._tell(Restored(self.slot.now, content.checkpoint, content.committables, newest))
         if content.in_flight:
             self._tell(CommittablesReceived(self.slot.now, tuple(content.in_flight), behind=True))
@@ -504,89 +460,88 @@ class SinkCommitter:
         if commit is not None:
             commit = replace(commit, committables=(*self._waiting, *commit.committables))
             self._waiting = ()
-            self._begin(commit, lost)
+            self._begin(_RunningCommit(commit, lost))
         elif lost:
             self._note(commands[0].checkpoint, (), lost, again=isinstance(event, Restored))
 
-    def _begin(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int = 0) -> None:
-        """Start a commit on the task thread.  `lost` are expired transactions, reported when it ends; `attempt` counts retries.
+    def _begin(self, running: _RunningCommit) -> None:
+        """Start a commit on the task thread.
 
         Transactions that are committed already take no time: the external system or the sink knows them (e.g.
         IcebergCommitter#commit and Paimon's filterAndCommit look up the last commit, XA answers XAER_NOTA).
         """
-        commit_ns = 0 if all(map(self.output.has, commit.committables)) else self._commit_ns
-        if commit_ns:
+        running.duration_ns = 0 if all(map(self.output.has, running.commit.committables)) else self._commit_ns
+        if running.duration_ns:
             self.slot.thread.occupy()
             self.slot.thread.commits = True
-        self._attempt(commit, lost, attempt, commit_ns)
+        self._attempt(running)
 
-    def _attempt(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int, commit_ns: int) -> None:
-        self.context.env.call_in(commit_ns, lambda: self._committed(commit, lost, attempt, commit_ns))
+    def _attempt(self, running: _RunningCommit) -> None:
+        self.context.env.call_in(running.duration_ns, lambda: self._end(running))
 
-    def _committed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int, commit_ns: int) -> None:
+    def _end(self, running: _RunningCommit) -> None:
         """Handle the end of an attempt: publish its transactions, or retry if a fault fails it.
 
         A cancelled task waits for its commit, which takes effect.  A task that fails, or whose process is lost, does not
         end it: it is repeated after the restore.
         """
-        thread = self.slot.thread
-        if thread.stopped and not (thread.occupied and commit_ns and not self._is_failing()):
+        thread, commit = self.slot.thread, running.commit
+        if thread.stopped and not (thread.occupied and running.duration_ns):
             pass
-        elif not thread.stopped and self._is_failing():
-            if self._on_commit_failed(commit, lost, attempt, commit_ns):
+        elif self._take_fault():
+            if not thread.stopped and self._on_commit_failed(running):
                 return  # the thread stays at work
         else:
             fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
             self.output.commit(fresh, commit.checkpoint)
-            self._note(commit.checkpoint, fresh, lost, again=commit.again and not fresh)
+            self._note(commit.checkpoint, fresh, running.lost, again=commit.again and not fresh)
             # finished operators drop these outputs (FinishedDataOutput), and a cancelled task has none
             if self._emits and not (thread.stopped or self.drained()):
                 self.emit(max(committable.epoch for committable in commit.committables))
             if commit.again and fresh and self._fails_after_restore:
                 self.slot.job.fail_task(self.slot.task, "on purpose, after restored commits")
-        if commit_ns:
+        if running.duration_ns:
             thread.commits = False
             thread.vacate()
 
-    def _is_failing(self) -> bool:
-        """Return whether a fault fails a commit that ends now.  A fault without a duration fails one commit."""
-        failing, vertex = self.context.failing_commits, self.slot.vertex.committer_of or self.slot.vertex.name
-        until_ns = failing.get(vertex, 0)
-        if until_ns is None:  # the fault fails only the next commit
-            del failing[vertex]
+    def _take_fault(self) -> bool:
+        """Return whether a fault fails a commit that ends now.  A fault without a duration fails one commit: it is over then."""
+        failing = self.context.failing_commits
+        until_ns = failing.get(self._sink, 0)
+        if until_ns is None:
+            del failing[self._sink]
         return until_ns is None or self.slot.now < until_ns
 
-    def _on_commit_failed(
-        self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int, commit_ns: int
-    ) -> bool:
+    def _on_commit_failed(self, running: _RunningCommit) -> bool:
         """Retry the commit, drop its transactions, or fail the task, depending on the options of the sink.
 
         A failed task is restored, and then commits the committables of its checkpoint again.  Return whether the next
         attempt has begun in the same mail (CommitterOperator since FLINK-36455); before, a timer begins it.
         """
-        retries = self._retries is None or attempt < self._retries
+        commit, retries = running.commit, self._retries is None or running.retries < self._retries
         follows = "tried again" if retries else "its records are lost" if self._drops else "the job restarts"
         records = sum(committable.records for committable in commit.committables)
         self.slot.note(Happening.COMMIT_FAILED, commit.checkpoint, records, follows)
+        running.retries += 1
         if retries and not self._retry_ns:
-            self._attempt(commit, lost, attempt + 1, commit_ns)
+            self._attempt(running)
             return True
         if retries:
             self._waiting = commit.committables
-            retry = partial(self.slot.thread.post, lambda: self._retry(commit, lost, attempt + 1))
+            retry = partial(self.slot.thread.post, lambda: self._retry(running))
             self.context.env.call_in(self._retry_ns, retry)
         elif self._drops:
-            lost = (*lost, *commit.committables)
+            lost = (*running.lost, *commit.committables)
             self._note(commit.checkpoint, (), lost, again=commit.again, why="its commit failed, and the sink gave up")
         else:
             self.slot.job.fail_task(self.slot.task, "a commit failed")
         return False
 
-    def _retry(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
+    def _retry(self, running: _RunningCommit) -> None:
         """Retry a commit, unless a later one includes its committables by now."""
-        if self._waiting is commit.committables:
+        if self._waiting is running.commit.committables:
             self._waiting = ()
-            self._begin(commit, lost, attempt)
+            self._begin(running)
 
     def _note(
         self,

@@ -6,19 +6,17 @@ Keyed state and operator state are written one after the other by the only async
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Literal
 
 from sim.invariants.state import Kind, RestoredState
-from sim.model.job import Snapshot
 from sim.model.randomness import Stream, chance, stream
-from sim.model.storage import Scope, SnapshotType
+from sim.model.storage import SnapshotType
 from sim.runtime.context import StateSnapshot
-from sim.runtime.task.keyed_state import NoKeyedState, Part, StateOwner, keyed_state, merge_of, restored_state
+from sim.runtime.task.keyed_state import NoKeyedState, Part, StateOwner, keyed_state, restored_state
 from sim.runtime.task.parts import WaitingBytes
-from sim.storage.filesystem import CheckpointStorage
-from sim.storage.ledger import FileId
+from sim.runtime.task.thread import Slot
 from sim.storage.requests import Work, in_parallel
 from sim.storage.state_files import File, Handle
 
@@ -26,15 +24,15 @@ from sim.storage.state_files import File, Handle
 class SubtaskState:
     """The state of one subtask: keyed state, operator list state, and records in windows, each in separate files."""
 
-    def __init__(self, subtask: StateOwner) -> None:
-        self.subtask = subtask
-        self.keyed = keyed_state(subtask)
+    def __init__(self, slot: Slot) -> None:
+        self.slot = slot
+        self.subtask = StateOwner(slot)
+        self.keyed = keyed_state(self.subtask)
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and neither acknowledged nor cancelled
-        self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # called with each snapshot that is taken
         self._types: dict[int, SnapshotType] = {}  # snapshot that is not taken yet -> its type
         self._work_streams: dict[str, Stream] = {}  # by phase
         self._list_state: list[RestoredState] = []  # list state and windows that were restored
-        self._union_bytes = self._snapshot_options.operator_state_bytes if subtask.vertex.union_state else 0
+        self._union_bytes = slot.vertex.snapshot.operator_state_bytes if slot.vertex.union_state else 0
 
     @property
     def restored_parts(self) -> list[RestoredState]:
@@ -46,7 +44,7 @@ class SubtaskState:
 
         The work occurs with a probability, which is drawn per phase, subtask and snapshot; otherwise it is 0.
         """
-        snapshot = self._snapshot_options
+        snapshot = self.slot.vertex.snapshot
         cost = (
             snapshot.pre_barrier_ns
             if phase == "pre_barrier"
@@ -57,9 +55,7 @@ class SubtaskState:
         if not cost:
             return 0
         if phase not in self._work_streams:
-            self._work_streams[phase] = stream(
-                self.subtask.seed, "snapshot-work", phase, self.subtask.vertex.name, self.subtask.index
-            )
+            self._work_streams[phase] = stream(self.subtask.seed, "snapshot-work", phase, *self.subtask.name)
         return cost if chance(snapshot.probability, self._work_streams[phase], checkpoint) else 0
 
     # ------------------------------------------------------------------------------------------ snapshots
@@ -68,48 +64,39 @@ class SubtaskState:
         """Record the type of a snapshot, when its barrier has been forwarded."""
         self._types[checkpoint] = type_
 
-    def take(
-        self,
-        checkpoint: int,
-        served: int,
-        now_ns: int,
-        may_reuse: Callable[[FileId], bool] = lambda _: True,
-        waiting: WaitingBytes = WaitingBytes(),  # noqa: B008  # frozen
-    ) -> int:
-        """Freeze the state after `served` records, in the synchronous part.  Return the time that it takes the thread [ns].
+    def take(self, checkpoint: int, waiting: WaitingBytes) -> int:
+        """Freeze the state in the synchronous part.  Return the time that it takes the thread [ns].
 
         `waiting` is the size of records in windows and of asynchronous requests, which are state too.  Raises CannotFreeze.
         """
-        type_ = self._types.pop(checkpoint)
-        self.keyed.count(served, now_ns)
-        keyed = self.keyed.take(checkpoint, type_, may_reuse)
-        operator_bytes = waiting.operator + (
-            0 if self.subtask.vertex.union_state else self._snapshot_options.operator_state_bytes
-        )
+        type_, vertex = self._types.pop(checkpoint), self.slot.vertex
+        self.keyed.count()
+        keyed = self.keyed.take(checkpoint, type_)
+        operator_bytes = waiting.operator + (0 if vertex.union_state else vertex.snapshot.operator_state_bytes)
         self.snapshots[checkpoint] = StateSnapshot(
-            type_, keyed, operator_bytes, waiting.windows, self._union_bytes, ages=self.keyed.ages
+            checkpoint, type_, keyed, operator_bytes, waiting.windows, self._union_bytes, ages=self.keyed.ages
         )
-        self.on_taken(checkpoint, self.snapshots[checkpoint])
+        self.slot.checks.state_taken(checkpoint, self.slot.task, self.snapshots[checkpoint])
         return keyed.sync_ns + self.keyed.held_ns(keyed, checkpoint)
 
-    def write(self, storage: CheckpointStorage, part: Literal["keyed", "operator"], checkpoint: int) -> Work[None]:
+    def write(self, part: Literal["keyed", "operator"], checkpoint: int) -> Work[None]:
         """Process: write the keyed state (with windows) or the operator state of a snapshot.  Raises StorageFailed."""
         snapshot = self.snapshots[checkpoint]
         if part == "operator":
             for work in (
-                *self._file(storage, snapshot.operator, ("operator", snapshot.operator_bytes), snapshot, checkpoint),
-                *self._file(storage, snapshot.union, ("union", snapshot.union_bytes), snapshot, checkpoint),
+                *self._file(snapshot, snapshot.operator, "operator", snapshot.operator_bytes),
+                *self._file(snapshot, snapshot.union, "union", snapshot.union_bytes),
             ):
                 yield from work
             return
         works = [
-            *self.keyed.files(storage, snapshot, checkpoint),
-            *self._file(storage, snapshot.windows, ("windows", snapshot.window_bytes), snapshot, checkpoint),
-            *self.keyed.copies(storage, snapshot, checkpoint),
+            *self.keyed.files(snapshot),
+            *self._file(snapshot, snapshot.windows, "windows", snapshot.window_bytes),
+            *self.keyed.copies(snapshot),
         ]
         if works:
-            yield from in_parallel(storage.env, works, len(works))
-        yield from self.keyed.durable(snapshot, checkpoint)
+            yield from in_parallel(self.subtask.storage.env, works, len(works))
+        yield from self.keyed.durable(snapshot)
 
     def close(self, checkpoint: int) -> StateSnapshot:
         """Return the content of a snapshot whose files are all written, and forget the snapshot."""
@@ -132,12 +119,7 @@ class SubtaskState:
         self.keyed = NoKeyedState()
 
     def restore(
-        self,
-        storage: CheckpointStorage,
-        checkpoint: int,
-        parts: Iterable[Part],
-        served: int,
-        union: Iterable[StateSnapshot] = (),
+        self, checkpoint: int, parts: Iterable[Part], served: int, union: Iterable[StateSnapshot] = ()
     ) -> Work[int]:
         """Process: restore the state from these parts of a checkpoint, and the union list state of all subtasks.
 
@@ -145,11 +127,12 @@ class SubtaskState:
         StorageFailed.
         """
         parts = list(parts)
-        read_bytes = yield from self.keyed.restore(storage, checkpoint, parts, served)
+        read_bytes = yield from self.keyed.restore(checkpoint, parts, served)
         lists: list[tuple[Kind, StateSnapshot, Fraction, list[Handle]]] = [
             ("union", union_snapshot, Fraction(1), union_snapshot.union) for union_snapshot in union
         ]
-        if lists and self.subtask.vertex.union_state and not self.subtask.vertex.union_state.clears:
+        vertex = self.slot.vertex
+        if lists and vertex.union_state and not vertex.union_state.clears:
             self._union_bytes = sum(snapshot.union_bytes for _, snapshot, _, _ in lists)
         for snapshot, share in parts:
             lists += ("windows", snapshot, share, snapshot.windows), ("operator", snapshot, share, snapshot.operator)
@@ -158,26 +141,13 @@ class SubtaskState:
                 self._list_state.append(restored_state(kind, snapshot, share, handles))
             for handle in handles:
                 size_bytes = int(handle.size_bytes * share)  # list state is redistributed after rescaling
-                yield from self.subtask.read(storage, handle, size_bytes)
+                yield from self.subtask.read(handle, size_bytes)
                 read_bytes += size_bytes
         return read_bytes
 
-    def _file(
-        self,
-        storage: CheckpointStorage,
-        handles: list[Handle],
-        what: tuple[Kind, int],
-        snapshot: StateSnapshot,
-        checkpoint: int,
-    ) -> list[Work[None]]:
+    def _file(self, snapshot: StateSnapshot, handles: list[Handle], kind: Kind, size_bytes: int) -> list[Work[None]]:
         """Return the process that writes a file of list state or windows, as a list; empty if there are 0 bytes."""
-        kind, size_bytes = what
         if not size_bytes:
             return []
-        scope: Scope = "savepoint" if snapshot.type in ("canonical", "native") else "exclusive"
-        name, file = (kind, self.subtask.vertex.name, self.subtask.index, checkpoint), File(kind, size_bytes, scope)
-        return [self.subtask.write(storage, handles, file, name, merge_of(snapshot.type, checkpoint))]
-
-    @property
-    def _snapshot_options(self) -> Snapshot:
-        return self.subtask.vertex.snapshot
+        file = File(kind, size_bytes, "savepoint" if snapshot.is_savepoint else "exclusive")
+        return [self.subtask.write(handles, file, (kind, *self.subtask.name, snapshot.checkpoint), snapshot.merge)]

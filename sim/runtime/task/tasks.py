@@ -8,14 +8,10 @@ from fractions import Fraction
 from sim.protocol.barrier_modes import async_operate, strategy
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_finishing import TaskEnd
-from sim.runtime.context import BarriersInTransit, Checks, CommittedOutput, Contents, Context, JobManagerPort
-from sim.runtime.host_loop import Speed
-from sim.runtime.task import keyed_state
+from sim.runtime.context import Checks, Context, JobManagerPort
 from sim.runtime.task.epochs import Epochs
 from sim.runtime.task.host import TaskHost
-from sim.runtime.task.keyed_state import StateOwner
 from sim.runtime.task.sink import SinkCommitter
-from sim.runtime.task.subtask_state import SubtaskState
 from sim.runtime.task.thread import EqualSteps, Slot, TaskThread
 from sim.runtime.task_manager import Busy, Contention, Processor, TaskManager
 from sim.storage.ledger import FileId
@@ -24,12 +20,8 @@ from sim.storage.ledger import FileId
 class Tasks:
     """All tasks of a job instance, by number."""
 
-    def __init__(self, context: Context, contents: Contents, output: CommittedOutput, speed: Speed) -> None:
+    def __init__(self, context: Context) -> None:
         self.context = context
-        self.contents = contents
-        self.output = output
-        self.speed = speed
-        self.transit = BarriersInTransit()
         on_host: dict[int, list[int]] = {}
         for task, host in enumerate(context.hosts):
             on_host.setdefault(host, []).append(task)
@@ -48,7 +40,7 @@ class Tasks:
         """Create all tasks.  `keep_file` is called with (checkpoint, tasks, file id, bytes) of each file of channel state."""
         self._job, self._checks = job, checks
         for writer in {writer for manager in self.managers.values() for writer in manager.channel_state.values()}:
-            writer.on_file, writer.on_inlined = keep_file, self.contents.in_flight_inlined
+            writer.on_file, writer.on_inlined = keep_file, self.context.contents.in_flight_inlined
         self._hosts = [self._create_task(task) for task in self.context.tasks]
 
     def __getitem__(self, task: int) -> TaskHost:
@@ -106,13 +98,10 @@ class Tasks:
         vertex = context.vertex(task)
         manager = self.managers[context.hosts[task]]
         thread = TaskThread(context.plane, task)
-        slot = Slot(context, task, vertex, thread, manager, self._job, self.contents, self.output, self._checks)
-        state = self._create_state(slot)
+        slot = Slot(context, task, vertex, thread, manager, self._job, self._checks)
         return TaskHost(
             slot,
             self._state_machine_steps(task),
-            state,
-            self.transit,
             lambda number: self._hosts[number].ending,
             self._committer_of,
         )
@@ -126,19 +115,6 @@ class Tasks:
             self._steps[vertex] = EqualSteps(TaskCheckpointing.configured(chosen, gates, phases))
         return self._steps[vertex]
 
-    def _create_state(self, slot: Slot) -> SubtaskState:
-        """Create the state of a task."""
-        run, options = self.context.scenario.run, self.context.scenario.checkpoint.state
-        slow = lambda factor: self.speed.set_factor(slot.task, "snapshot", factor)  # noqa: E731
-        index, manager = self.context.layout.subtask[slot.task], slot.manager
-        owner = StateOwner(
-            slot.vertex, index, run.seed, options, manager.number, slow, manager.work_on_core, manager.compaction
-        )
-        state = SubtaskState(owner)
-        keyed_state.attach(slot, state.keyed)
-        state.on_taken = lambda checkpoint, snapshot: slot.checks.state_taken(checkpoint, slot.task, snapshot)
-        return state
-
     def _share_cores(self, cores: int) -> None:
         """Let the tasks of each machine share its cores.  A machine may run several TaskManagers."""
         cluster = self.context.scenario.cluster
@@ -151,7 +127,7 @@ class Tasks:
             for manager in together:
                 self.managers[manager].work_on_core = processor.work_on_core
             if cluster.tasks_contend:
-                self.contentions.append(Contention(self.context, self.speed, tasks, cores))
+                self.contentions.append(Contention(self.context, tasks, cores))
 
     def _processor(self, tasks: list[int], cores: int) -> Processor:
         """Create the processor of a machine, which slows these tasks down while it executes other work."""
@@ -159,7 +135,7 @@ class Tasks:
 
         def slow(factor: Fraction) -> None:
             for task in tasks:
-                self.speed.set_factor(task, "processor", factor)
+                self.context.speed.set_factor(task, "processor", factor)
 
         def busy_ns() -> int:
             return int(int(context.plane.tasks("busy_ns")["busy_ns"][tasks].sum()) * on_core)

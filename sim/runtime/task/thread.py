@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import simpy
 
 from sim.model.job import Vertex
-from sim.plane.interface import channels_in
+from sim.plane.interface import Position, channels_in
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_messages import TaskCommand, TaskEvent
 from sim.results.journal import Happening
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.runtime.context import Checks, CommittedOutput, Contents, Context, JobManagerPort
+from sim.runtime.context import Checks, Context, JobManagerPort
 from sim.runtime.task_manager import TaskManager
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import DetachedWork, Work, run_detached, schedule_urgent_callback
@@ -345,14 +345,17 @@ class Slot:
     thread: TaskThread
     manager: TaskManager
     job: JobManagerPort
-    contents: Contents
-    output: CommittedOutput
     checks: Checks = Checks()
 
     @property
     def now(self) -> int:
         """The current simulated time [ns]."""
         return self.context.env.now
+
+    @property
+    def position(self) -> Position:
+        """The position of the task now."""
+        return self.context.plane.position(self.task)
 
     @property
     def channels(self) -> list[int]:

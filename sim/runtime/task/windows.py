@@ -6,9 +6,8 @@ released, and which of them a snapshot contains.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from sim.model.job import Source, Window
 from sim.model.randomness import draw, stream
@@ -17,76 +16,6 @@ from sim.protocol.event_time import Idleness, Slices, StatusWatermarkValve, Wind
 from sim.runtime.context import ACTIVE, IDLE, LAST_WATERMARK, WATERMARKS, TaskSnapshot
 from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts, WaitingBytes
 from sim.runtime.task.thread import Slot
-
-# ---- The content of windows: records in state, buffered rows, and outputs that are emitted before a barrier.
-#
-# Flink: SlicingWindowOperator, RecordsWindowBuffer, AbstractMapBundleOperator.
-
-
-class HeldRecords:
-    """The records in the windows of one task."""
-
-    def __init__(self, slot: Slot, window: Window) -> None:
-        self.slot = slot
-        self.window = window
-        self.slices = self._slices(())
-        self._flushed = self.served()  # number of records whose buffered rows have been merged into state
-
-    def restore(self, window_ends: tuple[int, ...]) -> None:
-        """Continue from a snapshot, which contains the ends of sliding windows (`_WindowSnapshot`)."""
-        self.slices = self._slices(window_ends)
-        self._flushed = self.served()
-
-    def records(self) -> int:
-        """Return the number of records in state now.  A record that is stored in several copies counts once per copy."""
-        late = self.slot.context.plane.position(self.slot.task).late
-        return self.slices.records(late) if self.window.overlapping > 1 else late
-
-    def on_window_end(self, records: int) -> None:
-        """Handle the end of a window.  `records`: number of records emitted since the job started, including this window."""
-        if self.window.overlapping > 1:
-            self.slices.end(records)
-
-    def flush_ns(self) -> int:
-        """Merge the buffered rows into state.  Return the time that this takes the task thread [ns]."""
-        served = self.served()
-        buffered_rows = served - self._flushed
-        self._flushed = served
-        return buffered_rows * self.window.flush_ns
-
-    def release_all(self) -> bool:
-        """Release all pending outputs.  Return whether there are any; the data plane reports when they are written."""
-        position = self.slot.context.plane.position(self.slot.task)
-        if not position.late:
-            return False
-        self.slot.thread.release_late_outputs(position.served)
-        self.slot.context.plane.report_written(self.slot.task)
-        return True
-
-    def occupy_thread(self, for_ns: int, done: Callable[[], None]) -> None:
-        """Occupy the task thread for a time, then call `done` unless the task has stopped.
-
-        It may be called only while the thread is between two records.
-        """
-        if for_ns == 0:
-            done()
-            return
-
-        def on_elapsed() -> None:
-            if not self.slot.thread.stopped:
-                done()
-            self.slot.thread.vacate()
-
-        self.slot.thread.occupy()
-        self.slot.context.env.call_in(for_ns, on_elapsed)
-
-    def served(self) -> int:
-        """Return the number of records served since the job started."""
-        return self.slot.context.plane.position(self.slot.task).served
-
-    def _slices(self, ends: tuple[int, ...]) -> Slices:
-        return Slices(self.window.overlapping, copies=self.window.api == "datastream", ends=ends)
-
 
 # ---- The base class of window operators in processing time and in event time.  Records in windows are part of the state.
 
@@ -123,45 +52,88 @@ def _window_snapshot(snapshot: TaskSnapshot) -> _WindowSnapshot:
 
 
 class OperatorWindows(TaskPart):
-    """The window operator of one task.  A subclass defines when windows end."""
+    """The window operator of one task.  A subclass defines when windows end.
+
+    Flink: SlicingWindowOperator, RecordsWindowBuffer, AbstractMapBundleOperator.
+    """
 
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
         self.window = window
-        self.held_records = HeldRecords(slot, window)
+        self._continue_from(())
 
-    @abstractmethod
+    def _continue_from(self, window_ends: tuple[int, ...]) -> None:
+        """Continue from a snapshot, which contains the ends of sliding windows (`_WindowSnapshot`)."""
+        self.slices = Slices(self.window.overlapping, copies=self.window.api == "datastream", ends=window_ends)
+        self._flushed = self.slot.position.served  # number of records whose buffered rows have been merged into state
+
     def timers(self) -> tuple[Timer, ...]:
-        """Return the timers that a snapshot taken now contains."""
+        """Return the timers that a snapshot taken now contains.  Event-time windows have none, because watermarks end them."""
+        return ()
+
+    def resume_timers(self, timers: tuple[Timer, ...]) -> None:
+        """Restore the timers of a snapshot."""
 
     def restored(self, snapshot: TaskSnapshot) -> None:
         """Restore the windows and their timers."""
         windows = _window_snapshot(snapshot)
-        self.held_records.restore(windows.slices)
+        self._continue_from(windows.slices)
         self.resume_timers(windows.timers)
-
-    def resume_timers(self, timers: tuple[Timer, ...]) -> None:
-        """Restore the timers of a snapshot.  Event-time windows have none, because watermarks end them."""
 
     def before_barrier(self, checkpoint: int) -> int:
         """Merge buffered rows into state (WindowBuffer#flush).  Return the time that this takes the task thread [ns]."""
-        return self.held_records.flush_ns()
+        return self.flush_ns()
 
     def release_before_barrier(self) -> bool:
         """Release all outputs if the operator is a local aggregation (`Window.early`), which emits them before each barrier."""
-        return self.window.early and self.held_records.release_all()
+        position = self.slot.position
+        if not self.window.early or not position.late:
+            return False
+        self._release(position.served)
+        return True
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
         """Add timers and slices to the snapshot.
 
         Operators that have finished have no timers.  Records left in their windows are lost, also after a restore (FLIP-147).
         """
-        snapshot.kept["windows"] = _WindowSnapshot(
-            () if snapshot.finished else self.timers(), tuple(self.held_records.slices.ends)
-        )
+        timers = () if snapshot.finished else self.timers()
+        snapshot.kept["windows"] = _WindowSnapshot(timers, tuple(self.slices.ends))
 
     def waiting(self) -> WaitingBytes:
-        return WaitingBytes(windows=self.held_records.records() * self.window.record_bytes)
+        return WaitingBytes(windows=self.records() * self.window.record_bytes)
+
+    def records(self) -> int:
+        """Return the number of records in state now.  A record that is stored in several copies counts once per copy."""
+        late = self.slot.position.late
+        return self.slices.records(late) if self.window.overlapping > 1 else late
+
+    def flush_ns(self) -> int:
+        """Merge the buffered rows into state.  Return the time that this takes the task thread [ns]."""
+        before, self._flushed = self._flushed, self.slot.position.served
+        return (self._flushed - before) * self.window.flush_ns
+
+    def flush(self, release: Callable[[], None]) -> None:
+        """Merge the buffered rows into state on the task thread, then call `release` unless the task has stopped.
+
+        It may be called only while the thread is between two records.
+        """
+        if (flush_ns := self.flush_ns()) == 0:
+            release()
+            return
+
+        def on_elapsed() -> None:
+            if not self.slot.thread.stopped:
+                release()
+            self.slot.thread.vacate()
+
+        self.slot.thread.occupy()
+        self.slot.context.env.call_in(flush_ns, on_elapsed)
+
+    def _release(self, until: int) -> None:
+        """Release the outputs of the first `until` records.  The data plane reports when they are written."""
+        self.slot.thread.release_late_outputs(until)
+        self.slot.context.plane.report_written(self.slot.task)
 
 
 # ---- Processing-time windows: the task thread fires them at their ends.
@@ -202,7 +174,7 @@ class ProcessingTimeWindows(OperatorWindows):
 
     def timers(self) -> tuple[Timer, ...]:
         """Return the timers that have not fired, and that of the open window."""
-        return (*self._unfired, Timer(self.held_records.served(), self._next_end() + self.window.hold_ns))
+        return (*self._unfired, Timer(self.slot.position.served, self._next_end() + self.window.hold_ns))
 
     def quiesce(self) -> None:
         """Stop all timers (ProcessingTimeServiceImpl#quiesce).  Records in windows remain in state."""
@@ -213,7 +185,7 @@ class ProcessingTimeWindows(OperatorWindows):
         """Finish the operator.  Records in windows are lost with their timers (FLINK-18647); a local aggregation emits them."""
         self.quiesce()
         if self.window.early:
-            self.slot.thread.release_late_outputs(self.held_records.served())
+            self.slot.thread.release_late_outputs(self.slot.position.served)
 
     def _next_end(self) -> int:
         """Return the end of the open window [ns]."""
@@ -228,7 +200,7 @@ class ProcessingTimeWindows(OperatorWindows):
         if self._timers_stopped or self.slot.thread.stopped:
             return
         self.slot.checks.window_ended(self.slot.task)
-        timer = Timer(self.held_records.served(), self.slot.now + self.window.hold_ns)
+        timer = Timer(self.slot.position.served, self.slot.now + self.window.hold_ns)
         if not (self.window.hold_ns and self._unfired and self._unfired[-1].records == timer.records):
             self._unfired.append(timer)
             self._schedule_mail(timer)
@@ -250,10 +222,8 @@ class ProcessingTimeWindows(OperatorWindows):
             return
         self._unfired.remove(timer)
         self.slot.checks.timer_fired(self.slot.task, timer.at_ns, timer.records)
-        self.held_records.on_window_end(timer.records)
-        self.held_records.occupy_thread(
-            self.held_records.flush_ns(), lambda: self.slot.thread.release_late_outputs(timer.records)
-        )
+        self.slices.end(timer.records)
+        self.flush(lambda: self.slot.thread.release_late_outputs(timer.records))
 
 
 def attach(slot: Slot, _: TaskParts) -> ProcessingTimeWindows | None:
@@ -272,21 +242,13 @@ FEATURE = TaskFeature(attach, Stage.WINDOWS)
 # interval, and of the lateness that a source has in excess of the common lateness.
 
 
-class WatermarkStatus(Protocol):
-    """The watermark status of a task.  The part of the task that generates or receives watermarks implements it."""
-
-    @property
-    def idle(self) -> bool:
-        """Whether all inputs are idle.  Then no watermark is forwarded."""
-
-
 class EventTimeWindows(OperatorWindows):
     """A window operator in event time.  It counts the records of each input channel."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
         super().__init__(slot, window)
         self.channels = slot.channels
-        self.watermark_status: WatermarkStatus | None = None  # set by the part of the task that implements it
+        self.watermarks: WatermarkSender | None = None  # of the same task, which sets it
         ends = slot.context.scenario.job.event_time_windows[slot.vertex.name]
         self.record_counts = WindowContents(ends.step_ns, ends.phase_ns, self.channels, ends.hold_ns)
 
@@ -300,11 +262,7 @@ class EventTimeWindows(OperatorWindows):
 
         Source: RecordWriterOutput#emitWatermark.
         """
-        return self.watermark_status is not None and self.watermark_status.idle
-
-    def timers(self) -> tuple[Timer, ...]:
-        """Return no timers, because watermarks end the windows."""
-        return ()
+        return self.watermarks is not None and self.watermarks.is_idle
 
     def on_watermark(self, channel: int, time_ns: int) -> None:
         """Record a watermark of a channel, with the number of records that the task has read before it."""
@@ -320,32 +278,29 @@ class EventTimeWindows(OperatorWindows):
         Return whether outputs are released: the plane then reports when they are written.
         """
         later = self.record_counts.fire(time_ns, self._records_read())
-        position = self.slot.context.plane.position(self.slot.task)
         if later is None:
             return False
+        position = self.slot.position
         until = position.served - later
-        self.held_records.on_window_end(until)
+        self.slices.end(until)
         if position.late <= later:
             return False
 
-        def on_flushed() -> None:
+        def release() -> None:
             self.slot.checks.records_left(self.slot.task, until)
-            self.slot.thread.release_late_outputs(until)
-            self.slot.context.plane.report_written(self.slot.task)
+            self._release(until)
 
-        self.held_records.occupy_thread(self.held_records.flush_ns(), on_flushed)
+        self.flush(release)
         return True
 
     def end_input(self) -> None:
         """End all windows, as the last watermark does, unless the inputs are idle."""
         if not self.drops:
-            self.slot.thread.release_late_outputs(self.slot.context.plane.position(self.slot.task).served)
+            self.slot.thread.release_late_outputs(self.slot.position.served)
 
     def _records_read(self) -> dict[int, int]:
         """Return the number of records read so far, by input channel."""
-        return dict(
-            zip(self.channels, self.slot.context.plane.position(self.slot.task).records_read.tolist(), strict=True)
-        )
+        return dict(zip(self.channels, self.slot.position.records_read.tolist(), strict=True))
 
 
 def attach_event_time_windows(slot: Slot, _: TaskParts) -> EventTimeWindows | None:
@@ -357,28 +312,45 @@ def attach_event_time_windows(slot: Slot, _: TaskParts) -> EventTimeWindows | No
 EVENT_TIME_WINDOWS_FEATURE = TaskFeature(attach_event_time_windows, Stage.WINDOWS)
 
 
+# ---- The watermarks of a task, which leave after the outputs of the windows that they end.
+
+
+class WatermarkSender(TaskPart):
+    """Sends the watermarks of a task.  `windows` are the event-time windows of the task, or None."""
+
+    is_idle = False
+    """Whether all inputs are idle.  Then not even the last watermark is sent (RecordWriterOutput#emitWatermark)."""
+
+    def __init__(self, slot: Slot, windows: EventTimeWindows | None) -> None:
+        self.slot = slot
+        self.windows = windows
+        if windows is not None:
+            windows.watermarks = self
+        self._sent_ns = 0  # the latest watermark sent
+
+    def _send(self, number: int) -> None:
+        """Send a watermark [ns], or the status IDLE or ACTIVE, to all downstream tasks."""
+        self.slot.checks.watermark_sent(self.slot.task, number)
+        self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
+
+
 # ---- The watermarks of a task with inputs.  It forwards the minimum of its channels after the outputs of the windows that end.
 #
 # Flink: StatusWatermarkValve, MailboxWatermarkProcessor.  A watermark is forwarded when all its windows have fired.  Only
 # watermarks that end a window of the job are sent, each as a marker of the data plane.
 
 
-class WatermarkForwarder(TaskPart):
-    """Forwards the watermarks of a task with inputs.  `windows` are the event-time windows of the task, or None."""
+class WatermarkForwarder(WatermarkSender):
+    """Forwards the watermarks of a task with inputs."""
 
     def __init__(self, slot: Slot, windows: EventTimeWindows | None) -> None:
-        self.slot = slot
-        self.windows = windows
-        if windows is not None:
-            windows.watermark_status = self
+        super().__init__(slot, windows)
         self.valve = StatusWatermarkValve(slot.channels)
         self._open_channels = set(slot.channels)  # channels whose data has not ended
-        self._sent_ns = 0  # the last watermark forwarded
         self._idle_forwarded = False  # whether the last status forwarded is IDLE
 
     @property
-    def idle(self) -> bool:
-        """Whether all inputs are idle.  Then not even the last watermark is forwarded (RecordWriterOutput#emitWatermark)."""
+    def is_idle(self) -> bool:  # type: ignore[override]
         return self.valve.idle
 
     def watermark_arrived(self, channel: int, number: int) -> None:
@@ -431,11 +403,6 @@ class WatermarkForwarder(TaskPart):
             self._send(IDLE)
             self._idle_forwarded = True
 
-    def _send(self, number: int) -> None:
-        """Send a watermark [ns], or the status IDLE or ACTIVE, to all downstream tasks."""
-        self.slot.checks.watermark_sent(self.slot.task, number)
-        self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
-
 
 def attach_event_time(slot: Slot, operator: TaskParts) -> WatermarkForwarder | None:
     """Return the forwarder of a task with inputs, or None for a source or a job without event-time windows."""
@@ -447,8 +414,6 @@ def attach_event_time(slot: Slot, operator: TaskParts) -> WatermarkForwarder | N
 EVENT_TIME_FEATURE = TaskFeature(attach_event_time, Stage.EVENT_TIME)
 
 
-# ---- Generates the watermarks of source tasks.
-
 # ---- The watermarks of a source: a periodic mail reads the event time of the records, and sends a watermark if it ends a window.
 #
 # Flink: ProgressiveTimestampsAndWatermarks.  The timestamp of a record is the time at which it is due; if the source has
@@ -456,17 +421,13 @@ EVENT_TIME_FEATURE = TaskFeature(attach_event_time, Stage.EVENT_TIME)
 # then it checks every interval, and sends its status (WatermarksWithIdleness, WatermarkToDataOutput).
 
 
-class WatermarkGenerator(TaskPart):
-    """The watermark generator of a source task.  `windows` are the event-time windows chained to the source, or None."""
+class WatermarkGenerator(WatermarkSender):
+    """The watermark generator of a source task.  `windows` are chained to the source."""
 
     def __init__(self, slot: Slot, source: Source, windows: EventTimeWindows | None) -> None:
-        context = slot.context
-        self.slot = slot
+        super().__init__(slot, windows)
         self.watermark = source.watermark
-        self.chained = windows
-        if windows is not None:
-            windows.watermark_status = self
-        job = context.scenario.job
+        context, job = slot.context, slot.context.scenario.job
         # markers do not include the lateness that all sources have in common: windows wait for it (`EventTimeWindow`)
         self._behind_ns = self.watermark.lateness_ns - job.lateness_ns
         self._ends = {  # (interval, phase) of the window ends of the job
@@ -475,10 +436,8 @@ class WatermarkGenerator(TaskPart):
             for wait_ns in (0, window.hold_ns)
         }
         self.log = context.log(slot.task)
-        self.idle = False
         self._ended = False
         self._watermark_ns: int = 0  # the latest watermark, sent or not
-        self._sent_ns = 0  # the latest watermark sent
         self._seen = (0, 0)  # (records, time) of the last check that found new records
         self._idleness: Idleness | None = None
         vertex, subtask = context.names[slot.task]
@@ -487,9 +446,10 @@ class WatermarkGenerator(TaskPart):
 
     def begin(self) -> None:
         """Handle the start of the task."""
-        self._seen = (self._served(), 0)
+        served = self.slot.position.served
+        self._seen = (served, 0)
         if self.watermark.idle_timeout_ns is not None:
-            self._idleness = Idleness(self.watermark.idle_timeout_ns, self._served())
+            self._idleness = Idleness(self.watermark.idle_timeout_ns, served)
         self._look_at(self.slot.now)
 
     def _look_at(self, time_ns: int) -> None:
@@ -516,20 +476,17 @@ class WatermarkGenerator(TaskPart):
 
         An idle source becomes active with its next watermark, not with its next record.
         """
-        if idleness.check(self._served(), self.slot.now - self._stood_still_ns()):
-            if not self.idle:
-                self.idle = True
+        times = self.slot.context.plane.tasks("soft_ns", "hard_ns")[self.slot.task]
+        back_pressured_ns = int(times["soft_ns"]) + int(times["hard_ns"])
+        if idleness.check(self.slot.position.served, self.slot.now - back_pressured_ns):
+            if not self.is_idle:
+                self.is_idle = True
                 self._send(IDLE)
             return False
-        if self.idle and reached_ns > self._watermark_ns:
-            self.idle = False
+        if self.is_idle and reached_ns > self._watermark_ns:
+            self.is_idle = False
             self._send(ACTIVE)
-        return not self.idle
-
-    def _stood_still_ns(self) -> int:
-        """Return how long the source was back-pressured so far [ns]."""
-        times = self.slot.context.plane.tasks("soft_ns", "hard_ns")[self.slot.task]
-        return int(times["soft_ns"]) + int(times["hard_ns"])
+        return not self.is_idle
 
     def _advance(self, reached_ns: int) -> None:
         """Advance the watermark, and send it if it ends a window, after the outputs of the windows chained to the source."""
@@ -537,8 +494,8 @@ class WatermarkGenerator(TaskPart):
         end_ns = max(last_end(*end, reached_ns) for end in self._ends)
         if end_ns > self._sent_ns:
             self._sent_ns = end_ns
-            if self.chained is None or not self.chained.fire(end_ns):
-                self.forward()
+            if self.windows is None or not self.windows.fire(end_ns):
+                self._send(end_ns)
 
     def end_input(self) -> None:
         """Stop the generator: the source sends no further watermark (SourceOperator#finish)."""
@@ -547,23 +504,14 @@ class WatermarkGenerator(TaskPart):
     def outputs_written(self, *, at_end: bool) -> None:
         """Send the watermark after the outputs of chained windows, unless the data of the source had ended."""
         if not at_end:
-            self.forward()
-
-    def forward(self) -> None:
-        """Send the latest watermark that ends a window."""
-        self._send(self._sent_ns)
-
-    def _send(self, number: int) -> None:
-        """Send a watermark [ns], or the status IDLE or ACTIVE, to all downstream tasks."""
-        self.slot.checks.watermark_sent(self.slot.task, number)
-        self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
+            self._send(self._sent_ns)
 
     def _event_time(self) -> int:
         """Return the event time of the latest record [ns], or 0 if there is no record.
 
         If the source has no rate, it is the time of the check that finds the record.
         """
-        served = self._served()
+        served = self.slot.position.served
         if self.log is None or served == 0:
             return 0
         if self.log.segments:
@@ -571,10 +519,6 @@ class WatermarkGenerator(TaskPart):
         if served != self._seen[0]:
             self._seen = (served, self.slot.now)
         return self._seen[1]
-
-    def _served(self) -> int:
-        """Return the records emitted since the job started."""
-        return self.slot.context.plane.position(self.slot.task).served
 
 
 def attach_generator(slot: Slot, operator: TaskParts) -> WatermarkGenerator | None:

@@ -124,15 +124,13 @@ class Job:
             absent={number: SimpleNamespace(given_ns=at_s * SECOND) for number, at_s in dict(absent).items()},
         )
         note = lambda happening, detail: self.log.append((self.env.now, happening, detail))  # noqa: E731
-        context = SimpleNamespace(env=self.env, scenario=base, note=note)
         outcome = SimpleNamespace(
             rescale=lambda missing: self.log.append((self.env.now // SECOND, "rescaled", set(missing))),
             fail=lambda reason: self.log.append((self.env.now // SECOND, "failed", reason)),
         )
         self.coordinator = SimpleNamespace(machine=SimpleNamespace(latest_completed=4))
-        self.elasticity = Elasticity(
-            context, managers, self.coordinator, outcome, lambda restart: restart == self.current
-        )
+        context = SimpleNamespace(env=self.env, scenario=base, note=note, outcome=outcome)
+        self.elasticity = Elasticity(context, managers, self.coordinator, lambda restart: restart == self.current)
 
     def returning(self):
         return {number: at_ns for number, at_ns in self.back_ns.items() if at_ns > self.env.now}

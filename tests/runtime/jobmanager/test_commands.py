@@ -23,10 +23,10 @@ def test_an_abort_tells_of_the_completion_before_it():
     task = lambda number: SimpleNamespace(notify_aborted=lambda *told: calls.append((env.now // MS, number, *told)))  # noqa: E731
     parts = {(4, 1): SimpleNamespace(checkpoint=2)}
     scenario_of_it = replace(base, overheads=replace(base.overheads, notify_ns=7 * MS))
-    context = SimpleNamespace(env=env, scenario=scenario_of_it, journal=Journal())
-    context.note = partial(Context.note, context)
     contents = SimpleNamespace(of=lambda *which: parts.get(which))
-    host = CoordinatorHost(context, None, [task(0), task(1)], contents, *[None] * 5)
+    context = SimpleNamespace(env=env, scenario=scenario_of_it, journal=Journal(), contents=contents, begun_from=0)
+    context.note = partial(Context.note, context)
+    host = CoordinatorHost(context, [task(0), task(1)], None, SimpleNamespace(), None, None)
     host.carry_out(coordinator_messages.NotifyAborted(5, frozenset({1, 0}), 4))
     env.run(100 * MS)
 
@@ -58,6 +58,7 @@ class Cluster:
             journal=self.journal,
             plane=SimpleNamespace(halt=self.call("halt")),
             storage=SimpleNamespace(lose_disk=self.call("lose disk")),
+            outcome=SimpleNamespace(fail=self.call("fail")),
         )
         self.context.note = partial(Context.note, self.context)
         self.tasks = [self.task() for _ in ALL]
@@ -80,11 +81,10 @@ class Cluster:
             context=self.context,
             tasks=self.tasks,
             task_managers=managers,
+            job_end=SimpleNamespace(finished=frozenset()),
             checks=SimpleNamespace(restarting=self.call("restarting")),
         )
-        self.host = RecoveryHost(
-            cluster, coordinator, SimpleNamespace(finished=frozenset()), SimpleNamespace(fail=self.call("fail"))
-        )
+        self.host = RecoveryHost(cluster, coordinator)
         machine = SimpleNamespace(restarts=1, initializing=frozenset())
         self.host._loop = SimpleNamespace(
             machine=machine, dispatch=lambda event: self.heard.append((self.env.now // MS, type(event)))

@@ -169,7 +169,7 @@ class Store:
         self.env, self.ledger = simpy.Environment(), FileLedger()
         storage = SimpleNamespace(files=self.ledger, delete=self.delete)
         scenario = SimpleNamespace(directories=Directories())
-        self.files = SnapshotFiles(SimpleNamespace(env=self.env, storage=storage, scenario=scenario), None)
+        self.files = SnapshotFiles(SimpleNamespace(env=self.env, storage=storage, scenario=scenario))
 
     def delete(self, files):
         for file in files:

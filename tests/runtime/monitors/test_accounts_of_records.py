@@ -315,7 +315,7 @@ def windows_account(event_time):
 
 
 def snapshot(window_bytes):
-    return StateSnapshot("checkpoint", FrozenState(), 0, window_bytes)
+    return StateSnapshot(1, "checkpoint", FrozenState(), 0, window_bytes)
 
 
 class TestWatermarksOfSources:

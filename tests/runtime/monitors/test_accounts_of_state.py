@@ -44,7 +44,7 @@ def note_cuts(account, checkpoint):
 
 def snapshot(*sizes, reused=(), awaited=(), image=None, type_="checkpoint", ages=()):
     files = tuple(File(name, size_bytes, "shared") for name, size_bytes in sizes)
-    return StateSnapshot(type_, FrozenState(0, (WriteStep(files),), reused, awaited, image=image), 0, ages=ages)
+    return StateSnapshot(1, type_, FrozenState(0, (WriteStep(files),), reused, awaited, image=image), 0, ages=ages)
 
 
 def of_subtask(account, **state):

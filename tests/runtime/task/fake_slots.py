@@ -76,6 +76,10 @@ class FakeSlot:
     def now(self):
         return self.env.now
 
+    @property
+    def position(self):
+        return SimpleNamespace(served=self.served, late=self.late, records_read=np.array(self.read))
+
     def sent(self):
         """The numbers of the markers that have left."""
         return [row[2].number for row in self.log if row[0] == "forward"]
@@ -112,10 +116,6 @@ class FakePlane:
 
     def __init__(self, slot):
         self._slot = slot
-
-    def position(self, _):
-        slot = self._slot
-        return SimpleNamespace(served=slot.served, late=slot.late, records_read=np.array(slot.read))
 
     def tasks(self, *_):
         return [self._slot.waited_ns]

@@ -7,11 +7,11 @@ import pytest
 
 from sim.model.schema.study import load
 from sim.model.sinks import Commit
-from sim.protocol.commit import Committable, Writer
+from sim.protocol.commit import Committable
 from sim.results.journal import Happening
 from sim.runtime.context import CommittedOutput, Uncommitted
 from sim.runtime.simulate import simulate
-from sim.runtime.task.sink import SinkCommitter, SinkWriter
+from sim.runtime.task.sink import SinkCommitter
 from tests.places import ROOT
 from tests.runtime.task.fake_slots import FakeClock
 from tests.worlds.in_flight import in_flight_of
@@ -37,6 +37,7 @@ class Sink:
             commits=[],
             stats={},
             failing_commits={},
+            output=CommittedOutput(None, [("sink", 0), ("sink", 1), ("committer", 0)]),
         )
         self.committer = SinkCommitter(Slot(self.context), Commit(**options), self.emitted.append, lambda: drained)
 
@@ -64,7 +65,7 @@ class Slot:
     vertex = SimpleNamespace(committer_of="sink", name="committer")
 
     def __init__(self, context):
-        self.context, self.output = context, CommittedOutput(None, [("sink", 0), ("sink", 1), ("committer", 0)])
+        self.context = context
         self.thread = SimpleNamespace(stopped=False, post=lambda _: None)
 
     @property
@@ -102,17 +103,6 @@ def test_what_is_over_is_over_for_older_ones_too():
     for epoch in (2, 3):
         sink.committer.receive(committable(epoch))
     assert ([row.epoch for row in second.in_flight], [row.epoch for row in third.in_flight]) == ([], [2, 3])
-
-
-def test_a_global_committer_is_looked_up_when_there_is_something_to_commit():
-    sink, lookups = Sink(), []
-    writer = SinkWriter(Writer(0, (0,), 0), "sink", None, lambda vertex: (lookups.append(vertex), sink.committer)[1])
-    writer.overtaken()
-    writer.end_epoch(9, 3, (0,), 0, ())
-    assert lookups == []
-    for checkpoint in (4, 5):
-        writer.end_epoch(9, checkpoint, (checkpoint,), 0, ())
-    assert lookups == ["sink"]
 
 
 # Barriers that overtake committables between a writer and its committer: who loses records, and who does not.

@@ -218,11 +218,14 @@ class Operator:
         self.space = StagingSpace(self.env, limit_bytes)
         options = SimpleNamespace(abort_policy=policy, upload_threads=1)
         context = SimpleNamespace(
-            env=self.env, names=[("sink", 0)], storage=self.storage, scenario=SimpleNamespace(checkpoint=options)
+            env=self.env,
+            names=[("sink", 0)],
+            storage=self.storage,
+            scenario=SimpleNamespace(checkpoint=options),
+            output=SimpleNamespace(stored=self.published.__setitem__),
         )
         manager = SimpleNamespace(staging=self.space, number=0)
-        output = SimpleNamespace(stored=self.published.__setitem__)
-        self.files = OperatorFiles(SimpleNamespace(context=context, task=0, manager=manager, output=output), flush)
+        self.files = OperatorFiles(SimpleNamespace(context=context, task=0, manager=manager), flush)
 
     def do(self, work):
         """How long a process takes [ms]."""

@@ -13,9 +13,9 @@ from sim.results.tables import CheckpointStats
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.task.channel_state import ChannelState
 from sim.runtime.task.host import TaskEnding
-from sim.runtime.task.keyed_state import StateOwner
 from sim.runtime.task.parts import TaskPart, TaskParts, task_features
 from sim.runtime.task.subtask_state import SubtaskState
+from sim.runtime.task.thread import Slot
 from sim.runtime.task_manager import ChannelStateWriter
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import StorageFailed
@@ -89,7 +89,9 @@ def test_features_are_called_stage_by_stage():
 
 def test_each_phase_has_its_own_work():
     vertex = Vertex("sink", snapshot=Snapshot(pre_barrier_ns=1, sync_ns=20, async_ns=300))
-    state = SubtaskState(StateOwner(vertex, 0, 1))
+    options = SimpleNamespace(checkpoint=SimpleNamespace(state=None), run=SimpleNamespace(seed=1))
+    context = SimpleNamespace(names=[("sink", 0)], scenario=options, storage=None)
+    state = SubtaskState(Slot(context, 0, vertex, None, SimpleNamespace(number=0), None))
 
     assert [state.work_ns(phase, 7) for phase in ("pre_barrier", "sync", "async")] == [1, 20, 300]
 
@@ -110,10 +112,13 @@ def test_buffers_are_released_after_the_write():
     options = Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, inline_threshold_bytes=0)
     writer = ChannelStateWriter(env, CheckpointStorage(env, options, seed=1), [TASK])
     slot = SimpleNamespace(
-        context=SimpleNamespace(plane=plane, stats={1: CheckpointStats(1, 0, 1)}),
+        context=SimpleNamespace(
+            plane=plane,
+            stats={1: CheckpointStats(1, 0, 1)},
+            contents=SimpleNamespace(in_flight_final=lambda *_, **__: None),
+        ),
         task=TASK,
         manager=SimpleNamespace(channel_state={TASK: writer}),
-        contents=SimpleNamespace(in_flight_final=lambda *_, **__: None),
         note=lambda *_: None,
     )
     data, closed_ms = ChannelState(slot), []

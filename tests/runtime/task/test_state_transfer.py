@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 import simpy
@@ -13,9 +14,11 @@ from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
 from sim.model.storage import Disk, Retry, Storage
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import _materialized_per_hour
-from sim.runtime.task.keyed_state import StateOwner
+from sim.runtime.task.parts import WaitingBytes
 from sim.runtime.task.sink import StagedFile, Uploads
 from sim.runtime.task.subtask_state import SubtaskState
+from sim.runtime.task.thread import Slot
+from sim.runtime.task_manager import on_own_core
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import StorageFailed
 
@@ -39,12 +42,26 @@ def storage(**options):
     return CheckpointStorage(simpy.Environment(), Storage(1_000_000_000, 2 * MS, **given), seed=1)
 
 
-def subtask(state, options, operator_bytes=0, **named):
-    return SubtaskState(
-        StateOwner(
-            Vertex("map", state=state, snapshot=Snapshot(operator_state_bytes=operator_bytes)), 0, 1, options, **named
-        )
+def subtask(files, state, options, *, index=0, parallelism=1, host=0, slow=lambda factor: None):
+    vertex = Vertex("map", parallelism, state=state)
+    position, checkpoint = SimpleNamespace(served=0), SimpleNamespace(state=options)
+    context = SimpleNamespace(
+        env=files.env,
+        names=[("map", index)],
+        plane=SimpleNamespace(position=lambda _: position),
+        scenario=SimpleNamespace(checkpoint=checkpoint, run=SimpleNamespace(seed=1)),
+        speed=SimpleNamespace(set_factor=lambda task, cause, factor: slow(factor)),
+        storage=files,
     )
+    manager = SimpleNamespace(number=host, work_on_core=on_own_core, compaction=None)
+    return SubtaskState(Slot(context, 0, vertex, None, manager, None))
+
+
+def take(task, number, type_="checkpoint", served=0):
+    """Freeze the state after so many records; how long that takes the thread [ns]."""
+    task.slot.context.plane.position(0).served = served
+    task.begin(number, type_)
+    return task.take(number, WaitingBytes())
 
 
 def took(files, work):
@@ -56,9 +73,8 @@ def took(files, work):
 
 def snapshot(task, files, number, type_="checkpoint", served=0):
     """Take and write one, keyed then operator state; (ns of each part, snapshot)."""
-    task.begin(number, type_)
-    task.take(number, served, int(files.env.now))
-    spent = [took(files, task.write(files, part, number)) for part in ("keyed", "operator")]
+    take(task, number, type_, served)
+    spent = [took(files, task.write(part, number)) for part in ("keyed", "operator")]
     return spent, task.close(number)
 
 
@@ -69,14 +85,10 @@ def test_a_wait_for_the_disk_falls_into_one_part_of_the_snapshot_or_both():
         files = storage()
         lsm = Lsm(memtable_bytes=10**9, compaction_bytes_per_second=MB, wait=wait)
         state = State(5 * MB, "rocksdb", growth_bytes=MB, lsm=lsm)
-        task = SubtaskState(
-            StateOwner(Vertex("map", parallelism=2, state=state), index, 1, StateOptions(incremental=True))
-        )
+        task = subtask(files, state, StateOptions(incremental=True), index=index, parallelism=2)
         for number in range(1, 4):
             snapshot(task, files, number, served=(number - 1) * 5 // 2)
-        task.begin(4, "checkpoint")
-        sync_ns = task.take(4, 7, int(files.env.now))
-        return sync_ns, took(files, task.write(files, "keyed", 4))
+        return take(task, 4, served=7), took(files, task.write("keyed", 4))
 
     for index in (0, 1):
         plain, delayed = spent(Fraction(0), index), spent(Fraction(1), index)
@@ -92,10 +104,11 @@ def test_a_wait_for_the_disk_falls_into_one_part_of_the_snapshot_or_both():
 def test_state_grows_with_the_records_served(backend, changelog):
     """10 MB and 40 B per record: a snapshot holds what its task has served, and so does whoever is restored from it."""
     growing = State(10 * MB, backend, growth_bytes=40, changelog=changelog)
-    files, task, again = storage(), subtask(growing, StateOptions()), subtask(growing, StateOptions())
+    files = storage()
+    task, again = (subtask(files, growing, StateOptions()) for _ in range(2))
     assert task.keyed.counts_records
     _, kept = snapshot(task, files, 1, "native", served=50_000)
-    began = took(files, again.restore(files, 1, [(kept, Fraction(1))], 50_000))
+    began = took(files, again.restore(1, [(kept, Fraction(1))], 50_000))
     _, next_one = snapshot(again, files, 2, "native", served=60_000)
 
     assert sum(handle.size_bytes for handle in kept.handles if handle.name in ("state", "000001.sst")) == 12 * MB
@@ -111,16 +124,18 @@ def test_state_that_expires_is_restored_with_the_times_of_its_keys(backend):
     """40 B per record live for 10 s.  A snapshot of 10 s ago is empty, whatever had been served; that of 5 s ago is half full."""
     state = State(0, backend, growth_bytes=40, value_bytes=40, ttl=Ttl(10_000 * MS, checks=0))
     for rest_s, live_bytes in ((0, 2 * MB), (5, MB), (10, 0)):
-        files, task, again = storage(), subtask(state, StateOptions()), subtask(state, StateOptions())
+        files = storage()
+        task, again = (subtask(files, state, StateOptions()) for _ in range(2))
         assert task.keyed.counts_records
         files.env.run(until=10_000 * MS)
         _, kept = snapshot(task, files, 1, "native", served=50_000)
         if rest_s:
             files.env.run(until=(10 + rest_s) * 1000 * MS)
-        took(files, again.restore(files, 1, [(kept, Fraction(1))], 50_000))
+        took(files, again.restore(1, [(kept, Fraction(1))], 50_000))
 
         assert live_bytes == pytest.approx(again.keyed.expiry.live_bytes, abs=0.02 * MB)
-        again.keyed.count(60_000, int(files.env.now))
+        again.slot.context.plane.position(0).served = 60_000
+        again.keyed.count()
         assert live_bytes + 400_000 == pytest.approx(again.keyed.expiry.live_bytes, abs=0.02 * MB), (
             "10,000 records since, whatever came before"
         )
@@ -130,7 +145,7 @@ def test_a_canonical_savepoint_goes_at_the_pace_of_the_processor_and_slows_the_t
     """10 MB at 20 MB/s are 500 ms, and 1 / (1 - 40 %) = 5/3 as long per record all the while; a checkpoint slows nothing."""
     factors, files = [], storage()
     options = StateOptions(savepoint_bytes_per_second=20 * MB, savepoint_cpu=Fraction(2, 5))
-    task = subtask(ROCKS, options, slow=lambda factor: factors.append((int(files.env.now), factor)))
+    task = subtask(files, ROCKS, options, slow=lambda factor: factors.append((int(files.env.now), factor)))
     (keyed_ns, _), _ = snapshot(task, files, 1, "canonical")
 
     assert keyed_ns == 500 * MS
@@ -142,10 +157,9 @@ def test_a_canonical_savepoint_goes_at_the_pace_of_the_processor_and_slows_the_t
 def test_a_cancelled_savepoint_slows_nobody():
     """The share of the processor comes back when it is interrupted."""
     factors, files = [], storage()
-    task = subtask(HEAP, StateOptions(savepoint_cpu=Fraction(1, 2)), slow=factors.append)
-    task.begin(1, "canonical")
-    task.take(1, 0, 0)
-    writing = files.env.process(task.write(files, "keyed", 1))
+    task = subtask(files, HEAP, StateOptions(savepoint_cpu=Fraction(1, 2)), slow=factors.append)
+    take(task, 1, "canonical")
+    writing = files.env.process(task.write("keyed", 1))
     writing.defused = True
     files.env.run(until=MS)
     writing.interrupt()
@@ -158,14 +172,14 @@ def test_a_cancelled_savepoint_slows_nobody():
 
 
 def restored(task, files, parts, served=0):
-    return took(files, task.restore(files, 1, parts, served))
+    return took(files, task.restore(1, parts, served))
 
 
 def test_a_restored_task_counts_its_updates_from_where_it_stands():
     """1000 records served at the checkpoint, 1010 at the next: ten new entries."""
     files, options = storage(), StateOptions(incremental=True)
-    stored = snapshot(subtask(ROCKS, options), files, 1, served=1000)[1]
-    again = subtask(ROCKS, options)
+    stored = snapshot(subtask(files, ROCKS, options), files, 1, served=1000)[1]
+    again = subtask(files, ROCKS, options)
     restored(again, files, [(stored, Fraction(1))], served=1000)
     after = snapshot(again, files, 2, served=1010)[1]
 
@@ -182,18 +196,18 @@ LOCAL = StateOptions(incremental=True, local_recovery=True)
 def test_a_local_heap_is_read_from_disk():
     """20 ms from this slow disk; from storage on another task manager, after its loss, and when it is rescaled."""
     files = storage()
-    stored = snapshot(subtask(HEAP, LOCAL), files, 1)[1]
+    stored = snapshot(subtask(files, HEAP, LOCAL), files, 1)[1]
 
-    assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))]) == 20 * MS
-    assert restored(subtask(HEAP, LOCAL, host=1), files, [(stored, Fraction(1))]) == 7 * MS
-    assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1, 2))]) == 4.5 * MS
+    assert restored(subtask(files, HEAP, LOCAL), files, [(stored, Fraction(1))]) == 20 * MS
+    assert restored(subtask(files, HEAP, LOCAL, host=1), files, [(stored, Fraction(1))]) == 7 * MS
+    assert restored(subtask(files, HEAP, LOCAL), files, [(stored, Fraction(1, 2))]) == 4.5 * MS
     files.lose_disk(0)
-    assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))]) == 7 * MS
+    assert restored(subtask(files, HEAP, LOCAL), files, [(stored, Fraction(1))]) == 7 * MS
 
 
 def test_a_full_disk_costs_the_copy_not_the_checkpoint():
     files = storage(disk=Disk(500_000_000, 5 * MB))
-    stored = snapshot(subtask(HEAP, LOCAL), files, 1)[1]
+    stored = snapshot(subtask(files, HEAP, LOCAL), files, 1)[1]
 
     assert None is stored.local
     assert stored.written_bytes == 10 * MB

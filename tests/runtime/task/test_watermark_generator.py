@@ -107,10 +107,10 @@ class TestIdleness:
         ((at_ns, numbers),) = reading.run(9 * SECOND, reads_until_ns=3 * SECOND).items()
         assert numbers == [IDLE]
         assert 5 * SECOND + 200 * MS < at_ns <= 5 * SECOND + 600 * MS
-        assert reading.generator.idle
+        assert reading.generator.is_idle
         ((_, numbers),) = reading.run(9200 * MS).items()
         assert numbers == [ACTIVE, 5 * SECOND]
-        assert not reading.generator.idle
+        assert not reading.generator.is_idle
 
     @pytest.mark.parametrize("wait", ["soft_ns", "hard_ns"])
     def test_its_clock_stands_still_while_it_cannot_read(self, wait):
@@ -139,7 +139,7 @@ class TestWindowsOfItsOwn:
         reading = Reading(chained=windows, idle_timeout_ns=9 * SECOND)
         reading.generator.begin()
         assert reading.run(6 * SECOND) == {}
-        assert windows.watermark_status is reading.generator
+        assert windows.watermarks is reading.generator
         assert windows.fired == (5 * SECOND,)
         reading.generator.outputs_written(at_end=False)
         assert reading.slot.sent() == [5 * SECOND]
