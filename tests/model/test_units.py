@@ -253,6 +253,9 @@ def test_shares_survive_printing(share):
         ("100 millis", 10**8),
         ("2D", 2 * 86400 * 10**9),
         ("0 ms", 0),
+        ("PT10M", 600 * 10**9),
+        ("PT1H30S", 3630 * 10**9),
+        ("P1D", 86400 * 10**9),
     ],
 )
 def test_durations_of_flink(text, ns):

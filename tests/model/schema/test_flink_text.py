@@ -42,36 +42,6 @@ def test_what_is_written_is_read_again(given):
     assert set(YAML(typ="safe").load(configuration_text(scenario)))
 
 
-def test_what_else_was_changed():
-    """Said only where it is advised."""
-    network = "cluster: {profile: 1.20, network: {segment-size: 8 KiB, floating-buffers-per-gate: 2}}"
-    given = f"checkpoint: {{interval: 30 s, incremental: true, local-recovery: true, timeout: 2 min}}\n{network}"
-    scenario = read_scenario(BASE + given)
-    keys = [
-        "checkpoint.incremental",
-        "checkpoint.local-recovery",
-        "checkpoint.max-concurrent",
-        "cluster.network.segment-size",
-        "cluster.network.floating-buffers-per-gate",
-    ]
-    pasted = "".join(f"  {line}\n" for line in configuration_text(scenario, keys).splitlines())
-
-    again = read_scenario(f"{BASE}cluster: {{profile: 1.20}}\nflink:\n{pasted}")
-
-    assert (scenario.checkpoint, scenario.cluster) == (again.checkpoint, again.cluster)
-    assert "incremental" not in configuration_text(scenario)
-
-
-def test_older_flinks_have_older_names():
-    """Which every later one still reads."""
-    text = "checkpoint: {interval: 30 s, barriers: unaligned, incremental: true, local-recovery: true}\ncluster: {profile: 1.15}"
-    printed = configuration_text(read_scenario(BASE + text), ["checkpoint.incremental", "checkpoint.local-recovery"])
-
-    assert "execution.checkpointing.unaligned: true\n" in printed
-    assert "state.backend.incremental: true\n" in printed
-    assert "state.backend.local-recovery: true\n" in printed
-
-
 # Every option with a key of Flink: written as a line of Flink's configuration, and read again, it is the same scenario.
 
 

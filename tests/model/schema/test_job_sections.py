@@ -45,14 +45,6 @@ def test_the_interval_is_as_long_or_longer_or_there_is_none(written, expected):
     assert given.warnings == ()
 
 
-@pytest.mark.parametrize(("written", "expected"), [("1 min", 60 * 10**9), ("0 s", 0)])
-def test_flinks_own_key_is_read(written, expected):
-    """0 disables checkpoints meanwhile, as CheckpointingOptions says."""
-    rest = f"checkpoint: {{interval: 5 s}}\nflink: {{execution.checkpointing.interval-during-backlog: {written}}}"
-
-    assert expected == study(rest=rest).scenarios[0].checkpoint.interval_during_backlog_ns
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -60,8 +52,6 @@ def test_flinks_own_key_is_read(written, expected):
             {"rest": "checkpoint: {interval: 5 s, interval-during-backlog: 1 s}"},
             "less than the interval, 5 s: write more, or off",
         ),
-        ({"backlog": ", backlog: {}"}, "write exactly one of records (history that is read first) and lag"),
-        ({"backlog": ", backlog: {records: 5, lag: 1 s}"}, "write exactly one of records"),
         ({"backlog": ", backlog: {records: 2k}"}, "is 2000, more than the source emits: 1000"),
         ({"rate": "unlimited"}, "records of an unlimited source are never overdue"),
     ],
@@ -109,12 +99,6 @@ def test_factors_stand_by_the_number_of_a_subtask():
     assert ((2, Fraction(5, 4)), (10, Fraction(1, 2))) == factors("{10: 0.5, 2: 1.25}")
 
 
-def test_a_factor_may_be_an_axis():
-    study = loads(FACTORED.replace("FACTORS", "{3: [1, 2]}"))
-
-    assert [scenario.job.vertices[1].service_factors for scenario in study.scenarios] == [((3, 1),), ((3, 2),)]
-
-
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
@@ -122,11 +106,8 @@ def test_a_factor_may_be_an_axis():
             "{12: 2}",
             "x:5:62: job.op.service-factor.12: there is no subtask '12' of op: write a number from 0 to 11",
         ),
-        ("{hot: 2}", "x:5:62: job.op.service-factor.hot: there is no subtask 'hot' of op: write a number from 0 to 11"),
         ("{3: 0}", "x:5:62: job.op.service-factor.3: is 0: a factor stands between 0.01 and 100"),
         ("{3: 101}", "x:5:62: job.op.service-factor.3: is 101: a factor stands between 0.01 and 100"),
-        ("{3: 2 ms}", "x:5:62: job.op.service-factor.3: '2 ms' is not a number"),
-        ("2", "x:5:45: job.op.service-factor: expected a mapping, not '2'"),
         ("{}", "x:5:45: job.op.service-factor: is empty: write at least one value"),
     ],
 )
@@ -174,17 +155,6 @@ def test_edges_stand_in_the_order_of_the_file_each_with_its_own_amounts():
     )
     assert (None, Distribution(1000)) == (left.fan_out, left.record_bytes)
     assert job.edges == (("src", "join"), ("other", "join"), ("src", "join"))
-
-
-def test_a_sweep_reaches_each_edge_by_its_name():
-    study = loads(
-        PARALLEL_EDGES.replace("ship: rebalance, fan-out: 0.5", "ship: rebalance, fan-out: [0.5, 2]"), name="x"
-    )
-
-    assert [Fraction(1, 2), Fraction(2)] == [
-        scenario.job.vertices[-1].inputs[2].fan_out for scenario in study.scenarios
-    ]
-    assert [axis.name for axis in study.axes] == ["job.join.input.right.fan-out"]
 
 
 SIDE = """# Where do late records go?
@@ -301,7 +271,6 @@ def test_windows_slide_wait_for_a_gap_or_leave_early():
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("async-io: {latency: 1 s, capacity: 0}", "job.op.async-io.capacity: 0 is out of range"),
         ("async-io: {latency: 1 s}, commit: two-phase", "two vertices"),
         ("window: {tumbling: 7 s, time: processing}, commit: two-phase", "windows and transactions are two vertices"),
         (
@@ -314,22 +283,12 @@ def test_windows_slide_wait_for_a_gap_or_leave_early():
         ),
         ("window: {tumbling: 500 us, time: processing}", "1 ms or more"),
         ("window: {tumbling: 7 s, time: processing, phase: 7 s}", "is 7 s, but a window of 7 s ends within 7 s"),
-        ("window: {tumbling: 7 s, time: wall}", "expected"),
-        ("window: {time: event}", "write exactly one of tumbling, sliding, session and mini-batch"),
         ("window: {tumbling: 7 s, mini-batch: 1 s, time: event}", "there are tumbling and mini-batch"),
         ("window: {sliding: 7 s, time: event}", "windows that slide begin one every so often, write every: 1 s"),
         ("window: {sliding: 7 s, every: 8 s, time: event}", "no more than the size, 7 s"),
-        ("window: {tumbling: 7 s, every: 1 s, time: event}", "stands with sliding"),
         ("window: {sliding: 7 s, every: 2 s, phase: 3 s, time: event}", "is 3 s, but a window of 2 s ends within 2 s"),
-        ("window: {tumbling: 7 s, lasts: 1 s, time: event}", "stands with session"),
-        (
-            "window: {session: 7 s, phase: 1 s, time: event}",
-            "sessions end when their keys are silent, not at fixed times",
-        ),
-        ("window: {tumbling: 7 s, time: processing, size: 5}", "other windows hold as many records as come"),
         ("window: {tumbling: 7 s, time: event, api: datastream, flush: 1 us}", "the WindowOperator buffers nothing"),
         ("commit: {emits: on-commit, committer: global}", "only a chained one"),
-        ("commit: {emits: later}", "expected at-once or on-commit"),
         ("service: {shifted-exponential: {mean: 2 ms, cv: 1.5}}", "between 0 (excluded) and 1"),
     ],
 )

@@ -127,13 +127,6 @@ def test_two_x_ignores_options_that_became_constants(key, constant):
     assert new.scenarios[0].cluster.network != old.scenarios[0].cluster.network
 
 
-@pytest.mark.parametrize(("p", "groups"), [(1, 128), (85, 128), (86, 256), (128, 256), (30_000, 32768)])
-def test_key_groups_follow_the_parallelism(p, groups):
-    """Flink: the next power of two of 1.5 p, from 128 to 32768."""
-
-    assert groups == read_scenario(SMALL, overrides=[f"job.b.parallelism={p}"]).job.vertex("b").max_parallelism
-
-
 def test_forward_between_unequal_parallelisms_is_rebalance():
     """As in Flink, and said."""
     study = loads(SMALL, overrides=["job.b.input.a=forward", "job.b.parallelism=[2, 3]"])
@@ -150,14 +143,6 @@ def test_concurrency_gives_way_to_a_pause():
 
     assert study.scenarios[0].checkpoint.max_concurrent == 1
     assert "has no effect: with a min-pause" in study.warnings[0].message
-
-
-def test_a_hot_key_takes_its_share():
-    """The first subtask gets it, the others the rest in equal parts."""
-    overrides = ["job.b.input.a={ship: hash, weights: {hot: 70 %}}", "job.b.parallelism=4"]
-    weights = read_scenario(SMALL, overrides=overrides).job.vertex("b").inputs[0].weights
-
-    assert (Fraction(7, 10), Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)) == weights
 
 
 def test_weights_of_another_parallelism_are_dealt_out_and_said():

@@ -287,25 +287,6 @@ def test_offsets_and_lags_of_minus_one_are_unknown():
     assert rates("kafka_consumergroup_current_offset", values) == ["10", "5"]
 
 
-def test_an_instant_query_says_what_it_is():
-    vector = {
-        "resultType": "vector",
-        "result": [{"metric": {"__name__": "numRecordsInPerSecond"}, "value": [1, "40"]}] * 2,
-    }
-
-    with pytest.raises(ValueError, match="values of one moment: ask /api/v1/query_range"):
-        table_of_document(json.dumps({"status": "success", "data": vector}))
-
-
-def test_summed_offsets_of_a_topic_are_a_counter(tmp_path):
-    """The recipe of docs/traces.md for Kafka."""
-    (tmp_path / "orders.csv").write_text("time,offset\n1764400000,5000\n1764400060,5600\n1764400120,6800\n")
-
-    found = rates_of_trace(Trace(trace="orders.csv", column="offset"), tmp_path, until_ns=10**12, subtasks=1)
-
-    assert [rate.per_second for rate in found] == [10, 20]
-
-
 @pytest.mark.parametrize(
     ("name", "is_offered"),
     [

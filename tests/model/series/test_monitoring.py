@@ -198,12 +198,6 @@ def test_an_answer_without_rates_says_why(document, message):
         table_of_document(json.dumps(document))
 
 
-@pytest.mark.parametrize("metric", ["container_cpu_usage_seconds_total", "numBytesInPerSecond", "jvm_memory_bytes"])
-def test_what_is_no_number_of_records_is_refused(metric):
-    with pytest.raises(MonitoringError, match="query numRecordsInPerSecond"):
-        made(subtask(0, metric=metric))
-
-
 @pytest.mark.parametrize("text", ["{", "{}", "[]", '{"jobs": []}', "[1, 2]"])
 def test_other_json_is_of_neither(text, tmp_path):
     assert table_of_document(text) is None
