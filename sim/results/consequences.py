@@ -280,28 +280,21 @@ def consequences(
     replayed.
     """
     runs = [
-        _without_catch_up(run) if grows else run
+        {**run, "recoveries": run["recoveries"].assign(caught_up=-1.0)} if grows else run
         for run, grows in zip(runs, falls_behind or [False] * len(runs), strict=True)
     ]
+    ended = list(zip(runs, durations_ms, strict=True))
     commits = pool_rows([run["commits"] for run in runs])
     # the time of the commit minus its latency is the time of the trigger
     commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]
     first_commits = commits[~commits["again"].astype(bool)]  # not those that a restored job repeats
-    restarts = [
-        restart
-        for run, end_ms in zip(runs, durations_ms, strict=True)
-        for restart in restarts_of(run["recoveries"], end_ms)
-    ]
-    invisible_ages_ms = [
-        age_ms
-        for run, end_ms in zip(runs, durations_ms, strict=True)
-        for age_ms in _invisible_ages_ms(run, end_ms, committers)
-    ]
+    restarts = [restart for run, end_ms in ended for restart in restarts_of(run["recoveries"], end_ms)]
+    ages_ms = [age_ms for run, end_ms in ended for age_ms in _invisible_ages_ms(run, end_ms, committers)]
     visible_ms, records = (
         first_commits.loc[first_commits["visible_latency"] >= 0, ["visible_latency", "records"]].to_numpy(dtype=float).T
     )
     weights = np.fmax(records, 1) / max(records.mean(), 1) if len(records) else None
-    *shorter, longest = quantiles(visible_ms, np.array(invisible_ages_ms), *_VISIBLE_SHARES, weights=weights)
+    *shorter, longest = quantiles(visible_ms, np.array(ages_ms), *_VISIBLE_SHARES, weights=weights)
     replays = (wait_ms for run in runs for wait_ms, _ in replay_waits_ms(run, sources))
     longest = longest._replace(value=float(np.fmax.reduce([longest.value, *replays])))
     values, bounds = compute_columns(
@@ -319,11 +312,6 @@ def consequences(
         ),
     )
     return Consequences(**values, unfinished=" ".join(bounds))
-
-
-def _without_catch_up(run: Tables) -> Tables:
-    """Return the tables of a run without the times at which restarts caught up."""
-    return {**run, "recoveries": run["recoveries"].assign(caught_up=-1.0)}
 
 
 def _invisible_ages_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterator[float]:

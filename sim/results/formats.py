@@ -126,6 +126,11 @@ def share_text(share: float) -> str:
     return MISSING if math.isnan(share) else f"{100 * share:.0f} %"
 
 
+def others_text(count: int) -> str:
+    """Return `` (and 3 more)`` after the first of several, or ""."""
+    return f" (and {count} more)" if count else ""
+
+
 def amount_text(value: float, kind: Kind) -> str:
     """Format ms, bytes or records/s by kind of quantity: ``amount_text(1500, "duration") == "1.5 s"``."""
     texts: dict[Kind, Callable[[float], str]] = {"duration": ms_text, "size": bytes_text, "rate": per_second_text}

@@ -117,41 +117,35 @@ def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Obs
     worlds, world_of = numbered(rows, [*window, *seed])
     names, setting_of = numbered(rows, settings)
     flags = scored(results, column)
-    shape = (len(worlds), len(names))
 
-    def summed(values: Floats) -> Floats:
-        """Return the sums of values by world and setting."""
-        sums = np.zeros(shape)
-        np.add.at(sums, (world_of, setting_of), values)
+    def summed(values: NDArray[Any], row_of: NDArray[np.int64], count: int) -> Floats:
+        """Return the sums over the values with the same number in `row_of`, by this number and setting."""
+        sums = np.zeros((count, len(names)))
+        np.add.at(sums, (row_of, setting_of) if values.ndim == 1 else row_of, values.astype(float))
         return sums
 
+    def by_world(values: NDArray[Any]) -> Floats:
+        return summed(values, world_of, len(worlds))
+
     value = flags["value"].to_numpy(dtype=float)
-    known, runs = summed((~np.isnan(value)).astype(float)), summed(np.ones(len(rows)))
-    unfinished, lost, died = (summed(flags[name].to_numpy(dtype=float)) > 0 for name in ("unfinished", "lost", "dead"))
-    score = np.where(known > 0, summed(np.nan_to_num(value)) / np.maximum(known, 1), np.nan)
+    known, runs = by_world(~np.isnan(value)), by_world(np.ones(len(rows)))
+    unfinished, lost, died = (by_world(flags[name].to_numpy()) > 0 for name in ("unfinished", "lost", "dead"))
+    score = np.where(known > 0, by_world(np.nan_to_num(value)) / np.maximum(known, 1), np.nan)
     longest = np.max(np.where(known > 0, score, -np.inf), axis=1, keepdims=True)  # longest known value in each world
     score = np.where(unfinished, longest, score)  # so that a run does not benefit from being cut off early
     # not lost if no setting has a value and this one did not fail
     lost &= died | (known > 0).any(axis=1, keepdims=True)
-    first_of = np.zeros(len(worlds), dtype=np.int64)
-    first_of[world_of] = window_of
-
-    def by_window(values: Floats) -> Floats:
-        """Return the sums over the worlds of each window, by window and setting."""
-        sums = np.zeros((len(windows), len(names)))
-        np.add.at(sums, first_of, values)
-        return sums
-
-    has = by_window((~np.isnan(score)).astype(float))
-    is_lost = by_window(lost.astype(float)) > 0
-    means = np.where((has > 0) & ~is_lost, by_window(np.nan_to_num(score)) / np.maximum(has, 1), np.nan)
+    window_of_world = np.zeros(len(worlds), dtype=np.int64)
+    window_of_world[world_of] = window_of
+    has, is_unfinished, is_lost, count, total = (
+        summed(values, window_of_world, len(windows))
+        for values in (~np.isnan(score), unfinished, lost, runs, np.nan_to_num(score))
+    )
+    means = np.where((has > 0) & (is_lost == 0), total / np.maximum(has, 1), np.nan)
     index, columns = pd.Index([" | ".join(name) for name in windows], name="window"), _columns(names, settings)
-
-    def framed(table: NDArray[Any]) -> pd.DataFrame:
-        return pd.DataFrame(table, index=index, columns=columns)
-
-    any_unfinished, count = by_window(unfinished.astype(float)) > 0, by_window(runs).astype(np.int64)
-    return Observed(framed(means), framed(any_unfinished), framed(is_lost), framed(count), sample)
+    tables = (means, is_unfinished > 0, is_lost > 0, count.astype(np.int64))
+    scores, bounds, losses, counts = (pd.DataFrame(table, index=index, columns=columns) for table in tables)
+    return Observed(scores, bounds, losses, counts, sample)
 
 
 def _columns(names: Sequence[tuple[str, ...]], settings: Sequence[str]) -> pd.Index:
@@ -195,9 +189,8 @@ def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd
     """
     if column not in rows:
         return pd.Series(data=False, index=rows.index)
-    codes, texts = pd.factorize(rows[column], use_na_sentinel=False)
-    flags = np.array([not pd.isna(text) and holds(str(text)) for text in texts], dtype=bool)
-    return pd.Series(flags[codes] if len(codes) else [], index=rows.index, dtype=bool)
+    texts = rows[column]
+    return texts.isin([text for text in texts.dropna().unique() if holds(str(text))])
 
 
 # ---- Sample sizes of percentiles: the observations in all runs of a setting, and the minimum that a percentile requires.

@@ -192,8 +192,8 @@ def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -
 def _columns(result: Result, check: bool) -> Row:
     """Return the columns of a successful run.  ``unfinished`` names those that are lower bounds, ``nothing`` those without a value."""
     run, job, violations, end_ms = Replications([result]), result.scenario.job, result.violations, result.ended_ns / 1e6
-    warmup_ms, summary = run.warm_up.ns / 1e6, run.summary()
-    cost = run.consequences(committers=job.committers)
+    warmup_ms, summary = run.warm_up.ns / 1e6, run.summary
+    cost = run.consequences
     checkpoints = durations_of_checkpoints(result.tables["checkpoints"], end_ms, warmup_ms)
     bounds = {*cost.unfinished.split(), *(name for name, duration in checkpoints.items() if duration.is_bound)}
     if result.job_status == "RUNNING":

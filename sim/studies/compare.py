@@ -16,7 +16,8 @@ from sim.results.formats import json_ready, write_csv
 from sim.results.summary import WarmUpEnd
 from sim.runtime.result import Result, identity
 from sim.studies.cells import simulated, warm
-from sim.studies.comparison import Comparison, label
+from sim.studies.comparison import Comparison
+from sim.studies.labels import label
 from sim.studies.local import run_each
 from sim.studies.plan import Cell, baseline, cells, distinct, slug, with_baselines
 from sim.studies.progress import Watch, no_watch

@@ -27,10 +27,10 @@ from sim.results.tables import EXPIRED
 from sim.runtime.lowering import hosts
 from sim.runtime.result import Result, identity
 from sim.studies.cells import simulated
-from sim.studies.comparison import TIMEOUT, WARM_UP, DecidingAssumption
 from sim.studies.local import run_each
 from sim.studies.plan import Cell
 from sim.studies.progress import Watch, no_watch
+from sim.studies.remarks.assumptions import TIMEOUT, WARM_UP, DecidingAssumption
 from sim.studies.replications import Replications
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -38,6 +38,16 @@ class Replications:
     def scenario(self) -> Scenario:
         """Return the scenario of the first run; the others differ in their seed only."""
         return self.results[0].scenario
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return True if an action stops the job, which is not the end of its data."""
+        return any(action.stop is not None for action in self.scenario.actions)
+
+    @property
+    def is_finished(self) -> bool:
+        """Return True if the job reaches the end of its data in each run."""
+        return {result.job_status for result in self.results} == {"FINISHED"} and not self.is_stopped
 
     @cached_property
     def tables(self) -> list[Tables]:
@@ -96,8 +106,17 @@ class Replications:
         """Return the use of checkpoint storage (requests and bytes) after the warm-up and the first upload."""
         return storage_use(self.tables, self.ends_s, warmup_s=self.warmup_s)
 
-    def summary(self, *, of_first_uploads: bool = False) -> Summary:
-        """Return the statistics of completed checkpoints and the rates; with `of_first_uploads`, of first uploads instead."""
+    @cached_property
+    def summary(self) -> Summary:
+        """Return the statistics of completed checkpoints, and the rates."""
+        return self._summary(of_first_uploads=False)
+
+    @cached_property
+    def first_uploads(self) -> Summary | None:
+        """Return the statistics of first uploads, or None if there are none."""
+        return self._summary(of_first_uploads=True) if self.summary.first_uploads else None
+
+    def _summary(self, *, of_first_uploads: bool) -> Summary:
         job = self.scenario.job
         return summarize(
             self.tables,
@@ -108,13 +127,14 @@ class Replications:
             rates_from_s=self.cold_start.ns / 1e9,
         )
 
-    def consequences(self, *, committers: Collection[str] = ()) -> Consequences:
+    @cached_property
+    def consequences(self) -> Consequences:
         """Return the cost of failures and the visibility of output."""
         return consequences(
             self.tables,
             [result.ended_ns / 1e6 for result in self.results],
             warmup_ms=self.warm_up.ns / 1e6,
-            committers=committers,
+            committers=self.scenario.job.committers,
             failed_jobs=sum(result.job_status.startswith("FAILED") for result in self.results),
             falls_behind=self.falls_behind,
             sources=[vertex.name for vertex in self.scenario.job.vertices if vertex.source is not None],

@@ -16,7 +16,7 @@ from sim.model.scenario import Scenario
 from sim.model.schema.study import ScenarioFile, load, loads
 from sim.model.text import PrintableError, one_line
 from sim.runtime.result import code_version, manifest
-from sim.studies.comparison import label
+from sim.studies.labels import label
 from sim.studies.local import delayed_signals
 from sim.studies.plan import cells
 

@@ -16,7 +16,7 @@ from sim.model.schema.study import ScenarioFile, apply, loads
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose, write
 from sim.model.schema.text import Mapping as Plain
 from sim.runtime.result import code_version
-from sim.studies.comparison import label
+from sim.studies.labels import label
 from sim.studies.run_folder import read_folder
 
 # ---- A side: a scenario with one combination, as a document whose keys can be changed. Flink keys are converted to scenario

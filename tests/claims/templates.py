@@ -466,9 +466,10 @@ def largest(*parts):
 
 
 def timed_out_in_all(told, match):
-    runs = told.comparison.results[match["name"]]
-    lost = [records for run in runs for records in run.commits["lost_records"] if records]
-    return same_count(match["count"], sum(lost)) and int(match["n"]) == len(lost)
+    lost = [
+        [records for run in runs for records in run.commits["lost_records"] if records] for runs in told.about(match)
+    ]
+    return all(same_count(match["count"], sum(own)) and int(match["n"]) == len(own) for own in lost)
 
 
 def late_records(told, match):
@@ -1653,7 +1654,7 @@ TEMPLATES = (
     ),
     template(
         "timed out in all",
-        r"(?P<name>NAMES): (?P<count>COUNT) records are lost in all, of (?P<n>\d+) commits whose transactions had timed out: one has to outlive "
+        rf"{ABOUT}(?P<count>COUNT) records are lost in all, of (?P<n>\d+) commits whose transactions had timed out: one has to outlive "
         r"the interval, the failure and the restart \(commit\.transaction-timeout\)",
         timed_out_in_all,
     ),

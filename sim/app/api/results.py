@@ -26,7 +26,7 @@ from sim.results.charts import Chart, still
 from sim.results.columns import TABLES
 from sim.results.formats import TextTable
 from sim.results.side_by_side import texts
-from sim.studies.comparison import DecidingAssumption
+from sim.studies.remarks.assumptions import DecidingAssumption
 
 if TYPE_CHECKING:
     import pandas as pd

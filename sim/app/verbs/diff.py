@@ -28,8 +28,8 @@ from sim.model.schema.text import read_text
 from sim.model.units import format_duration
 from sim.results.formats import TextTable
 from sim.studies import effects
-from sim.studies.comparison import rocksdb_access_sentence
 from sim.studies.differences import InputDifferences, input_differences
+from sim.studies.remarks.load import rocksdb_access_sentence
 from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError
 from sim.studies.sides import (
     Side,

@@ -36,9 +36,9 @@ from sim.results.formats import ms_text
 from sim.results.restarts import longest_lag_after_stop
 from sim.runtime.result import identity
 from sim.studies.compare import compare, folder_names, keep, plain
-from sim.studies.comparison import label
 from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
+from sim.studies.labels import label
 from sim.studies.plan import Cell, cells, run_folder, with_baselines
 from sim.studies.progress import no_watch
 from sim.studies.run_folder import PICTURE, kept_scenario, replacing

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from sim.results.columns import spread_text, text, text_beside
+from sim.results.estimates import PairedChange
 from sim.results.formats import TextTable
 from sim.results.rates import MIN_SHORTFALL_SHARE
 from sim.results.summary import STATISTICS
@@ -24,7 +25,6 @@ from sim.results.sweep_answers import (
     has_no_result,
     limit_text,
     means,
-    numbered,
     observed,
     planned,
     settings_of,
@@ -107,24 +107,30 @@ def _failures(question: Question, results: pd.DataFrame, selection: Selection) -
         yield f"{others} more {'setting fails' if others == 1 else 'settings fail'} in some windows."
 
 
+def _means_of_runs(question: Question, results: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame | None:
+    """Return the means of columns over all runs of each setting that have a result, or None if a column is missing."""
+    needed = {*question.settings, *columns}
+    if not needed <= {*results.columns}:
+        return None
+    # select columns first, because `planned` copies them
+    rows = planned(results[[name for name in results if name in {*needed, "strategy", "status", "job_status"}]])
+    rows = rows[~has_no_result(rows)].astype(dict.fromkeys(question.settings, str))
+    return rows.groupby(list(question.settings), sort=False)[list(columns)].mean()
+
+
 def _overloaded(question: Question, results: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on settings under which sources emit less than is due, so that delays grow with the run."""
-    used = ["emitted_per_second", "offered_per_second", "busiest_subtask_share"]
-    if not {*used, *question.settings} <= {*results.columns}:
+    used = ("emitted_per_second", "offered_per_second", "busiest_subtask_share")
+    if (means := _means_of_runs(question, results, used)) is None:
         return
-    # select columns first, because `planned` copies them
-    kept = {*used, *question.settings, "strategy", "status", "job_status"}
-    rows = planned(results[[name for name in results.columns if name in kept]])
-    rows = rows[~has_no_result(rows)]
-    means = rows.astype(dict.fromkeys(question.settings, str)).groupby(list(question.settings), sort=False)[used].mean()
     is_short = means[used[0]] < (1 - MIN_SHORTFALL_SHARE) * means[used[1]]
     is_full = ~is_short & (means[used[2]] >= _FULL_SHARE)
     for what, found in (
         ("Overloaded, so that delays grow with the run", is_short),
         ("At its limit, with a subtask that is never idle", is_full),
     ):
-        if names := [name if isinstance(name, tuple) else (name,) for name in means.index[found]]:
-            yield f"{what}: {_short_names(names)}."
+        if found.any():
+            yield f"{what}: {_short_names(settings_of(means.index[found]))}."
 
 
 _FULL_SHARE = 0.995
@@ -133,18 +139,10 @@ _FULL_SHARE = 0.995
 
 def _without_checkpoints(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
     """Yield a sentence on settings without any completed checkpoint."""
-    if "completed" not in results:
+    if (means := _means_of_runs(question, results, ["completed"])) is None:
         return
-    used = {*question.settings, "completed", "strategy", "status", "job_status"}
-    # select columns first, because `planned` copies them
-    rows = planned(results[[name for name in results.columns if name in used]])
-    rows = rows[~has_no_result(rows)]
-    if rows.empty:
-        return
-    settings, setting_of = numbered(rows, question.settings)
-    completed = np.bincount(setting_of, rows["completed"].astype(float).fillna(0), len(settings))
-    counts = dict(zip(settings, completed, strict=True))
-    without = [standing.setting for standing in selection.standings if counts.get(standing.setting) == 0]
+    none = settings_of(means.index[~(means["completed"] > 0)])
+    without = [standing.setting for standing in selection.standings if standing.setting in none]
     if without and len(without) == len(selection.standings):
         yield f"No run completes a checkpoint, with any {', '.join(question.settings)}."
     elif without:
@@ -527,9 +525,8 @@ def _difference(column: str, row: pd.Series[float], most: int) -> str:
         return "-"
     marks = [f"n={row['windows']:.0f}"] if row["windows"] < most else []
     marks += [f"not ended in {row['unfinished']:.0f}"] if row["unfinished"] else []
-    return f"{_signed(column, row['difference'])}{spread_text(column, row['±'])}" + (
-        f" ({', '.join(marks)})" if marks else ""
-    )
+    change = PairedChange(row["difference"], math.inf).text(partial(text, column))
+    return change + spread_text(column, row["±"]) + (f" ({', '.join(marks)})" if marks else "")
 
 
 def _decisive(question: Question) -> list[str]:
@@ -627,8 +624,3 @@ def _cell(column: str, score: float, *, unfinished: bool, lost: bool) -> str:
 def _key(value: str) -> list[str]:
     """Return the cell with the value of `by` as a list, which is empty without `by`."""
     return [value] if value else []
-
-
-def _signed(column: str, value: float) -> str:
-    number = text(column, value)
-    return f"+{number}" if value > 0 and number[0].isdigit() else number

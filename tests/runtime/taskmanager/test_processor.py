@@ -13,7 +13,7 @@ from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
 from sim.runtime.simulate import simulate
 from sim.runtime.task_manager import Busy, Processor
-from sim.studies.comparison import scarce_cores
+from sim.studies.remarks.load import scarce_cores
 from tests.places import USERS
 from tests.scenarios import read_scenario, run_scenario
 

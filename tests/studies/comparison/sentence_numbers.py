@@ -42,6 +42,5 @@ def compared(seed):
 
 
 def sentences(comparison):
-    remarks = (*comparison._remarks(), *comparison._timed_out(), *comparison._late_records())
-    found = (comparison.verdict, comparison.overload, comparison.consequences_sentence, *remarks)
+    found = (comparison.verdict, comparison.overload, comparison.consequences_sentence, *comparison.remarks)
     return [sentence for sentence in found if sentence]

@@ -9,7 +9,7 @@ from sim.model.job import Distribution
 from sim.model.schema.study import loads
 from sim.protocol.recovery import outages
 from sim.studies.compare import compare
-from sim.studies.comparison import outage_sentence
+from sim.studies.remarks.failures import outage_sentence
 from tests.laws.small_jobs import SECOND, chain, fault_at, scenario
 
 MS = 1_000_000

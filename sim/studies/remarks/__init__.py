@@ -1,0 +1,1 @@
+"""Sentences on single runs, which a comparison adds to its verdict."""

@@ -1,0 +1,309 @@
+"""Sentences on the checkpoints and the output of a run: barriers that stay aligned, files, sizes, limits, sinks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from sim.model.job import Job
+from sim.model.scenario import Scenario
+from sim.model.text import listed
+from sim.model.units import UnitError, parse_flink_size
+from sim.results.estimates import is_noise
+from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
+from sim.results.stored import commits_per_hour, known_sinks, rolled_back_sentences, whole_periods_ms
+from sim.results.tables import EXPIRED, is_periodic
+from sim.runtime.result import Result
+from sim.storage.media.flat import slowness
+from sim.studies.remarks.interruptions import chained_commits_sentences, overlap_sentences, refusal_sentences
+from sim.studies.remarks.load import FULL_SHARE
+from sim.studies.replications import Replications
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FRAME_BYTES = 10 * 1024**2
+"""Default of pekko.framesize."""
+_MAX_EMPTY_COMMITS = 10
+"""Default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
+_MIN_FILES = 40
+"""Minimum files per checkpoint (median) that are reported."""
+_MIN_CHECKPOINTS_FOR_RATE = 3
+"""With more completed checkpoints than this, their number is given per hour instead of per run."""
+_MIN_TIMEOUT_SHARE = 0.05
+"""Share of the checkpoint timeout above which the longest checkpoint is reported."""
+_MIN_SIZES, _MIN_GROWN_BYTES, _GROWTH_FACTOR = 4, 8_000_000, 1.05
+"""Minimum checkpoints per half of the run, and minimum growth [bytes], for which growth of the full size is reported; factor
+by which the last size exceeds the third quarter of the run if the size still grows."""
+
+
+def completed(result: Result) -> pd.DataFrame:
+    """Return the rows of completed checkpoints and savepoints."""
+    return result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
+
+
+# ---- Barriers.
+
+
+def shared_file_sentence(runs: Replications) -> Iterator[str]:
+    """Yield a sentence if the asynchronous part is mostly waiting for other subtasks, without in-flight data."""
+    options, row = runs.scenario.checkpoint, runs.summary
+    is_shared = options.barriers.kind == "unaligned" and options.subtasks_per_channel_state_file > 1
+    if is_shared and row.persisted_bytes == 0 and not is_noise(row.async_ms, row.path.async_ms):
+        yield (
+            f"Async is {ms_text(row.async_ms)}, but {ms_text(row.path.async_ms)} on the critical path: a subtask "
+            "acknowledges only when all that share its file of in-flight data, empty or not, have their last barrier "
+            "(checkpoint.subtasks-per-channel-state-file)"
+        )
+
+
+def aligned_inputs(scenario: Scenario) -> Iterator[str]:
+    """Yield a sentence on each vertex at which barriers stay aligned although unaligned checkpoints are enabled.
+
+    One input whose channels cannot store in-flight data keeps all inputs of its vertex aligned.
+    """
+    if not scenario.checkpoint.barriers.record.overtakes:
+        return
+    inlets = [inlet for vertex in scenario.job.vertices for inlet in vertex.inputs]
+    if not any(inlet.shipping.overtaken for inlet in inlets):
+        kinds = listed(sorted({inlet.shipping.name for inlet in inlets}))
+        yield (
+            f"No barrier overtakes data in this job: its edges are {kinds}, whose channels cannot store in-flight data."
+        )
+        return
+    for vertex in scenario.job.vertices:
+        aligned = [inlet for inlet in vertex.inputs if not inlet.shipping.overtaken]
+        if len(aligned) == 1 == len(vertex.inputs) and not vertex.committer_of:
+            yield (
+                f"No barrier overtakes data in front of '{vertex.name}': channels of its input '{aligned[0].upstream}' "
+                f"({aligned[0].shipping.name}) cannot store in-flight data."
+            )
+        elif 0 < len(aligned) < len(vertex.inputs):
+            yield (
+                f"No barrier overtakes data in front of '{vertex.name}': its input '{aligned[0].upstream}' ({aligned[0].shipping.name}) "
+                "cannot store in-flight data, and Flink then keeps all inputs of the vertex aligned."
+            )
+
+
+def harmed_sink(scenario: Scenario) -> str:
+    """Return a clause on the first sink that unaligned checkpoints harm, or "" if there is none or they are disabled."""
+    if not scenario.checkpoint.barriers.record.overtakes:
+        return ""
+    sinks = known_sinks(scenario.job).items()
+    return next((f"'{name}' ({kind.title}) {kind.verdict}" for name, (_, kind) in sinks if kind.verdict), "")
+
+
+def file_sentences(result: Result) -> Iterator[str]:
+    """Yield a sentence on the files of checkpoints: physical ones with file merging, or if they are many."""
+    rows, hours = result.files[result.files["scope"] != "savepoint"], result.ended_ns / 3.6e12
+    if rows.empty:
+        return
+    each = rows.groupby(["owner", "checkpoint"]).size().median()
+    if result.scenario.storage.merging is not None:
+        # files that are too large to be merged are physical ones, too
+        physical = rows.assign(physical=rows["physical"].where(rows["physical"] >= 0, -2 - rows.index.to_numpy()))
+        of_each = physical.groupby(["owner", "checkpoint"])["physical"].nunique().median()
+        yield (
+            f"A checkpoint writes {count_text(each)} files in the median into {count_text(of_each)} physical ones, beside its metadata; "
+            f"{count_text(physical['physical'].nunique() / hours)} of these are created per hour; the space that they waste is not counted"
+        )
+    elif each >= _MIN_FILES or "storage.file-merging" in dict(result.scenario.axes):
+        an_hour = count_text(len(rows) / hours)
+        yield f"A checkpoint writes {count_text(each)} files in the median, beside its metadata; {an_hour} are written per hour"
+
+
+def limit_sentences(result: Result) -> Iterator[str]:
+    """Yield sentences on slow files, reached limits (asynchronous requests, acknowledgements, timeout) and growing sizes."""
+    done = completed(result)
+    yield from overlap_sentences(result)
+    yield from _slow_file_sentences(result, done)
+    yield from refusal_sentences(result.scenario, result.tables["requests"])
+    yield from _limit_sentences(result, done)
+    yield from _size_sentences(result, done[is_periodic(done)])
+
+
+def _slow_file_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the checkpoints that wait for a file that is slow by chance.  `done`: completed checkpoints."""
+    storage, path = result.scenario.storage, result.path
+    if not storage.slow_probability or storage.merging is not None:  # in a merged file, its physical file decides
+        return
+    waits = path[path["id"].isin(done["id"]) & (path["file"] != "")]
+    names = [tuple(int(part) if part.isdigit() else part for part in file.split("/")) for file in waits["file"]]
+    slow = waits[[slowness(storage, result.scenario.run.seed, name) > 1 for name in names]]
+    if len(slow):
+        yield (
+            f"{slow['id'].nunique()} of {len(done)} completed checkpoints wait for a slow file, up to {ms_text(slow['duration'].max() / 1e6)} "
+            f"(storage.slow: {share_text(storage.slow_probability)} of the files take {storage.slow_factor} times as long)"
+        )
+
+
+def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
+    """Yield sentences on reached limits: asynchronous requests, size of an acknowledgement, and checkpoint timeout.
+
+    `done`: completed checkpoints.
+    """
+    scenario, timeout_ms = result.scenario, result.scenario.checkpoint.timeout_ns / 1e6
+    read = result.tasks.groupby("vertex")["numRecordsIn"].sum() * 1e9 / result.ended_ns
+    for vertex in scenario.job.vertices:
+        if (requests := vertex.async_io) is None:
+            continue
+        most = vertex.parallelism * requests.answers_per_second
+        if read[vertex.name] >= FULL_SHARE * most:
+            yield (
+                f"'{vertex.name}' has {requests.capacity} requests of {ms_text(requests.latency.mean / 1e6)} under way per subtask, and more are "
+                f"not allowed: {per_second_text(most)} in all, whatever its threads could do (async-io.capacity)"
+            )
+    in_memory = {
+        vertex.name
+        for vertex in scenario.job.vertices
+        if vertex.state and vertex.state.changelog and vertex.state.changelog.in_memory
+    }
+    keys, frame_bytes = dict(scenario.written_keys), _FRAME_BYTES
+    with suppress(UnitError):  # the key has no effect in the simulation, so its value has not been validated
+        frame_bytes = parse_flink_size(keys.get("pekko.framesize", keys.get("akka.framesize", _FRAME_BYTES)))
+    rows = result.subtasks[result.subtasks["vertex"].isin(in_memory) & result.subtasks["id"].isin(done["id"])]
+    largest = rows.groupby("id")["checkpointed_size"].max()
+    if count := int((largest > frame_bytes).sum()):
+        yield (
+            f"{count} of {len(done)} completed checkpoints have an acknowledgement of more than pekko.framesize ({bytes_text(frame_bytes)}), up to "
+            f"{bytes_text(largest.max())}, as the changelog is in memory: Flink drops it, and the checkpoint expires, which is not simulated"
+        )
+    longest_ms = done["end_to_end_duration"].max()
+    min_ms = 0 if re.search("expire|time.?out", scenario.question.lower()) else _MIN_TIMEOUT_SHARE * timeout_ms
+    if longest_ms > min_ms and EXPIRED not in {*result.checkpoints["failure_message"]}:
+        yield f"The longest checkpoint or savepoint takes {ms_text(longest_ms)} of {ms_text(timeout_ms)} (checkpoint.timeout)"
+
+
+def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the full size of checkpoints if it doubles during the run.  `rows`: completed checkpoints."""
+    sizes = (rows["state_size"] - rows["persisted_data"]).tolist()
+    half = len(sizes) // 2
+    if half >= _MIN_SIZES and sizes[-1] - sizes[0] >= max(sizes[0], _MIN_GROWN_BYTES):
+        second_half = sizes[half:]
+        is_growing = sizes[-1] > _GROWTH_FACTOR * max(sizes[half : -half // 2]) or all(
+            a < b for a, b in pairwise(second_half)
+        )
+        still = (
+            f"still grows, by {bytes_text((second_half[-1] - second_half[0]) / (len(second_half) - 1))} per checkpoint"
+            if is_growing
+            else "hardly grows"
+        )
+        still += " in the second half of the run"
+        vertices = result.scenario.job.vertices
+        if any(vertex.state and vertex.state.changelog for vertex in vertices):
+            still += "; each materialization makes it smaller again"
+        if len(result.recoveries) and any(vertex.union_state and not vertex.union_state.clears for vertex in vertices):
+            still = "grows with each restart (union-state)"
+        yield (
+            f"The full size goes from {bytes_text(sizes[0])} (checkpoint {rows['id'].iloc[0]}) to {bytes_text(sizes[-1])} "
+            f"(checkpoint {rows['id'].iloc[-1]}), and {still}"
+        )
+
+
+# ---- Output.
+
+
+def output_sentences(runs: Replications) -> Iterator[str]:
+    """Yield sentences on the visibility of output, on commits, and on output that is written again after restarts."""
+    result, cost = runs.results[0], runs.consequences
+    done = completed(result)
+    if cost.commits:
+        yield "Visible p50 is how long the oldest record of a transaction waits, by records; later ones wait less"
+        waits_ms = {
+            str(vertex): float(rows["visible_latency"].median())
+            for vertex, rows in result.commits[result.commits["visible_latency"] >= 0].groupby("vertex")
+        }
+        if waits_ms and not is_noise(max(waits_ms.values()), min(waits_ms.values())):
+            listed_waits = listed([f"{ms_text(ms)} of '{vertex}'" for vertex, ms in sorted(waits_ms.items())])
+            yield f"Sinks differ: output waits {listed_waits} (median of transactions)"
+        yield from chained_commits_sentences(result.scenario, waits_ms)
+        if "checkpoint.interval" in dict(result.scenario.axes):
+            written_bytes = float(done["checkpointed_size"].sum())
+            usage = f"with {len(done)} checkpoint{'s' * (len(done) != 1)} and {bytes_text(written_bytes)} of state written in this run"
+            if len(done) > _MIN_CHECKPOINTS_FOR_RATE:
+                begin_ms, end_ms = whole_periods_ms(done["trigger_timestamp"], -math.inf, result.ended_ns / 1e6)
+                counted, span = done[done["trigger_timestamp"] > begin_ms], (end_ms - max(begin_ms, 0.0)) / 3.6e6
+                written_bytes = float(counted["checkpointed_size"].sum())
+                usage = f"at {count_text(len(counted) / span)} checkpoints and {bytes_text(written_bytes / span)} of state written per hour"
+            yield f"The oldest record of a transaction waits {cost.ms_text('visible_p50_ms')} until it is visible, {usage}"
+    commits, files = commits_per_hour([result.tables], [result.ended_ns / 1e9], warmup_s=runs.warmup_s)
+    if files > 0:
+        is_compacted = any(kind.name == "file-sink-compaction" for _, kind in known_sinks(result.scenario.job).values())
+        before = ", as writers flush them; those of the compactor are not counted" * is_compacted
+        yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files{before}"
+    for name, (_, kind) in known_sinks(result.scenario.job).items() if len(result.recoveries) else ():
+        if kind.committer == "none":
+            is_only = without_readers(result.scenario.job) == (name,)
+            count = f": {count_text(result.recoveries['served_again'].sum())} records" if is_only else ""
+            yield f"'{name}' writes at once: what is replayed after a restart is written again{count}"
+
+
+def sink_sentences(runs: Replications) -> Iterator[str]:
+    """Yield sentences on output that is committed twice or not at all, and on windows that never fire."""
+    job, result, known = runs.scenario.job, runs.results[0], known_sinks(runs.scenario.job)
+    twice = sum(violation.records_twice for violation in result.violations)
+    connectors = {vertex.known_connector for vertex in job.vertices}
+    yield from rolled_back_sentences(result.tables, twice=twice, connectors=connectors)
+    committing = [vertex.name for vertex in job.vertices if vertex.commit is not None and not vertex.committer_of]
+    # with several sinks it is unknown which of them had no data
+    is_iceberg = len(committing) == 1 and committing[0] in known and known[committing[0]][1].component == "iceberg"
+    empty = runs.summary.completed - runs.consequences.commits * len(runs.results)
+    if is_iceberg and empty >= _MAX_EMPTY_COMMITS:
+        yield (
+            f"{empty:.0f} of {runs.summary.completed} completed checkpoints had no data to commit; Iceberg makes an "
+            f"empty commit after {_MAX_EMPTY_COMMITS} of these in a row (flink.max-continuous-empty-commits), which is not simulated"
+        )
+    for vertex in job.vertices if runs.is_finished else ():
+        if vertex.window is not None and vertex.window.time == "processing":
+            yield (
+                f"'{vertex.name}' fires nothing at the end of the data: its windows are in processing time, and Flink drops "
+                "timers that are not due"
+            )
+
+
+def timed_out_sentence(runs: Replications) -> Iterator[str]:
+    """Yield a sentence on the records of all transactions that timed out, if there are several."""
+    if all(
+        vertex.commit is None or vertex.commit.transaction_timeout_ns is None for vertex in runs.scenario.job.vertices
+    ):
+        return
+    lost = [records for tables in runs.tables for records in tables["commits"]["lost_records"] if records]
+    if len(lost) > 1:
+        yield (
+            f"{count_text(sum(lost))} records are lost in all, of {len(lost)} commits whose transactions had timed out: one has "
+            "to outlive the interval, the failure and the restart (commit.transaction-timeout)"
+        )
+
+
+def long_transactions(scenario: Scenario) -> Iterator[str]:
+    """Yield sentences on sinks whose transaction timeout exceeds the broker's default limit, or is shorter than the interval."""
+    interval_ns = scenario.checkpoint.interval_ns or 0
+    for name, (vertex, kind) in known_sinks(scenario.job).items():
+        asked_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
+        if asked_ns is None or kind.broker_allows_ns is None:
+            continue
+        asked = ms_text(asked_ns / 1e6)
+        if asked_ns > kind.broker_allows_ns:
+            allowed = ms_text(kind.broker_allows_ns / 1e6)
+            yield (
+                f"'{name}' asks for transactions of {asked} ({kind.timeout}): the job does not start unless the "
+                f"broker allows it; commit.transaction-timeout: {allowed} shows what a shorter one loses"
+            )
+        if interval_ns > asked_ns:
+            yield (
+                f"'{name}' keeps each transaction open for {ms_text(interval_ns / 1e6)} (checkpoint.interval), longer than its "
+                f"timeout, {asked}: the broker aborts it and fences its producer, so a real job fails at the next record and restarts, "
+                "again and again; here it runs on, and the records of the transaction count as lost"
+            )
+
+
+def without_readers(job: Job) -> tuple[str, ...]:
+    """Return the vertices whose records no vertex reads; committers do not count as readers."""
+    read = {up for up, down in job.edges if down not in job.committers}
+    return tuple(
+        vertex.name for vertex in job.vertices if vertex.name not in read and vertex.name not in job.committers
+    )

@@ -1,0 +1,276 @@
+"""Sentences on the failures and restarts of a run: detection, restored checkpoints, restart attempts, replayed records, rescales."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from sim.model.faults import TaskManagerLost
+from sim.model.quantities import PLANNED_RESTARTS
+from sim.model.scenario import Scenario
+from sim.model.state import LOAD_BYTES_PER_SECOND, LOAD_ENTRY_NS
+from sim.model.text import listed
+from sim.model.units import format_duration
+from sim.protocol.recovery import outages
+from sim.results.consequences import replay_waits_ms
+from sim.results.estimates import is_noise
+from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
+from sim.results.journal import Happening
+from sim.results.rates import overload_since
+from sim.results.summary import bottleneck
+from sim.runtime.lowering import restarts_after_loss
+from sim.runtime.result import Result
+from sim.studies.remarks.interruptions import sentences_on_slots, sentences_on_windows
+from sim.studies.remarks.load import uneven_subtask
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# ---- The time until a killed TaskManager is replaced. It is a range, because the phase of heartbeats is random.
+
+_TENTH_NS = 100_000_000
+
+
+def outage_sentence(scenario: Scenario) -> str:
+    """Return a sentence on detection and redeployment of a killed TaskManager.
+
+    Return "" if every lost TaskManager stops orderly (SIGTERM) or falls silent, or if none is lost.
+    """
+    losses = [fault.what for fault in scenario.faults if isinstance(fault.what, TaskManagerLost)]
+    killed = {loss.host for loss in losses if not (loss.silent or loss.orderly)}
+    if not killed:
+        return ""
+    overheads, restart = scenario.overheads, scenario.restart
+    cases = [
+        case
+        for own in restarts_after_loss(scenario, killed)
+        for case in outages(own, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
+    ]
+    redeployed = [case for case in cases if case.ready_ns is not None]
+    share = 100 * (1 - len(redeployed) / len(cases))
+    gives_up = f"the restart strategy gives up before there are slots in {share:.0f} % of all cases"
+    if not redeployed:
+        return f"A killed task manager fails the job: {gives_up}"
+    by = "of its end" if restart.provider != "standalone" else "by its heartbeats (heartbeat-interval)"
+    missed = _range([case.missed_ns for case in cases])
+    sentence = f"The JobMaster hears {by} after {missed} that a task manager was killed"
+    failing = sorted({case.deployments - 1 for case in redeployed})
+    if restart.scheduler != "adaptive":
+        if failing[-1]:
+            count = " to ".join(map(str, dict.fromkeys((failing[0], failing[-1]))))
+            sentence += f"; {count} deployments fail before"
+        ready = _range([case.ready_ns for case in redeployed if case.ready_ns is not None])
+        sentence += f"; its tasks have slots again after {ready}"
+    return sentence + (f"; {gives_up}" if len(redeployed) < len(cases) else "")
+
+
+def _range(times_ns: list[int]) -> str:
+    """Return ``4.2 s to 9.8 s``, rounded to 0.1 s."""
+    bounds_ns = (round(bound(times_ns) / _TENTH_NS) * _TENTH_NS for bound in (min, max))
+    return " to ".join(dict.fromkeys(map(format_duration, bounds_ns)))
+
+
+# ---- Failures, and what restarts restore and replay.
+
+_GROWN_DELAY = 3
+"""Ratio of two restart delays of a run from which a sentence names their growth."""
+
+
+def failure_sentences(result: Result) -> Iterator[str]:
+    """Yield sentences on the replacement of a killed TaskManager, the checkpoint that restarts restore, and restart attempts used."""
+    scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
+    failures = rows[~rows["kind"].isin(PLANNED_RESTARTS)]
+    was_lost = (rows["kind"] == "task-manager").any() or "task manager" in result.job_status
+    if was_lost and (outage := outage_sentence(scenario)):
+        grows = "slots" in outage and restart.strategy == "exponential-delay" and len(failures) > 1
+        yield outage + "; after other failures it can take longer, as the restart delay grows" * grows
+    yield from _leaderless_sentences(result)
+    restored, count = {*rows["restored_checkpoint"]} - {-1}, int((rows["restored_checkpoint"] >= 0).sum())
+    is_far_apart = rows["failed"].diff().min() >= (scenario.checkpoint.interval_ns or math.inf) / 1e6
+    if len(restored) == 1 and count > 1 and is_far_apart:
+        yield (
+            f"{'All' if count == len(rows) else 'The first'} {count} restarts go back to "
+            f"{f'checkpoint {max(restored)}' if max(restored) else 'the beginning'}: no checkpoint completes in between"
+        )
+    if result.job_status.startswith("FAILED"):
+        done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
+        begin = "there is no checkpoint to begin again from"
+        if len(done):
+            last = done.sort_values("id").iloc[-1]
+            begin = (
+                f"checkpoint {int(last['id'])} is the last to begin again from, if it is retained "
+                "(execution.checkpointing.externalized-checkpoint-retention; by default it is deleted), and nothing replays "
+                f"what sources emitted after {ms_text(last['trigger_timestamp'])} before"
+            )
+        yield f"The job has failed for good: {begin}"
+    yield from sentences_on_slots(result)
+    yield from sentences_on_windows(result)
+    # not of restarts whose deployment failed: they span several delays
+    delays_ms = (rows["delayed"] - rows["detected"])[(rows["delayed"] >= 0) & (rows["deployments"] <= 1)]
+    if restart.strategy == "exponential-delay" and delays_ms.max() >= _GROWN_DELAY * delays_ms.min() > 0:
+        yield (
+            f"The restart delay grows from {ms_text(delays_ms.min())} to {ms_text(delays_ms.max())}: exponential-delay begins anew "
+            f"only after {ms_text(restart.reset_ns / 1e6)} without a failure (restart.reset)"
+        )
+    deployments = failures["deployments"].clip(lower=1)
+    if restart.strategy == "fixed-delay" and restart.attempts and len(failures):
+        who = "The job" if scenario.run.replications == 1 else "The first run"
+        later = "" if result.job_status.startswith("FAILED") else ", whenever it comes"
+        used = f"{who} uses {deployments.sum()} of {restart.attempts} attempts (restart.attempts)"
+        yield f"{used}, and fails at failure {restart.attempts + 1}{later}"
+    if restart.strategy == "failure-rate" and len(failures):
+        yield _failure_rate_sentence(result, failures["detected"].repeat(deployments.tolist()))
+    yield from _restore_sentences(result)
+
+
+def _leaderless_sentences(result: Result) -> Iterator[str]:
+    """Yield a sentence on the longest time for which tasks ran on without a JobManager, and on what is replayed of it."""
+    rows = result.recoveries[result.recoveries["kind"] == "job-manager"]
+    rows = rows[rows["restored_checkpoint"] >= 0]  # the others are not restored by the end of the run
+    if rows.empty:
+        return  # saves a pass over a long journal
+    times_ms = defaultdict[Happening, list[float]](list)
+    kinds = {Happening.JOB_MANAGER_LOST, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED}
+    for row in result.journal.only(kinds):
+        times_ms[row.happening].append(row.time_ns / 1e6)
+    ran_ms, failed_ms, count, number = max(
+        (
+            failed_ms - max((ms for ms in times_ms[Happening.JOB_MANAGER_LOST] if ms <= failed_ms), default=failed_ms),
+            failed_ms,
+            replayed,
+            restored,
+        )
+        for failed_ms, replayed, restored in zip(
+            rows["failed"], rows["replayed_records"], rows["restored_checkpoint"], strict=True
+        )
+    )
+    if ran_ms == 0:
+        return  # a lost TaskManager has stopped them before
+    end = "they miss its heartbeats (restart.heartbeat-timeout)"
+    if failed_ms in times_ms[Happening.JOB_MANAGER_ELECTED]:
+        end = "another one leads"
+    elif failed_ms in times_ms[Happening.TASK_MANAGER_LOST]:
+        end = "a task manager is lost"
+    begin = f"checkpoint {number}" if number else "the beginning"
+    yield (
+        f"Tasks run on for {ms_text(ran_ms)} without a JobManager, until {end}: what they emit is replayed, {count_text(count)} "
+        f"records since {begin}"
+    )
+
+
+def _failure_rate_sentence(result: Result, failed_ms: pd.Series[float]) -> str:
+    """Return a sentence on the most failures within the interval of the restart strategy `failure-rate`, and on its limit."""
+    restart, within_ms = result.scenario.restart, result.scenario.restart.rate_interval_ns / 1e6
+    limit = f"failures come within {ms_text(within_ms)}, of {restart.rate} that restart.rate tolerates"
+    last = (failed_ms >= result.ended_ns / 1e6 - within_ms).sum()
+    if result.job_status.startswith("FAILED") and last >= restart.rate:
+        return f"{last + 1} {limit}: the job fails"
+    most = max(failed_ms.between(begin_ms, begin_ms + within_ms).sum() for begin_ms in failed_ms)
+    return f"At most {most} {limit}"
+
+
+def _restore_sentences(result: Result) -> Iterator[str]:
+    """Yield sentences on restores from local disks, and on in-flight data that is recovered while tasks run."""
+    scenario, rows = result.scenario, result.recoveries
+    options, tasks = scenario.checkpoint, sum(vertex.parallelism for vertex in scenario.job.vertices)
+    # not of a single region, which may have no state
+    restored = (rows["running"] >= 0) & (rows["restored_checkpoint"] > 0) & (rows["tasks"] == tasks)
+    read = rows.loc[restored, "restored_bytes"]
+    if options.state.local_recovery and any(vertex.state for vertex in scenario.job.vertices) and (read == 0).any():
+        yield (
+            f"{(read == 0).sum()} of {len(read)} restarts read no state from storage, as tasks have copies on their disks (local-recovery)"
+            f"{f', others up to {bytes_text(read.max())}' * bool(read.max())}"
+        )
+    logs = any(vertex.state and vertex.state.changelog for vertex in scenario.job.vertices)
+    if logs and options.state.load_bytes_per_second is None and (rows["restored_bytes"] > 0).any():
+        yield (
+            f"Restores apply the log of a changelog one change after the other: assumed are {format_duration(LOAD_ENTRY_NS)} for each and "
+            f"{bytes_text(LOAD_BYTES_PER_SECOND)}/s (checkpoint.restore-rate)"
+        )
+    recovered_bytes = rows["recovered_bytes"].max()
+    if options.during_recovery and recovered_bytes > 0:
+        yield (
+            f"Restarted tasks run before they have processed the in-flight data that they read back, up to {bytes_text(recovered_bytes)} "
+            "(during-recovery): downtime ends before"
+        )
+
+
+def replayed_sentences(result: Result) -> Iterator[str]:
+    """Yield a sentence on records replayed after a failure, if they wait longer for visibility than any transaction does."""
+    sources = [vertex.name for vertex in result.scenario.job.vertices if vertex.source]
+    others_ms = result.commits.loc[~result.commits["again"].astype(bool), "visible_latency"].max()
+    longest_ms, number = max(replay_waits_ms(result.tables, sources), default=(0.0, 0))
+    if others_ms < longest_ms and not is_noise(longest_ms, others_ms):
+        yield (
+            f"What is replayed after a failure becomes visible up to {ms_text(longest_ms)} after checkpoint {number}, from which it is "
+            f"replayed: visible max counts from there, and the longest transaction is visible after {ms_text(others_ms)}"
+        )
+
+
+# ---- Interruptions.
+
+_MIN_STOP_MS = 1_000
+"""Minimum duration of a stop-with-savepoint that is reported."""
+
+
+def interruptions(result: Result) -> Iterator[str]:
+    """Yield sentences on interruptions of the job.
+
+    These are: the longest time without a trigger during a backlog, stops with a savepoint, restarts before any checkpoint had
+    completed, rescales, and overload after a restart.
+    """
+    scenario, rows, restarts = result.scenario, result.checkpoints, result.recoveries
+    options, triggers_ms = scenario.checkpoint, rows["trigger_timestamp"].tolist()
+    refused = int((rows["failure_message"] == "CHECKPOINT_DECLINED_TASK_CLOSING").sum())
+    union = [f"'{vertex.name}'" for vertex in scenario.job.vertices if vertex.union_state]
+    if refused and union and options.finish == "flink":
+        yield (
+            f"{refused} checkpoint{'s are' if refused > 1 else ' is'} refused while only some subtasks of {listed(union)} have finished, "
+            "which Flink does not allow with union list state (PartialFinishingNotSupportedByStateException)"
+        )
+    begun_ms, ended_ms = max(pairwise([0.0, *triggers_ms]), key=lambda pair: pair[1] - pair[0], default=(0.0, 0.0))
+    if options.interval_during_backlog_ns == 0 and ended_ms - begun_ms > 2 * (options.interval_ns or 0) / 1e6:
+        yield (
+            f"No checkpoint is triggered between {ms_text(begun_ms)} and {ms_text(ended_ms)}: sources report a backlog, and "
+            "checkpoint.interval-during-backlog is off"
+        )
+    running_ms = restarts["running"][restarts["running"] >= 0]
+    spans = []
+    for stop in rows[rows["checkpoint_type"] == "SYNC_SAVEPOINT"].to_dict("records"):
+        runs_ms = running_ms[running_ms > stop["trigger_timestamp"]].min()  # NaN if tasks do not run again
+        if stop["status"] == "FAILED":
+            yield f"Savepoint {stop['id']}, which the job was to stop with, fails ({stop['failure_message']}): the job does not stop then"
+        elif stop["status"] == "COMPLETED" and runs_ms > 0:
+            spans.append((runs_ms - stop["trigger_timestamp"], stop["end_to_end_duration"]))
+    if spans and (longest := max(spans))[1] >= _MIN_STOP_MS:
+        yield (
+            f"All tasks run again {ms_text(longest[0])} after the trigger of the savepoint that the job stops with, which takes "
+            f"{ms_text(longest[1])}"
+        )
+    count = int(((restarts["restored_checkpoint"] == 0) & ~restarts["kind"].isin(PLANNED_RESTARTS)).sum())
+    if count and any(vertex.state is not None for vertex in scenario.job.vertices):
+        yield (
+            f"{count} restart{'s' * (count > 1)} before a checkpoint had completed: a real job begins with empty state then; "
+            "here state keeps the size that the scenario gives it, and nothing is read"
+        )
+    rescales = "x_job" in result.tasks and (scenario.rescale or scenario.restart.scheduler == "adaptive")
+    if rescales and len(jobs := result.tasks.groupby("x_job")) > 1:
+        tasks_of_jobs = [tasks for _, tasks in jobs]
+        busiest = [bottleneck(tasks) for tasks in tasks_of_jobs]
+        shares = [f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in busiest]
+        vertex, index, _ = busiest[-1]
+        parallelism = int((tasks_of_jobs[-1]["vertex"] == vertex).sum())
+        why = uneven_subtask(replace(scenario.job.vertex(vertex), parallelism=parallelism), index)
+        yield f"The busiest subtask is {', after the rescale '.join(shares)}{why and ': it '}{why}"
+    ran_s = restarts["running"].max() / 1e3
+    planned_s = restarts.loc[restarts["kind"].isin(PLANNED_RESTARTS), "running"].max() / 1e3
+    late_s = (ran_s + result.ended_ns / 1e9) / 2  # half-way to the end, when replayed records have been emitted
+    if ran_s >= 0 and (rates := overload_since(result.tables, scenario.job.edges, late_s)):
+        yield (
+            f"After the {'planned' if planned_s == ran_s else 'last'} restart sources emit {per_second_text(rates.emitted_per_second)} of "
+            f"{per_second_text(rates.due_per_second)} that are due, and their backlog grows"
+        )
