@@ -109,7 +109,7 @@ def overlap_sentences(result: Result) -> Iterator[str]:
     last = acknowledged.drop_duplicates(keys, keep="last")
     ended = result.checkpoints.merge(last[[*keys, "x_async_queue"]], on=keys)
     ended = ended[(ended["status"] == "COMPLETED") & ended["checkpoint_type"].str.contains("SAVEPOINT")]
-    for row in ended.nlargest(1, "x_async_queue").to_dict("records"):
+    for row in ended.sort_values("x_async_queue").tail(1).to_dict("records"):
         if row["x_async_queue"] >= _MIN_WAIT_MS and not is_noise(row["x_async_queue"], 0):
             yield (
                 f"Savepoint {row['id']} waits {ms_text(row['x_async_queue'])} of its {ms_text(row['end_to_end_duration'])} for files of "
