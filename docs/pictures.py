@@ -293,7 +293,6 @@ LAYERS = (
     (("jobs",), "real Flink jobs"),
     (("explain",), "why a checkpoint took so long"),
     (("runtime",), "one simulated job"),
-    (("invariants",), "what holds in every run"),
     (("results",), "what a run produces"),
     (("protocol", "plane", "storage"), "decisions, data, files"),
     (("model",), "nouns, units, scenario files"),

@@ -23,7 +23,6 @@ from sim.app.cli.options import Purpose, Verb
 from sim.app.cli.terminal import put
 from sim.app.verbs.common import SILENT, OptionError, Work
 from sim.app.verbs.options import Option, command_line, with_all_options
-from sim.invariants.violation import Violation
 from sim.jobs.evidence.envelope import features
 from sim.model import checkpoint
 from sim.model.checkpoint import BARRIERS, DEADLINE, UNALIGNED, BarrierKind, CheckpointOptions
@@ -45,8 +44,8 @@ from sim.protocol.barrier_modes import STRATEGIES
 from sim.results import columns
 from sim.results.columns import Column
 from sim.runtime import task
-from sim.runtime.monitors import monitors
-from sim.runtime.monitors.monitor import InvariantMonitor
+from sim.runtime.invariants import registry
+from sim.runtime.invariants.invariant import Invariant
 from sim.runtime.simulate import simulate
 from sim.runtime.task.parts import task_features
 from sim.storage.media.flat import FlatStorage
@@ -258,16 +257,16 @@ def test_a_feature_of_a_task(monkeypatch, tmp_path):
 
 
 def test_a_checker(monkeypatch):
-    """A law and an account, here in the place of another one: it hears a moment, and what it finds is told with the run."""
+    """An invariant: it observes an event, and what it reports is told with the run."""
     law = "there is no third checkpoint"
 
-    class Superstition(InvariantMonitor):
+    class Superstition(Invariant):
         def completed(self, checkpoint, retained):
             if checkpoint == 3:
-                self.report_once([Violation(law, self.now_ns, "the coordinator", f"{len(retained)} are kept")])
+                self.report(law, f"{len(retained)} are kept")
 
     assert simulate(scenario()).violations == ()
-    monkeypatch.setattr(monitors, "RouteMonitor", Superstition)
+    monkeypatch.setattr(registry, "INVARIANTS", (*registry.INVARIANTS, Superstition))
     assert [(law, "1 are kept")] == [(found.law, found.fact) for found in simulate(scenario()).violations]
 
 

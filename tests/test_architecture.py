@@ -24,7 +24,7 @@ INSIDE = {
     "jobs/infer": {"jobs/infer", "jobs/source"},
     "plane/text": {"plane/text", "plane/rows", "plane/interface"},
     "runtime/jobmanager": {"runtime/jobmanager", "runtime/task", "runtime"},
-    "runtime/monitors": {"runtime/monitors", "runtime/task", "runtime"},
+    "runtime/invariants": {"runtime/invariants", "runtime/task", "runtime"},
     "runtime/task": {"runtime/task", "runtime"},
     "storage/media": {"storage/media", "storage"},
 }

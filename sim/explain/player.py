@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sim.explain.explanation import accounts
-from sim.invariants.violation import JournalFormatter
 from sim.plane.interface import channels_in, channels_out
 from sim.results.journal import Entry, Happening
+from sim.results.violations import JournalFormatter
 from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@
 * `BarriersInTransit`: the options of the barriers in the data plane
 * the marker series of the data plane
 * `CommittedOutput`: output that external systems can read
-* `JobManagerPort`: the JobManager as tasks see it; `Checks`: the events that invariant monitors observe
+* `JobManagerPort`: the JobManager as tasks see it; `Checks`: the events that invariants observe
 * `Outcome`: how the job instance ends
 * `Context`: scenario, clock, data plane, storage, journal, statistics, and all of these
 """
@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import simpy
 
-from sim.invariants.state import RestoredState, Stamp
 from sim.model.job import Vertex
 from sim.model.randomness import Part, drawn_ns
 from sim.model.scenario import Scenario
@@ -56,9 +55,42 @@ if TYPE_CHECKING:
 #
 # A task snapshot has the position of the task in its channels, its state, and its uncommitted transactions.  A task that
 # does not take part in a checkpoint contributes its snapshot of an earlier one.  Tasks are restored from these snapshots,
-# and monitors check the consistency of cuts with them.  They exist while a checkpoint is pending or retained.
+# and invariants check the consistency of cuts with them.  They exist while a checkpoint is pending or retained.
 
 _WHOLE = Fraction(1)
+
+Kind = Literal["keyed", "windows", "operator", "union"]
+
+
+class Stamp(NamedTuple):
+    """The subtask and the checkpoint that state belongs to."""
+
+    instance: int  # number of the job instance
+    checkpoint: int
+    vertex: str
+    subtask: int
+
+    def __str__(self) -> str:
+        return f"{self.vertex}[{self.subtask}] at checkpoint {self.checkpoint}{f' of job {self.instance}' if self.instance else ''}"
+
+
+class RestoredState(NamedTuple):
+    """State that a restored task has received."""
+
+    kind: Kind
+    stamp: Stamp | None
+    share: Fraction  # share of its key groups or list elements that the task receives
+    size_bytes: int  # size of all its files, before the share is taken
+    # (vertex, subtask, checkpoint) of the local copy that was read; None if it was read from storage
+    copied_from: tuple[str | int, ...] | None = None
+
+
+class KeptSnapshot(NamedTuple):
+    """A checkpoint or savepoint that is retained, so that it may be restored."""
+
+    what: str  # its name in messages
+    files: int  # number of files that it refers to
+    missing: tuple[str, ...]  # paths of missing files
 
 
 @dataclass(slots=True)
@@ -78,7 +110,7 @@ class StateSnapshot:
     union: list[Handle] = field(default_factory=list)
     logged: list[Handle] = field(default_factory=list)  # changelog files that this snapshot had to wait for
     local: FileId | None = None  # local copy on the disk of its TaskManager
-    stamp: Stamp | None = None  # identifies the state, for the monitors that check restores
+    stamp: Stamp | None = None  # identifies the state, for the invariants that check restores
     ages: Ages = ()  # of keys that expire
 
     @property
@@ -605,7 +637,7 @@ class JobManagerPort(Protocol):
 
 
 class Checks:
-    """The events that hosts report to invariant monitors.  This class ignores them, for runs without monitors."""
+    """The events that hosts report to invariants.  This class ignores them, for runs without invariants."""
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """Observe that a task has reached its cut."""

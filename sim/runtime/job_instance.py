@@ -8,16 +8,17 @@ from typing import Literal
 
 import numpy as np
 
-from sim.invariants.violation import Violation
 from sim.model.scenario import Scenario
 from sim.model.storage import ClaimMode, StoredSnapshot
 from sim.plane import Engine, PlaneFactory, build
 from sim.plane.interface import Notice
 from sim.protocol.options import forced_aligned_edges
 from sim.protocol.task_finishing import Finishing
+from sim.results.violations import Violation
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Checks, CommittedOutput, Contents, Context, Origin, Outcome, TaskSnapshot
 from sim.runtime.host_loop import Speed
+from sim.runtime.invariants.registry import Invariants
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd, report_backlogs
 from sim.runtime.jobmanager.faults import Faults, schedule
 from sim.runtime.jobmanager.recovery_host import RecoveryHost, RestartState
@@ -25,7 +26,6 @@ from sim.runtime.jobmanager.restore import RestoreContext
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability, TaskManagers, WarmUp
 from sim.runtime.lowering import hosts, plane_spec, service_factors
-from sim.runtime.monitors.monitors import InvariantMonitors
 from sim.runtime.sampling import UsualBacklog
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.tasks import Tasks
@@ -93,7 +93,7 @@ class InitialState:
     faults: Faults  # of the previous instance
     served: np.ndarray  # records served at the end of the previous instance, by task of the new one
     kind: Literal["instance", "rescale"] = "instance"
-    monitors: InvariantMonitors | None = None  # of the previous instance, if invariants are checked
+    invariants: Invariants | None = None  # of the previous instance, if invariants are checked
     restarts: RestartState | None = None  # of the previous instance, if the JobMaster is the same
 
     @property
@@ -142,11 +142,11 @@ class JobInstance:
         for task, factor in service_factors(scenario.job).items():
             self.context.speed.set_factor(task, "subtask", factor)
         self.tasks = Tasks(self.context)
-        self.monitors: InvariantMonitors | None = None
+        self.invariants: Invariants | None = None
         if check:
-            self.monitors = InvariantMonitors(self.context, self.contents, self.output, self.tasks)
-            self.contents.on_cut = self.monitors.cut
-        checks = self.monitors or Checks()
+            self.invariants = Invariants(self.context, self.tasks)
+            self.contents.on_cut = self.invariants.cut
+        checks = self.invariants or Checks()
         earlier_faults = None if beginning is None else beginning.faults
         self.job = JobManager(self.context, self.tasks, checks, earlier_faults)
         self.tasks.deploy(self.job, self.job.files.channel_state, checks)
@@ -195,14 +195,14 @@ class JobInstance:
 
     def violations(self) -> tuple[Violation, ...]:
         """Return all violations of invariants.  To be called at the end."""
-        if self.monitors is None:
+        if self.invariants is None:
             return ()
         finished = self.outcome.status == "FINISHED"
-        return self.monitors.violations(self.job.coordinator.machine, self.job.files.kept(), finished=finished)
+        return self.invariants.violations(self.job.coordinator.machine, self.job.files.kept(), finished=finished)
 
     def repetitions(self) -> tuple[Violation, ...]:
         """Return the permitted duplicates of at-least-once checkpoints."""
-        return () if self.monitors is None else self.monitors.cuts.repetitions()
+        return () if self.invariants is None else tuple(self.invariants.cuts.repetitions)
 
     def close(self) -> None:
         """Release the arrays of the data plane at once, without waiting for the cycle collector."""
@@ -243,8 +243,8 @@ class JobInstance:
             beginning.output, number, {task: list(part.written) for task, part in beginning.parts.items()}
         )
         self.job.files.take_over(beginning.files, beginning.snapshot, beginning.claim)
-        if self.monitors is not None and beginning.monitors is not None:
-            self.monitors.continue_from(beginning.monitors, number)
+        if self.invariants is not None and beginning.invariants is not None:
+            self.invariants.continue_from(beginning.invariants, number)
 
     def _on_notice(self, notice: Notice) -> None:
         self.tasks[notice.task].on_notice(notice)

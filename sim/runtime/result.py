@@ -13,12 +13,12 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sim.invariants.violation import Violation, time_text
 from sim.model.files import replace_file
 from sim.model.packed_records import PackedRecords
 from sim.model.scenario import Action, Scenario
 from sim.protocol.options import FailureReason
 from sim.results.journal import Happening, Journal
+from sim.results.violations import Violation, time_text
 from sim.runtime.host_loop import with_parallelism
 
 if TYPE_CHECKING:

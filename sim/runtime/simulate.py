@@ -273,7 +273,7 @@ class Chain:
             instance.job.faults,
             served,
             segment.kind,
-            instance.monitors,
+            instance.invariants,
             instance.job.recovery.restart_state() if instance.outcome.rescaled.triggered else None,
         )
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from sim.invariants.cuts import Cuts
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.model.cluster import Cluster, Debloating, NetworkMemory
 from sim.model.faults import Fault, Kill, Restart, When
@@ -196,16 +195,21 @@ def scenarios(draw, kinds=None):
     return replace(base, checkpoint=options, cluster=cluster, run=replace(base.run, seed=draw(st.integers(1, 3))))
 
 
-class EveryCut(Cuts):
-    """The cuts of a run, for tests that look at them afterwards."""
-
-    def forget(self, gone):
-        """A run that is not looked at forgets the cuts that it has judged."""
-
-
 def keep_cuts(instance):
-    instance.monitors.cuts.cuts = EveryCut(instance.layout.writer, instance.layout.reader)
+    """Keep the cut of each completed checkpoint in `cuts`, for tests that look at them afterwards."""
+    invariant, instance.cuts = instance.invariants.cuts, {}
+    cut_of = invariant.cut_of
+
+    def keep(checkpoint):
+        instance.cuts[checkpoint] = cut_of(checkpoint)
+        return instance.cuts[checkpoint]
+
+    invariant.cut_of = keep
     return instance
+
+
+def cut_columns(instance):
+    return {number: [column.tolist() for column in cut] for number, cut in instance.cuts.items()}
 
 
 def fault_at(what, *at_ms):

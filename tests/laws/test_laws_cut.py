@@ -14,6 +14,7 @@ from tests.laws.small_jobs import (
     barriers,
     chain,
     completed,
+    cut_columns,
     run,
     scenario,
     scenarios,
@@ -31,7 +32,7 @@ def test_laws_08_and_12_runs_violate_no_invariant(world_of):
 def test_law_08_counts_something():
     """The law is not vacuous: backpressured unaligned checkpoints complete and capture input and output."""
     world = run(scenario(chain(), UNALIGNED))
-    cuts = world.monitors.cuts.cuts.of_checkpoint.values()
+    cuts = world.cuts.values()
 
     assert len(completed(world)) >= 5
     assert sum(cut.captured_input.sum() for cut in cuts) > 0
@@ -53,7 +54,7 @@ def test_law_10_persisted_is_what_the_channels_captured(world_of):
     """`persisted` of a checkpoint is the sum over its channels' captures, each byte once."""
     world = run(world_of)
     done = completed(world)
-    captured = {number: int(world.monitors.cuts.cuts.of(number).captured.sum()) for number in done}
+    captured = {n: int((world.cuts[n].captured_input + world.cuts[n].captured_output).sum()) for n in done}
     table = checkpoints_table(world.stats.values()).set_index("id")["persisted_data"]
 
     assert captured == {number: table[number] for number in done}
@@ -73,7 +74,7 @@ def test_law_11_infinite_timeout_gives_the_aligned_cut():
     aligned = run(scenario(chain(), ALIGNED, interval_ms=2000))
     never = run(scenario(chain(), Barriers("aligned-timeout", 500 * SECOND), interval_ms=2000))
 
-    assert aligned.monitors.cuts.cuts == never.monitors.cuts.cuts
+    assert cut_columns(aligned) == cut_columns(never)
     assert list(aligned.plane.tasks()["digest"]) == list(never.plane.tasks()["digest"])
 
 
@@ -81,7 +82,7 @@ def test_law_12_at_least_once_may_hold_more():
     """Without blocking, records behind an early barrier get into the snapshot: that is what duplicates them."""
     world = run(scenario(chain(), AT_LEAST_ONCE))
 
-    assert any((world.monitors.cuts.cuts.of(number).surplus > 0).any() for number in completed(world))
+    assert any((world.cuts[number].surplus > 0).any() for number in completed(world))
 
 
 def test_law_13_empty_queues_make_both_modes_equal():
@@ -90,8 +91,8 @@ def test_law_13_empty_queues_make_both_modes_equal():
     aligned, unaligned = run(base), run(with_options(base, barriers=UNALIGNED))
 
     assert checkpoints_table(unaligned.stats.values())["persisted_data"].sum() == 0
-    assert {n: cut.consumed.tolist() for n, cut in aligned.monitors.cuts.cuts.of_checkpoint.items()} == {
-        n: cut.consumed.tolist() for n, cut in unaligned.monitors.cuts.cuts.of_checkpoint.items()
+    assert {n: cut.consumed.tolist() for n, cut in aligned.cuts.items()} == {
+        n: cut.consumed.tolist() for n, cut in unaligned.cuts.items()
     }
 
 

@@ -170,7 +170,7 @@ EVENTS = (
     ),
     Rule(
         "a job stopped where it stands owes what it had read at its cut",
-        "runtime/monitors/output.py",
+        "runtime/invariants/output.py",
         "        if end.stop is not None and (part",
         "        if end.stop is None and (part",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[stopped-cascade-interpreted]",
@@ -187,17 +187,17 @@ EVENTS = (
 WATCHING = (
     Rule(
         "a lost byte is a violation, under any strategy",
-        "invariants/cuts.py",
-        "        wrong = unknown | (surplus < 0) | (",
-        "        wrong = unknown | (",
-        "tests/invariants/test_cut.py::test_loss_is_told_at_least_once_too",
+        "runtime/invariants/records.py",
+        "np.flatnonzero(unknown | (surplus < 0) | (",
+        "np.flatnonzero(unknown | (",
+        "tests/invariants/test_records_invariants.py::test_what_is_lost_twice_or_unknown_is_told",
     ),
     Rule(
         "what is committed again is a violation",
-        "invariants/output.py",
+        "runtime/invariants/output.py",
         "        twice = sum(max(0, min(end, done) - begin) for",
         "        twice = sum(0 * max(0, min(end, done) - begin) for",
-        "tests/invariants/test_commits.py::test_an_overlap_is_told",
+        "tests/invariants/test_output_invariants.py::test_an_overlap_is_told",
     ),
     Rule(
         "every completed checkpoint is judged",

@@ -224,9 +224,9 @@ RECOVERY = (
     ),
     Rule(
         "at least once, records that are processed twice break no promise",
-        "runtime/monitors/records.py",
-        "self.surpluses if self._exactly_once else",
-        "self.surpluses if True else",
+        "runtime/invariants/records.py",
+        "if not self._exactly_once and not surplus.lost_bytes:",
+        "if False and not surplus.lost_bytes:",
         "tests/laws/test_laws_failures.py::test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice",
     ),
     Rule(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sim.invariants.files import KeptSnapshot
 from sim.model.storage import ClaimMode, Directories, Scope, SnapshotType, StateFile, StoredSnapshot
 from sim.protocol.machine import EventLog
 from sim.protocol.snapshot_store import (
@@ -31,6 +30,7 @@ from sim.protocol.snapshot_store import (
 )
 from sim.results.tables import FileRow, SnapshotRow
 from sim.runtime.clock import begin
+from sim.runtime.context import KeptSnapshot
 from sim.storage.ledger import FileId
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class SnapshotFiles:
         return file.key in self._stored
 
     def kept(self) -> Iterator[KeptSnapshot]:
-        """Yield all snapshots that can be restored now, with their missing files, for the invariant monitors.
+        """Yield all snapshots that can be restored now, with their missing files, for the invariants.
 
         Yield nothing after the next job instance has taken over, because that instance may delete files.
         """

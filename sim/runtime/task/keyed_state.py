@@ -11,13 +11,12 @@ from fractions import Fraction
 
 import simpy
 
-from sim.invariants.state import Kind, RestoredState
 from sim.model.job import key_groups
 from sim.model.randomness import draw, stream
 from sim.model.state import State
 from sim.model.storage import SnapshotType
 from sim.runtime.clock import begin
-from sim.runtime.context import StateSnapshot
+from sim.runtime.context import Kind, RestoredState, StateSnapshot
 from sim.runtime.task.thread import Slot
 from sim.runtime.task_manager import LogPart, on_own_core
 from sim.storage.filesystem import FileSystem
@@ -104,7 +103,7 @@ class NoKeyedState:
 
     def __init__(self) -> None:
         self.restored_record_count = 0  # records served at the restore, or at the latest count after it
-        self.restored_parts: list[RestoredState] = []  # what it was restored from, for the invariant monitors
+        self.restored_parts: list[RestoredState] = []  # what it was restored from, for the invariants
 
     def start(self) -> None:
         """Handle the start of the task."""
@@ -350,7 +349,7 @@ class KeyedState(NoKeyedState):
 
 
 def restored_state(kind: Kind, snapshot: StateSnapshot, share: Fraction, handles: Iterable[Handle]) -> RestoredState:
-    """Return the description of restored state that the invariant monitors check."""
+    """Return the description of restored state that the invariants check."""
     return RestoredState(kind, snapshot.stamp, share, sum(handle.size_bytes for handle in handles))
 
 

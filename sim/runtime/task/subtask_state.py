@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Literal
 
-from sim.invariants.state import Kind, RestoredState
 from sim.model.randomness import Stream, chance, stream
 from sim.model.storage import SnapshotType
-from sim.runtime.context import StateSnapshot
+from sim.runtime.context import Kind, RestoredState, StateSnapshot
 from sim.runtime.task.keyed_state import NoKeyedState, Part, StateOwner, keyed_state, restored_state
 from sim.runtime.task.parts import WaitingBytes
 from sim.runtime.task.thread import Slot
@@ -36,7 +35,7 @@ class SubtaskState:
 
     @property
     def restored_parts(self) -> list[RestoredState]:
-        """The state that the subtask was restored from, for the invariant monitors."""
+        """The state that the subtask was restored from, for the invariants."""
         return [*self.keyed.restored_parts, *self._list_state]
 
     def work_ns(self, phase: Literal["pre_barrier", "sync", "async"], checkpoint: int) -> int:

@@ -2,13 +2,14 @@
 
 from types import SimpleNamespace
 
-from sim.invariants.counts import NOTED
 from sim.model.checkpoint import Barriers
 from sim.plane.kernel import KernelPlane
 from sim.protocol.commit import Committable
 from sim.protocol.coordinator import Coordinator
+from sim.results.violations import JournalFormatter
 from sim.runtime.context import Uncommitted
-from sim.runtime.monitors.output import CommitMonitor
+from sim.runtime.invariants.output import Commits
+from sim.runtime.invariants.records import NOTED
 from sim.runtime.simulate import simulate
 from sim.runtime.task.channel_state import ChannelState
 from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, UNALIGNED, chain, scenario
@@ -93,13 +94,13 @@ def test_a_result_keeps_its_stories(monkeypatch, tmp_path):
 
 
 NAMES = [("sink", 0), ("sink", 1)]
-TELLER = SimpleNamespace(story=lambda _: ())
 
 
 def account():
-    context = SimpleNamespace(names=NAMES, commits=[], env=SimpleNamespace(now=7))
     contents = SimpleNamespace(checkpoints={})
-    return CommitMonitor(SimpleNamespace(context=context, contents=contents, ends=None, ledger=None, formatter=TELLER))
+    context = SimpleNamespace(names=NAMES, commits=[], env=SimpleNamespace(now=7), contents=contents)
+    formatter = JournalFormatter((), NAMES)
+    return Commits(SimpleNamespace(context=context, ends=None, ledger=None, formatter=formatter))
 
 
 def begun_from(before, checkpoint):

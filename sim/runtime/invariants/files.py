@@ -1,35 +1,61 @@
-"""Monitors of files: what is stored, referenced, deleted."""
+"""Invariants of files: what is stored, referenced, deleted."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from math import ceil
+from typing import NamedTuple, Self
 
-from sim.invariants.files import OwnedFile, longest_deletion_ns, snapshot_errors, unreferenced_files
-from sim.invariants.state import (
-    COMPLETE_BASE,
-    IN_FLIGHT,
-    IN_FULL,
-    METADATA_FIRST,
-    READ_BACK,
-    SELF_CONTAINED,
-    UNCLAIMED,
-    RestoredState,
-    of_stored_checkpoint,
-)
-from sim.invariants.violation import Violation, number_of
 from sim.model.faults import JobManagerDown, StorageOutage
+from sim.model.storage import ObjectStore, SlowPlaces, Storage
+from sim.model.units import SECOND
 from sim.plane.interface import bytes_in_flight
 from sim.results.journal import Happening
-from sim.results.tables import CheckpointStats
-from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
-from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
+from sim.results.violations import number_of, time_text
+from sim.runtime.context import Context, RestoredState, StateSnapshot, TaskSnapshot
+from sim.runtime.invariants.invariant import Invariant, ObservedRun
 from sim.storage.ledger import FileId, StoredFile
 from sim.storage.state_files import Handle
 
 # ---- When files were being deleted: Flink triggers no checkpoint while it cleans up too many.
+
+_MAX_REQUESTS_PER_DELETION = 2
+"""Maximum requests of one deletion.
+
+The Presto client checks whether the file exists, and the last merged file deletes its physical file, too.
+"""
+_MAX_LATENCY_FACTOR = 20
+"""Upper bound of a random latency, as a multiple of its mean."""
+
+
+def longest_deletion_ns(storage: Storage, files: int) -> int:
+    """Return the maximum duration of a deletion [ns], or 0 if storage neither limits requests nor has slow parts.
+
+    It includes the retries of the client.  On a distributed file system one request per file, each of up to twice the mean
+    service time, may be in the queue before it.  `files`: number of files created in the run.
+    """
+    store, retry = storage.object_store or storage.dfs, storage.retry
+    # data nodes of a distributed file system take no part in a deletion
+    slow = store.slow if isinstance(store, ObjectStore) else None
+    if store is None or (store.requests_per_second is None and slow is None):
+        return 0
+    attempt_ns = store.latency.mean * (1 if store.latency.kind == "constant" else _MAX_LATENCY_FACTOR)
+    if isinstance(store, ObjectStore):
+        attempt_ns *= 1 if slow is None else _most_slow(slow)
+    elif store.requests_per_second is not None:
+        attempt_ns += 2 * files * SECOND // store.requests_per_second
+    backoffs_ns = sum(min(retry.backoff_ns << number, retry.most_backoff_ns) for number in range(retry.attempts - 1))
+    return _MAX_REQUESTS_PER_DELETION * (retry.attempts * attempt_ns + backoffs_ns)
+
+
+def _most_slow(slow: SlowPlaces) -> int:
+    """Return the largest factor by which a part of storage is slow."""
+    if slow.trace is None:
+        return slow.factor
+    return max((ceil(factor) for series in slow.trace.machines for _, factor in series), default=1)
 
 
 def deletions(context: Context) -> list[tuple[int, int]]:
@@ -47,18 +73,55 @@ def deletions(context: Context) -> list[tuple[int, int]]:
     )
 
 
-# ---- References of completed checkpoints to files, compared with the content of storage at the end of the run.
+def end_of_deletions_ns(since_ns: int, deletions: Iterable[tuple[int, int]]) -> int:
+    """Return the time at which the deletions in progress at `since_ns`, and those that follow without a gap, have ended.
 
+    Flink triggers no checkpoint while too many checkpoints are being cleaned up
+    (CheckpointRequestDecider#chooseQueuedRequest).  `deletions`: (begin, end) [ns], sorted by begin.
+    """
+    for begin_ns, end_ns in deletions:
+        if begin_ns <= since_ns:
+            since_ns = max(since_ns, end_ns)
+    return since_ns
+
+
+# ---- Retained snapshots refer to complete files, and files that no snapshot refers to are deleted soon (law 91).
+#
+# References of completed checkpoints to files are compared with the content of storage at the end of the run.  A file is
+# unreferenced when the oldest retained checkpoint is newer than all checkpoints that refer to the file.
+
+RETAINED_FILES_LAW = "all files that retained checkpoints and savepoints refer to are complete"
+GOES = "a file is named by a snapshot that is kept or under way, or it is deleted soon"
+
+_MIN_LATER_CHECKPOINTS = 3
+"""Minimum checkpoints that completed since a file became unreferenced, before it is reported.
+
+Checkpoints are not triggered while too many deletions are in progress, so the deletion should have ended by then.
+"""
+_MAX_UNREFERENCED_NS = 500_000_000
+"""Maximum time from when a file becomes unreferenced until it is deleted [ns]."""
+_ENDS_OF_TASKS = frozenset(
+    {Happening.TASK_FAILED, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_LOST, Happening.JOB_RESTARTING}
+)
 _OF_TASKS = frozenset({"keyed", "windows", "operator", "union"})
 _LOG = "changelog"
 """Kind of changelog files.  They are not written for a checkpoint, and are deleted with the last checkpoint that refers to them."""
 
 
-class FileMonitor(InvariantMonitor):
+class OwnedFile(NamedTuple):
+    """A file of a checkpoint that exists at the end of a run."""
+
+    stored: StoredFile
+    checkpoint: int  # checkpoint for which it was written
+    task: int  # task whose acknowledgement refers to it; -1 if the JobManager wrote it
+    last: int  # last checkpoint that refers to it
+
+
+class FileLifetimes(Invariant):
     """Checks at the end of the run that retained snapshots are complete, and that other files are deleted."""
 
-    def __init__(self, watched: WatchedRun) -> None:
-        super().__init__(watched)
+    def __init__(self, run: ObservedRun) -> None:
+        super().__init__(run)
         self._last: dict[int, int] = {}  # file -> the last completed checkpoint that refers to it
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
@@ -68,22 +131,57 @@ class FileMonitor(InvariantMonitor):
                 if handle.file is not None:
                     self._last[handle.file] = checkpoint
 
-    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        yield from snapshot_errors(end.kept, self.now_ns)
-        if self._all_can_go():
-            rows = ((number, row) for number, row in self.context.stats.items() if not row.savepoint_format)
-            completed = sorted((number, row.completed_ns) for number, row in rows if row.status == "COMPLETED")
-            yield from unreferenced_files(
-                self._there(), completed, end.coordinator.num_retained, self.now_ns, self.formatter
-            )
-
-    def _all_can_go(self) -> bool:
-        """Return whether all obsolete files can be deleted: no storage outage, and the same JobManager for the whole job."""
+    def at_the_end(self) -> None:
+        for snapshot in self.run.kept:
+            if snapshot.missing:
+                fact = f"{len(snapshot.missing)} of its {snapshot.files} files are gone"
+                notes = [f"missing: {path}" for path in snapshot.missing[:3]]
+                notes += ["..."] if len(snapshot.missing) > 3 else []
+                self.report(RETAINED_FILES_LAW, fact, where=snapshot.what, notes=notes)
+        # obsolete files can be deleted only without a storage outage, and by the same JobManager for the whole job
         scenario = self.context.scenario
         lost = any(isinstance(fault.what, StorageOutage | JobManagerDown) for fault in scenario.faults)
-        return not (lost or scenario.rescale or self.context.origin is not None)
+        if not (lost or scenario.rescale or self.context.origin is not None):
+            self._check_unreferenced()
 
-    def _there(self) -> Iterator[OwnedFile]:
+    def _check_unreferenced(self) -> None:
+        """Check that no unreferenced files are left.  Report the one that has been unreferenced for longest."""
+        stats, num_retained, journal = self.context.stats, self.run.coordinator.num_retained, self.context.journal
+        completed = sorted(
+            (number, row.completed_ns)
+            for number, row in stats.items()
+            if row.status == "COMPLETED" and not row.savepoint_format
+        )
+        free: list[tuple[int, OwnedFile]] = []  # with the time since when they are unreferenced
+        for file in self._owned_files():
+            first = bisect_right(completed, file.last, key=lambda row: row[0])
+            if len(completed) - first >= num_retained + _MIN_LATER_CHECKPOINTS:
+                free_ns = completed[first + num_retained - 1][1]
+                if self.now_ns - free_ns > _MAX_UNREFERENCED_NS:
+                    free.append((free_ns, file))
+        if not free:
+            return
+        # Flink's registry throws an exception for such an acknowledgement before the coordinator handles it.  Its files have
+        # no owner, in Flink either.
+        unknown = {(row.checkpoint, row.task) for row in journal.only({Happening.STATE_UNKNOWN})}
+        free = [row for row in free if (row[1].checkpoint, row[1].task) not in unknown]
+        if any(row.happening in _ENDS_OF_TASKS for row in self.run.events):
+            # files of a task that failed before its acknowledgement was received have no owner, in Flink either
+            owned = {(row.checkpoint, row.task) for row in journal.only({Happening.ACKNOWLEDGED})}
+            free = [row for row in free if row[1].task < 0 or (row[1].checkpoint, row[1].task) in owned]
+        if free:
+            free_ns, file = min(free, key=lambda row: row[0])
+            others = number_of(len(free) - 1, "other file")
+            size = number_of(sum(row.stored.size_bytes for _, row in free), "byte")
+            self.report(
+                GOES,
+                f"it is still there, no snapshot needs it since {time_text(free_ns)}; so are {others}, {size} in all",
+                where=f"the file {'/'.join(map(str, file.stored.name))}",
+                time_ns=free_ns,
+                checkpoints=range(file.last, file.last + num_retained + 2),
+            )
+
+    def _owned_files(self) -> Iterator[OwnedFile]:
         """Yield the existing files of checkpoints that have ended, except those of savepoints, which the user owns.
 
         A store with a limit of requests per second deletes late, because uploads and deletions share the limit.  So files
@@ -99,17 +197,9 @@ class FileMonitor(InvariantMonitor):
             name, last = stored.name, self._last.get(int(stored.id), -1)
             checkpoint = last if name[0] == _LOG else _checkpoint_of(stored)
             stats = self.context.stats.get(checkpoint)
-            if stats is None or not _ended(stats):
-                continue
-            task = numbers[str(name[1]), int(name[2])] if name[0] in _OF_TASKS or name[0] == _LOG else -1
-            yield OwnedFile(
-                f"the file {'/'.join(map(str, name))}", checkpoint, task, max(checkpoint, last), stored.size_bytes
-            )
-
-
-def _ended(stats: CheckpointStats) -> bool:
-    """Return whether a checkpoint is completed or failed, and is not a savepoint."""
-    return stats.status != "IN_PROGRESS" and not stats.savepoint_format
+            if stats is not None and stats.status != "IN_PROGRESS" and not stats.savepoint_format:
+                task = numbers[str(name[1]), int(name[2])] if name[0] in _OF_TASKS or name[0] == _LOG else -1
+                yield OwnedFile(stored, checkpoint, task, max(checkpoint, last))
 
 
 def _checkpoint_of(stored: StoredFile) -> int:
@@ -122,7 +212,16 @@ def _checkpoint_of(stored: StoredFile) -> int:
     return int(name[1]) if kind == "_metadata" else -1
 
 
-# ---- Stored snapshots: files of completed checkpoints and reads of restores, compared with captured data and frozen state.
+# ---- Stored snapshots: a completed checkpoint has stored its metadata, all bytes of its files, and its in-flight data
+# (laws 107 to 112, and 125).  A restart reads as many bytes as were written.
+
+METADATA_FIRST = "a checkpoint is complete when its metadata is durable"
+IN_FULL = "a file has all the bytes that a completed checkpoint names in it"
+IN_FLIGHT = "a completed checkpoint has stored all of its in-flight data"
+COMPLETE_BASE = "an increment builds upon files of completed checkpoints"
+UNCLAIMED = "a job that does not claim a snapshot neither deletes its files nor builds upon them"
+SELF_CONTAINED = "a savepoint has files of its own: it shares none with a checkpoint"
+READ_BACK = "a restart reads what its checkpoint has stored: state, and in-flight data"
 
 _RESTORE = "restore"
 """First element of the name under which a restore reads in-flight data."""
@@ -138,11 +237,11 @@ class _Reading:
     before_bytes: int  # in-flight data that the run had read when they were deployed
 
 
-class StoredStateMonitor(InvariantMonitor):
+class StoredSnapshots(Invariant):
     """Checks that completed checkpoints are durable, that restores read everything, and that unclaimed files are left alone."""
 
-    def __init__(self, watched: WatchedRun) -> None:
-        super().__init__(watched)
+    def __init__(self, run: ObservedRun) -> None:
+        super().__init__(run)
         self._first_own = 0  # id of the first file of this job instance; lower ids are of earlier instances
         self._not_claimed: tuple[FileId, ...] = ()  # files of the restored snapshot, if the job did not claim it
         # when tasks are notified of the first checkpoint that this instance completed; 0 before
@@ -250,17 +349,14 @@ class StoredStateMonitor(InvariantMonitor):
                 self._report(READ_BACK, reading.checkpoint, fact)
         self._readings = [reading for reading in self._readings if reading.left]
 
-    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+    def at_the_end(self) -> None:
         files = self.context.storage.files
-        gone = [file for file in self._not_claimed if files[file].deleted_ns is not None]
-        if gone:
-            fact = _not_claimed(len(gone), "deleted")
-            yield of_stored_checkpoint(UNCLAIMED, self.context.begun_from, self.now_ns, fact, self.formatter)
+        if gone := [file for file in self._not_claimed if files[file].deleted_ns is not None]:
+            self._report(UNCLAIMED, self.context.begun_from, _not_claimed(len(gone), "deleted"))
 
     def _report(self, law: str, checkpoint: int, fact: str) -> None:
-        """Report the first violation of each invariant."""
-        if self.is_first(law):
-            self.found.append(of_stored_checkpoint(law, checkpoint, self.now_ns, fact, self.formatter))
+        """Report a violation by a checkpoint, once per invariant."""
+        self.report(law, fact, checkpoint=checkpoint, once=True)
 
     def _in_files(self, parts: Mapping[int, TaskSnapshot]) -> int:
         """Return the in-flight data in files that these tasks must read [bytes].

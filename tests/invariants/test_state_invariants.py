@@ -1,26 +1,172 @@
-"""The accounts of keyed state, of stamps, of what is stored and of files, told what is not true."""
+"""Restored and stored state: whose it must be, all of it, once; ages of keys, and files that hold it (laws 85 to 87, 117)."""
 
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from sim.invariants.state import RestoredState
-from sim.model.faults import Fault, Kill, When
-from sim.model.scenario import Instances
 from sim.model.state import Changelog, Ttl
 from sim.results.journal import Entry, Happening
-from sim.runtime.context import StateSnapshot
-from sim.runtime.monitors.files import FileMonitor, StoredStateMonitor
-from sim.runtime.monitors.records import StateMonitor
-from sim.runtime.monitors.state import KeyedStateMonitor
-from sim.storage.ledger import DeletionLine
+from sim.runtime.context import RestoredState, Stamp, StateSnapshot
+from sim.runtime.invariants.keyed_state import KeyedStates, bytes_written_after, gap, split_cohorts, ttl_errors
+from sim.runtime.invariants.state import RestoredStates, _differences, _union_errors
 from sim.storage.lsm import TreeImage
 from sim.storage.state_backends import Expiry
 from sim.storage.state_files import File, FrozenState, Handle, WriteStep
-from tests.runtime.monitors.watched import MAP, account_of, end_of, facts, named, stateful, with_journal, with_scenario
+from tests.invariants.watched import MAP, account_of, facts, stateful, with_journal, with_scenario
 
-# The accounts of keyed state and of stamps, told what is not true: snapshots that lack state, restores that bring that of another.
+OWN, OTHER = Stamp(0, 3, "map", 1), Stamp(1, 2, "map", 0)
+ALL, HALF = Fraction(1), Fraction(1, 2)
+
+
+def differences(*restored_parts, stored=None):
+    return list(_differences({"keyed": (OWN, 100)} if stored is None else stored, restored_parts))
+
+
+def keyed(stamp=OWN, share=ALL, size_bytes=100, copied_from=None):
+    return RestoredState("keyed", stamp, share, size_bytes, copied_from)
+
+
+def test_state_that_is_missing_is_told():
+    assert differences() == ["its keyed state is not restored: 100 bytes in the checkpoint"]
+
+
+def test_state_in_parts_is_told():
+    """Half of it, all of it twice, or one whole in two halves: a task that was not rescaled gets its state in one piece."""
+    assert differences(keyed(share=HALF)) == ["its keyed state comes back 0.5 times, in 1 part"]
+    assert differences(keyed(), keyed()) == ["its keyed state comes back 2 times, in 2 parts"]
+    assert differences(keyed(share=HALF), keyed(share=HALF)) == ["its keyed state comes back 1 times, in 2 parts"]
+
+
+def test_state_of_somebody_else_is_told():
+    assert differences(keyed(OTHER)) == [
+        "its keyed state is that of map[0] at checkpoint 2 of job 1, the checkpoint holds that of map[1] at checkpoint 3"
+    ]
+
+
+def test_state_of_another_size_is_told():
+    assert differences(keyed(size_bytes=99)) == ["its keyed state comes back with 99 bytes, the checkpoint holds 100"]
+
+
+def test_a_copy_of_something_else_is_told():
+    assert differences(keyed(copied_from=("map", 1, 2))) == [
+        "its keyed state is read from a local copy of another one, ('map', 1, 2)"
+    ]
+
+
+def test_state_that_no_checkpoint_holds_is_told():
+    """Each kind of state on its own."""
+    operator = RestoredState("operator", OWN, ALL, 5)
+
+    assert differences(keyed(), operator) == [
+        "it gets operator state, that of map[1] at checkpoint 3, and its checkpoint holds none"
+    ]
+    assert differences(keyed(), operator, stored={"keyed": (OWN, 100), "operator": (OWN, 5)}) == []
+
+
+def union_facts(*pieces):
+    stored = [(OWN, 60), (Stamp(0, 3, "map", 0), 60)]
+    return list(_union_errors(stored, [RestoredState("union", *piece) for piece in pieces]))
+
+
+def test_union_list_state_comes_back_as_it_was_written_by_all():
+    first, second = (OWN, ALL, 60), (Stamp(0, 3, "map", 0), ALL, 60)
+
+    assert union_facts(second, first) == []
+    for wrong in (
+        [first],
+        [first, first],
+        [first, second, second],
+        [first, (OTHER, ALL, 60)],
+        [first, (*second[:1], HALF, 60)],
+    ):
+        (fact,) = union_facts(*wrong)
+        assert fact.endswith("the checkpoint holds 2 parts, 120 bytes")
+
+
+# Law 87: how old keys are, and which have expired.
+
+
+S = 1_000_000_000
+TTL = 10 * S
+KEYS = ((0, 5 * S, 50_000), (5 * S, 6 * S, 20_000))
+
+
+def fact(after, *, before=KEYS, before_s=6, now_s=12, added=0, rewritten=0):
+    return ttl_errors(before, before_s * S, after, now_s * S, TTL, added, rewritten)
+
+
+def test_keys_that_are_young_again():
+    assert (
+        fact(((11 * S, 12 * S, 50_000),), added=1_000)
+        == "keys are young again: 50000 bytes count as written since 6 s, at most 1303 were"
+    )
+
+
+def test_keys_that_do_not_expire():
+    """They are told by their age; where their age was changed, by their number."""
+    assert fact(KEYS) == "keys are there that were last written 12 s ago, and live for 10 s"
+    assert fact(((5 * S, 6 * S, 95_000),)).startswith("keys that must have expired are there: 95000 bytes")
+
+
+def test_whole_bytes_expire():
+    """A cohort may begin before the horizon by what is less than two bytes of it."""
+    assert fact(((2 * S - 60_000, 5 * S, 30_000), (5 * S, 6 * S, 20_000))) is None
+    assert fact(((2 * S - 220_000, 5 * S, 30_000), (5 * S, 6 * S, 20_000))).startswith("keys are there")
+
+
+def test_a_nanosecond_of_much_state_is_rounded_off():
+    """30 B per nanosecond: one is 30 B, and 303 of them are let pass."""
+    large = ((0, 5 * S, 150 * S),)
+
+    assert fact(((2 * S - 1, 5 * S, 90 * S + 30),), before=large) is None
+    assert fact(((2 * S - 2, 5 * S, 90 * S + 60),), before=large).startswith("keys are there")
+    assert fact(((2 * S, 5 * S, 90 * S - 30 * 302),), before=large) is None
+    assert fact(((2 * S, 5 * S, 90 * S - 30 * 302 - 1),), before=large).startswith("keys have expired too early")
+
+
+def test_a_subtask_gets_its_shares():
+    half = Fraction(1, 2)
+    assert split_cohorts([(((S, 2 * S, 40),), half), (((0, S, 100),), half)]) == ((0, S, 50), (S, 2 * S, 20))
+
+
+def test_what_is_rounded_off_is_let_pass_to_the_byte():
+    """300 times of a byte, and one for each cohort before and now."""
+    slack = 300 + 2 + 1
+
+    assert fact(((2 * S, 6 * S, 50_000 - slack),)) is None
+    assert fact(((2 * S, 6 * S, 50_000 - slack - 1),)).startswith("keys have expired too early")
+    assert fact(((5 * S, 6 * S, 50_000 + 20_000 + slack),)) is None
+    assert fact(((5 * S, 6 * S, 50_000 + 20_000 + slack + 1),)).startswith("keys that must have expired")
+
+
+def test_what_is_written_counts_once_and_what_is_rewritten_twice():
+    """An entry that is rewritten may be larger than the others."""
+    most = 1_000 + 2 * 100 + 300 + 2 + 3
+    left = (2 * S, 5 * S, 30_000), (5 * S, 6 * S, 20_000)
+
+    assert fact((*left, (6 * S, 12 * S, most)), added=1_000, rewritten=100) is None
+    assert fact((*left, (6 * S, 12 * S, most + 1)), added=1_000, rewritten=100).startswith("keys are young again")
+
+
+def test_a_cohort_goes_in_proportion():
+    assert [bytes_written_after(((S, 5 * S, 40),), horizon * S) for horizon in (0, 1, 4, 5, 9)] == [40, 40, 10, 0, 0]
+
+
+def test_a_log_goes_on_from_the_materialisation_to_the_cut():
+    """The first file may begin earlier; order does not matter."""
+    assert gap([(30, 10), (20, 15)], 10, 30) is None
+    assert gap([], 10, 10) is None
+
+
+def test_the_first_gap_of_a_log():
+    assert gap([(30, 10)], 10, 30) == (10, 20), "its oldest file"
+    assert gap([(20, 10), (30, 5)], 10, 30) == (20, 25), "one in the middle"
+    assert gap([(25, 15)], 10, 30) == (25, 30), "its tail"
+    assert gap([], 0, 30) == (0, 30)
+
+
+# Told what is not true: snapshots that lack state, restores that bring that of another.
 
 
 LATEST = 6
@@ -31,7 +177,7 @@ ALL = Fraction(1)
 @pytest.fixture
 def account():
     """It has heard that both subtasks of the map stood at their cuts."""
-    account = account_of(KeyedStateMonitor, stateful())
+    account = account_of(KeyedStates, stateful())
     note_cuts(account, LATEST)
     return account
 
@@ -234,8 +380,8 @@ class TestAges:
         return subtask
 
     def facts_of(self, account, *ages):
-        account._check_ages(account._subtasks[MAP], LATEST, MAP, ages, account.ledger.served(LATEST, MAP))
-        return facts(account)
+        error = account._ttl_error(account._subtasks[MAP], ages, account.ledger.served(LATEST, MAP))
+        return [] if error is None else [error]
 
     def test_keys_that_live_are_there(self, account, expiring):
         assert self.facts_of(account, (0, 1, 5000)) == []
@@ -272,7 +418,9 @@ class TestAges:
 class TestStamps:
     @pytest.fixture
     def account(self):
-        account = with_journal(account_of(StateMonitor, stateful()), Entry(0, Happening.JOB_RESTORED, LATEST, number=1))
+        account = with_journal(
+            account_of(RestoredStates, stateful()), Entry(0, Happening.JOB_RESTORED, LATEST, number=1)
+        )
         note_cuts(account, LATEST)
         for task in (MAP, MAP + 1):
             account.state_taken(LATEST, task, account.contents.checkpoints[LATEST][task].parts[0][0])
@@ -308,7 +456,7 @@ class TestStamps:
 
     def test_a_rescaled_vertex_gets_all_of_it_once(self, account):
         """Judged when both subtasks have theirs: here the second one gets what the first one has."""
-        other = account_of(StateMonitor, stateful())
+        other = account_of(RestoredStates, stateful())
         other.ledger.notes.update(account.ledger.notes)
         other._rescaled_from[LATEST] = account, frozenset({"map"})
         halves = [self.own(account, task)._replace(share=Fraction(1, 2)) for task in (MAP, MAP + 1)]
@@ -317,225 +465,3 @@ class TestStamps:
         assert other._restored_parts == {}
         assert self.restore(other, *halves) == []
         assert self.restore(other, halves[0], task=MAP + 1), "a half of the second one's state is lost"
-
-
-# The accounts of what is stored and of files, told what is not true of a checkpoint that is complete.
-
-
-STORED_LATEST, BEFORE = 6, 5  # the checkpoints that hold files
-FIRST_READER = 0  # a source: what it has in flight is overtaken output
-
-
-@pytest.fixture
-def stored_account():
-    return account_of(StoredStateMonitor, stateful())
-
-
-@pytest.fixture
-def files():
-    return account_of(FileMonitor, stateful())
-
-
-def part(stored_account, task=MAP):
-    return stored_account.contents.checkpoints[STORED_LATEST][task]
-
-
-class TestCompletedCheckpoints:
-    def facts_of(self, stored_account, checkpoint=STORED_LATEST):
-        stored_account.completed(checkpoint, ())
-        return facts(stored_account)
-
-    def test_metadata_that_is_being_written(self, stored_account, monkeypatch):
-        monkeypatch.setattr(named(stored_account, "_metadata", STORED_LATEST), "durable_ns", None)
-        assert self.facts_of(stored_account) == ["it is complete, and its metadata is no file yet"]
-
-    def test_metadata_of_another_checkpoint(self, stored_account, monkeypatch):
-        monkeypatch.setattr(named(stored_account, "_metadata", STORED_LATEST), "name", ("_metadata", STORED_LATEST + 1))
-        assert self.facts_of(stored_account) == ["it is complete, and its metadata is no file yet"]
-
-    def test_metadata_that_is_followed_by_other_files(self, stored_account, monkeypatch):
-        """It is found among those that were created since the last acknowledgement, and no earlier."""
-        files = list(stored_account.context.storage.files)
-        monkeypatch.setattr(files[-1], "name", ("channel-state", 0, STORED_LATEST + 1))
-        monkeypatch.setattr(files[-2], "name", ("_metadata", STORED_LATEST))
-        assert self.facts_of(stored_account) == []
-        monkeypatch.setattr(files[-2], "name", ("channel-state", 0, STORED_LATEST + 1))
-        monkeypatch.setattr(files[-3], "name", ("_metadata", STORED_LATEST))
-        assert len(self.facts_of(stored_account)) == 1
-
-    def test_a_file_that_is_cut_short(self, stored_account, monkeypatch):
-        handle = part(stored_account).parts[0][0].handles[0]
-        there = stored_account.context.storage.files[handle.file]
-        monkeypatch.setattr(there, "size_bytes", handle.size_bytes - 1)
-        name = "/".join(map(str, there.name))
-        assert [
-            f"it names {handle.size_bytes} bytes in the file {name}, which has {handle.size_bytes - 1}"
-        ] == self.facts_of(stored_account)
-
-    def test_in_flight_data_in_no_file(self, stored_account, monkeypatch):
-        here = part(stored_account, FIRST_READER)
-        monkeypatch.setattr(here, "channel_file", None)
-        assert [f"{here.in_flight_bytes} bytes in flight to src[0] are in no file"] == self.facts_of(stored_account)
-        monkeypatch.setattr(here, "inlined_bytes", here.in_flight_bytes)
-        assert self.facts_of(stored_account) == []
-
-    def test_in_flight_data_in_a_file_that_is_too_small(self, stored_account, monkeypatch):
-        here = part(stored_account, FIRST_READER)
-        monkeypatch.setattr(
-            stored_account.context.storage.files[here.channel_file], "size_bytes", here.in_flight_bytes - 1
-        )
-        assert [
-            f"{here.in_flight_bytes} bytes were in flight, their file has {here.in_flight_bytes - 1}"
-        ] == self.facts_of(stored_account)
-
-
-class TestIncrements:
-    """Map[0] refers to files that were written for the checkpoint before: 000006.sst, then 000005.sst."""
-
-    def facts_of(self, stored_account):
-        stored_account.state_taken(STORED_LATEST, MAP, part(stored_account).parts[0][0])
-        return facts(stored_account)
-
-    @pytest.fixture
-    def first(self, stored_account):
-        return part(stored_account).parts[0][0].keyed.reused[0]
-
-    def test_a_base_that_has_failed(self, stored_account, monkeypatch):
-        monkeypatch.setattr(stored_account.context.stats[BEFORE], "status", "FAILED")
-        assert self.facts_of(stored_account) == ["map[0] refers to 000006.sst of checkpoint 5, which is failed"]
-
-    def test_files_of_an_older_job(self, stored_account, first, monkeypatch):
-        monkeypatch.setattr(stored_account.context.stats[BEFORE], "status", "FAILED")
-        stored_account._first_own = first.file + 1
-        assert self.facts_of(stored_account) == ["map[0] refers to 000005.sst of checkpoint 5, which is failed"], (
-            "the next file is its own"
-        )
-        stored_account._first_own = first.file + 2
-        assert self.facts_of(stored_account) == []
-
-    def test_what_came_with_an_acknowledgement_is_no_file(self, stored_account, first, monkeypatch):
-        monkeypatch.setattr(stored_account.context.stats[BEFORE], "status", "FAILED")
-        keyed = part(stored_account).parts[0][0].keyed
-        monkeypatch.setattr(
-            part(stored_account).parts[0][0], "keyed", replace(keyed, reused=(first._replace(file=None),))
-        )
-        assert self.facts_of(stored_account) == []
-
-
-class TestSnapshotsNotClaimed:
-    @pytest.fixture
-    def free(self, stored_account):
-        """A job that begins from its own latest checkpoint, and does not claim it."""
-        with_scenario(stored_account, instances=Instances(2, "no-claim")).continue_from(stored_account, STORED_LATEST)
-        return stored_account
-
-    def test_all_files_of_the_snapshot_are_of_the_older_job(self, free):
-        files = free.context.storage.files
-        named_files = {
-            file
-            for row in free.contents.checkpoints[STORED_LATEST].values()
-            for file in (handle.file for handle in row.handles)
-        }
-
-        assert named_files == set(free._not_claimed)
-        assert len(files) == free._first_own
-
-    def test_a_checkpoint_must_not_name_them(self, stored_account):
-        stored_account._not_claimed = (part(stored_account).parts[0][0].handles[0].file,)
-        stored_account.completed(STORED_LATEST, ())
-        assert facts(stored_account) == ["1 file of the snapshot that the job began with, and did not claim, is named"]
-
-    def test_nobody_deletes_them(self, free, monkeypatch):
-        assert list(free.at_the_end(end_of(stateful()))) == []
-        monkeypatch.setattr(free.context.storage.files[free._not_claimed[0]], "deleted_ns", 1)
-        (found,) = free.at_the_end(end_of(stateful()))
-        assert found.fact == "1 file of the snapshot that the job began with, and did not claim, is deleted"
-
-
-class TestReadingBack:
-    @pytest.fixture
-    def read(self, stored_account, monkeypatch):
-        """So many bytes of in-flight data have been read before."""
-        monkeypatch.setitem(stored_account.context.storage.files.bytes_read, "restore", 100)
-
-        def read_bytes(size_bytes):
-            stored_account.context.storage.files.bytes_read["restore"] += size_bytes
-
-        return read_bytes
-
-    def test_all_in_flight_data_of_a_restart_is_read(self, stored_account, read):
-        size_bytes = part(stored_account, 0).in_flight_bytes + part(stored_account, 1).in_flight_bytes
-        stored_account.restarted(STORED_LATEST, [0, 1])
-        stored_account.restored(STORED_LATEST, 0, [], 0)
-        read(size_bytes - 1)
-        assert facts(stored_account) == [], "one of them reads on"
-        stored_account.restored(STORED_LATEST, 1, [], 0)
-        assert [f"{size_bytes - 1} bytes of in-flight data are read, {size_bytes} were stored"] == facts(stored_account)
-
-    @pytest.mark.parametrize("lack", [0, 1])
-    def test_records_that_a_rescale_cut_in_two_may_be_whole_again(self, stored_account, read, monkeypatch, lack):
-        """At most a record for each channel and side that has some of it."""
-        here = part(stored_account, 0)
-        sides = int((here.position.captured > 0).sum() + (here.position.overtaken > 0).sum())
-        monkeypatch.setattr(here, "read_bytes", 1)
-        record_bytes = max(max(edge.record_bytes) for edge in stored_account.context.spec.edges)
-        stored_account.restarted(STORED_LATEST, [0])
-        read(int(here.position.captured.sum() + here.position.overtaken.sum()) - sides * record_bytes - lack)
-        stored_account.restored(STORED_LATEST, 0, [], 0)
-
-        assert sides > 0
-        assert lack == len(facts(stored_account))
-
-    @pytest.mark.parametrize(
-        ("size_bytes", "changes", "expected"),
-        [
-            (1000, {}, []),
-            (1001, {}, ["1000 bytes of the state of map[0] are read, 1001 were stored"]),
-            (1001, {"share": Fraction(1, 2)}, []),
-            (1001, {"copied_from": ("map", 0, 6)}, []),
-        ],
-        ids=["all", "too little", "a share", "a local copy"],
-    )
-    def test_state_is_read(self, stored_account, size_bytes, changes, expected):
-        with_journal(stored_account, Entry(0, Happening.TASK_RESTORED, STORED_LATEST, MAP, 1000))
-        stored_account.restored(
-            STORED_LATEST, MAP, [RestoredState("keyed", None, Fraction(1), size_bytes)._replace(**changes)], 0
-        )
-        assert expected == facts(stored_account)
-
-
-class TestFilesThatStay:
-    """Files of the first checkpoint are found again at the end: five have completed since."""
-
-    def facts_of(self, stored_account):
-        return [violation.where for violation in stored_account.at_the_end(end_of(stateful()))]
-
-    @pytest.fixture(params=["keyed", "operator", "channel-state", "_metadata"])
-    def left(self, files, request, monkeypatch):
-        name = {
-            "keyed": ("keyed", "map", 0, 1),
-            "operator": ("operator", "sink", 0, 1),
-            "channel-state": ("channel-state", 0, 1),
-        }
-        file = named(files, *name.get(request.param, ("_metadata", 1)))
-        monkeypatch.setattr(file, "deleted_ns", None)
-        return file
-
-    def test_a_file_that_nobody_deletes(self, files, left):
-        assert ["the file " + "/".join(map(str, left.name))] == self.facts_of(files)
-
-    def test_a_task_that_failed_keeps_none_alive(self, files, left):
-        assert len(self.facts_of(with_scenario(files, faults=(Fault(Kill(), When((0,))),)))) == 1
-
-    def test_it_may_wait_in_a_line_that_goes_on(self, files, left, monkeypatch):
-        """No limit is known here: a line goes on only in this very moment."""
-        monkeypatch.setitem(files.context.storage.files.to_delete, left.id, DeletionLine(files.now_ns + 1))
-        assert self.facts_of(files) == []
-        monkeypatch.setitem(files.context.storage.files.to_delete, left.id, DeletionLine(files.now_ns))
-        assert len(self.facts_of(files)) == 1
-
-    def test_a_log_goes_with_the_last_that_names_it(self, files, left, monkeypatch):
-        monkeypatch.setattr(left, "name", ("changelog", "map", 1, "log-7"))
-        assert self.facts_of(files) == [], "one that nobody has named is not the coordinator's"
-        files._last[int(left.id)] = 1
-        assert self.facts_of(files) == ["the file changelog/map/1/log-7"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sim.results.journal import Entry, Happening
@@ -54,20 +54,51 @@ def count_is(count: int, noun: str) -> str:
 # ---- Evidence: selected rows of the journal as sentences with simulated times.
 
 COORDINATOR = "the coordinator"
-FRAME = (Happening.TRIGGERED, Happening.COMPLETED)
-BEGIN_AND_END = (*FRAME, Happening.ABORTED)
-LIFE = (*BEGIN_AND_END, Happening.LAST_ACKNOWLEDGED)
+LIFE = frozenset({Happening.TRIGGERED, Happening.LAST_ACKNOWLEDGED, Happening.COMPLETED, Happening.ABORTED})
 """Kinds of rows about the progress and the end of a checkpoint, without those of single tasks."""
-CUTS = frozenset(
+OF_SNAPSHOTS = frozenset(
     {
         Happening.SNAPSHOT_BEGUN,
         Happening.BARRIER_FORWARDED,
         Happening.OUTPUT_CONVERTED,
         Happening.INPUT_PRIORITISED,
         Happening.CHANNEL_STATE_WRITTEN,
+        Happening.STATE_WRITTEN,
+        Happening.ACKNOWLEDGED,
     }
 )
-"""Kinds of rows that determine which data belongs to the snapshot of a task."""
+"""Kinds of rows about the snapshot of a task: the data that belongs to it, and where it is stored."""
+OF_JOB = frozenset(
+    {
+        Happening.TASK_FAILED,
+        Happening.TASK_MANAGER_LOST,
+        Happening.JOB_MANAGER_LOST,
+        Happening.JOB_MANAGER_ELECTED,
+        Happening.DEPLOYMENT_FAILED,
+        Happening.RESCALED,
+        Happening.JOB_RESTARTING,
+        Happening.JOB_RESTORED,
+        Happening.JOB_RECOVERED,
+        Happening.GIVEN_UP,
+        Happening.JOB_FAILED,
+        Happening.JOB_FINISHED,
+    }
+)
+"""Kinds of rows about failures, restarts and the end of the job."""
+_OF_TASKS = frozenset(
+    {
+        Happening.TASK_RESTORED,
+        Happening.TASK_RUNS,
+        Happening.END_OF_DATA,
+        Happening.TASK_FINISHED,
+        Happening.COMMITTED,
+        Happening.OUTPUT_DROPPED,
+    }
+)
+EVENTS = LIFE | OF_JOB | _OF_TASKS | {Happening.REFUSED}
+"""Kinds of rows of which there are few: none about snapshots of tasks."""
+_MAX_EVENTS = 8
+"""Maximum rows of evidence that are not about a checkpoint."""
 SENTENCES: dict[Happening, str] = {
     Happening.TRIGGERED: "{who} triggers checkpoint {n}",
     Happening.PART_KEPT: "{who} takes no part in checkpoint {n}: its part of checkpoint {number} stands for it",
@@ -125,28 +156,24 @@ class JournalFormatter:
         """Return the name of a task, e.g. ``sink[3]``.  Task -1 is the coordinator."""
         return COORDINATOR if task < 0 else f"{self.names[task][0]}[{self.names[task][1]}]"
 
-    def story(self, chosen: Callable[[Entry], bool]) -> tuple[str, ...]:
-        """Return the rows for which `chosen` is true as sentences, in order of time."""
-        return self.lines(row for row in self.journal if chosen(row))
+    def evidence(self, until_ns: int, checkpoints: Collection[int], tasks: Collection[int]) -> tuple[str, ...]:
+        """Return the rows that show a violation at this time [ns] as sentences with their times, in order of time.
 
-    def about(self, checkpoint: int, tasks: Collection[int], frame: Collection[Happening] = FRAME) -> tuple[str, ...]:
-        """Return the rows of a checkpoint that are about some tasks or of the kinds `frame`, as sentences."""
-        return self.story(lambda row: row.checkpoint == checkpoint and (row.task in tasks or row.happening in frame))
-
-    def cut(self, checkpoint: int, tasks: Collection[int]) -> tuple[str, ...]:
-        """Return the trigger and completion of a checkpoint, and the rows that determine the cuts of some tasks, as sentences."""
-        return self.story(
-            lambda row: (
-                row.checkpoint == checkpoint
-                and (row.happening in FRAME or (row.task in tasks and row.happening in CUTS))
-            )
-        )
-
-    def lines(self, rows: Iterable[Entry]) -> tuple[str, ...]:
-        """Return rows as sentences with their times, in order of time."""
-        return tuple(
-            f"{time_text(row.time_ns)}  {self.sentence(row)}" for row in sorted(rows, key=lambda row: row.time_ns)
-        )
+        They are the progress of the checkpoints, the snapshots of the tasks in them, and the latest events of the job and of
+        the tasks.
+        """
+        rows, events = list[Entry](), list[Entry]()
+        for row in self.journal:
+            if row.time_ns > until_ns:
+                continue
+            if row.happening in OF_JOB or (row.happening in _OF_TASKS and row.task in tasks):
+                events.append(row)
+            elif row.checkpoint in checkpoints and (
+                row.happening in LIFE or (row.happening in OF_SNAPSHOTS and row.task in tasks)
+            ):
+                rows.append(row)
+        rows = sorted(rows + events[-_MAX_EVENTS:], key=lambda row: row.time_ns)
+        return tuple(f"{time_text(row.time_ns)}  {self.sentence(row)}" for row in rows)
 
     def sentence(self, row: Entry) -> str:
         """Return a row as a sentence without its time."""

@@ -1,15 +1,15 @@
-"""A job stopped in the middle of its run, and accounts of it that have heard nothing yet: tests tell them what is not true."""
+"""Invariants of a job stopped in the middle of its run, or of one that has a journal only: tests tell them what is not true."""
 
 from dataclasses import replace
 from functools import cache
-from typing import TypeVar
+from types import SimpleNamespace
 
 from sim.results.journal import Journal
+from sim.results.violations import EVENTS, JournalFormatter
+from sim.runtime.invariants.invariant import Invariant, ObservedRun
 from sim.runtime.job_instance import JobInstance
-from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 from tests.scenarios import read_scenario
 
-A = TypeVar("A", bound=InvariantMonitor)
 STATEFUL = """# What does a checkpoint hold?
 version: 1
 job:
@@ -39,7 +39,25 @@ def stateful():
 
 
 def account_of(kind, instance):
-    return kind(WatchedRun.of(instance.context, instance.contents, instance.output, instance.tasks))
+    run = ObservedRun.of(instance.context, instance.tasks)
+    run.coordinator = instance.job.coordinator.machine
+    return kind(run)
+
+
+def hollow(kind, rows=(), names=(("source", 0), ("sink", 0)), *, now_ns=0, events=None, run=None, **context):
+    """An invariant of a run that has these journal rows, and what else a test gives it."""
+    journal = rows if isinstance(rows, Journal) else Journal(rows)
+    empty = {"stats": {}, "commits": [], "origin": None, "instance": 0, "begun_from": 0, "periodic": True}
+    empty |= {"contents": None, "output": SimpleNamespace(covered_before=None, counted_from=0)}
+    fields = {"scenario": stateful().scenario, "env": SimpleNamespace(now=now_ns), "tasks": range(len(names))}
+    context = SimpleNamespace(journal=journal, names=list(names), **empty | fields | context)
+    events = list(journal.only(EVENTS)) if events is None else events
+    shared = {"ends": None, "ledger": None, "deployed": {}, "surpluses": {}, "kept": ()}
+    shared |= {"finished": False, "coordinator": None, "events": events}
+    formatter = JournalFormatter(journal, names)
+    invariant = object.__new__(kind)
+    Invariant.__init__(invariant, SimpleNamespace(context=context, formatter=formatter, **shared | (run or {})))
+    return invariant
 
 
 def with_scenario(account, **changes):
@@ -63,10 +81,6 @@ def named(account, *name):
     return next(file for file in account.context.storage.files if file.name[: len(name)] == name)
 
 
-def end_of(instance, *turns, finished=False):
-    return EndOfRun(turns, instance.job.coordinator.machine, (), finished)
-
-
 def facts(account):
     """What has been found since the last call."""
     found = [violation.fact for violation in account.found]
@@ -75,6 +89,14 @@ def facts(account):
     return found
 
 
+def ended(account, *turns, finished=False):
+    """What the end of the run shows, if these were the rare rows of its journal."""
+    account.found.clear()
+    account._reported.clear()
+    account.run.events, account.run.finished = turns, finished
+    account.at_the_end()
+    return account.found
+
+
 def end_facts(account, *turns, finished=False):
-    """What the end of the stateful job shows, if these were the rare rows of its journal."""
-    return [violation.fact for violation in account.at_the_end(end_of(stateful(), *turns, finished=finished))]
+    return [violation.fact for violation in ended(account, *turns, finished=finished)]

@@ -1,1 +1,0 @@
-"""What must hold in every run.  A violation names the journal rows that show it."""

@@ -1,0 +1,1 @@
+"""What must hold in every run: each invariant observes events, and reports violations with the journal rows that show them."""

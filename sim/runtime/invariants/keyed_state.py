@@ -1,0 +1,345 @@
+"""Invariants of keyed state: size, age of keys and position of the changelog of each subtask, compared with snapshots.
+
+The expected values are computed from the records served and from the options of the job, independently of snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NamedTuple, Self
+
+from sim.model.job import key_groups
+from sim.model.state import State
+from sim.results.violations import number_of, seconds
+from sim.runtime.context import RestoredState, StateSnapshot
+from sim.runtime.invariants.invariant import ByCheckpoint, Invariant, ObservedRun
+from sim.storage.ledger import FileId
+from sim.storage.lsm import TreeImage
+from sim.storage.state_backends import Ages, Cohort
+from sim.storage.state_files import File, FrozenState, Handle
+
+# ---- State TTL: a key expires a fixed time after its last write, also across snapshots, restores and rescales (law 87).
+
+AGED = "a key expires exactly its time to live after its last write, also after a restore"
+_MAX_ROUNDINGS_BETWEEN_CHECKS = 300
+"""Maximum number of times that the size of a cohort is rounded between two checks."""
+
+
+def bytes_written_after(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
+    """Return the number of bytes whose last write was after `horizon_ns`."""
+    total = 0
+    for begin_ns, end_ns, size_bytes in cohorts:
+        if horizon_ns <= begin_ns:
+            total += size_bytes
+        elif horizon_ns < end_ns:
+            total += size_bytes * (end_ns - horizon_ns) // (end_ns - begin_ns)
+    return total
+
+
+def _expired(cohort: Cohort, horizon_ns: int) -> int:
+    """Return the number of bytes of a cohort whose last write was up to `horizon_ns`, rounded down."""
+    begin_ns, end_ns, size_bytes = cohort
+    if horizon_ns <= begin_ns:
+        return 0
+    return size_bytes if horizon_ns >= end_ns else size_bytes * (horizon_ns - begin_ns) // (end_ns - begin_ns)
+
+
+def _bytes_of_a_ns(cohort: Cohort) -> int:
+    """Return the bytes of a cohort per nanosecond, rounded up: the size of one rounding error."""
+    begin_ns, end_ns, size_bytes = cohort
+    return max(1, -(-size_bytes // max(1, end_ns - begin_ns)))
+
+
+def split_cohorts(parts: Sequence[tuple[Sequence[Cohort], Fraction]]) -> Ages:
+    """Return the cohorts of a subtask that is restored from several others.
+
+    `parts`: (cohorts, share that the subtask receives) of each of them.
+    """
+    return tuple(sorted(Cohort(begin, end, int(size * share)) for ages, share in parts for begin, end, size in ages))
+
+
+def ttl_errors(
+    before: Sequence[Cohort],
+    before_ns: int,
+    after: Sequence[Cohort],
+    now_ns: int,
+    ttl_ns: int,
+    added_bytes: int,
+    rewritten_bytes: int,
+) -> str | None:
+    """Compare the cohorts of a task with those of an earlier time.  Return what is wrong, or None.
+
+    `before`, `after`: cohorts at `before_ns` and at `now_ns`.  `added_bytes`, `rewritten_bytes`: upper bounds of the bytes
+    of new and of updated keys since `before_ns`.
+    """
+    horizon_ns = now_ns - ttl_ns
+    oldest_ns = min(
+        (cohort[0] for cohort in after if _expired(cohort, horizon_ns) > _bytes_of_a_ns(cohort)), default=now_ns
+    )
+    if oldest_ns < horizon_ns:
+        return (
+            f"keys are there that were last written {seconds(now_ns - oldest_ns)} ago, and live for {seconds(ttl_ns)}"
+        )
+    ageing = [cohort for cohort in before if cohort[0] < horizon_ns and before_ns - ttl_ns < cohort[1]]
+    slack = (_MAX_ROUNDINGS_BETWEEN_CHECKS + len(before) + len(after)) * max(map(_bytes_of_a_ns, ageing), default=1)
+    survived, live = bytes_written_after(before, horizon_ns), sum(size_bytes for _, _, size_bytes in after)
+    since = f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
+    if live < survived - slack:
+        return f"keys have expired too early: {number_of(live, 'byte')} are left; {since}"
+    # an updated entry may be larger than the average entry
+    written = added_bytes + 2 * rewritten_bytes + slack
+    young = sum(size_bytes for begin, _, size_bytes in after if begin >= before_ns)
+    if young > written:
+        return f"keys are young again: {number_of(young, 'byte')} count as written since {seconds(before_ns)}, at most {written} were"
+    newest = before[-1][2] if before else 0  # later writes may have been merged into the newest cohort
+    if live > survived + newest + written:
+        return f"keys that must have expired are there: {number_of(live, 'byte')}, at most {written} written since; {since}"
+    return None
+
+
+# ---- The files of a snapshot contain all of its state, and are complete before the checkpoint completes.
+#
+# Laws 85, 86 and 117. A changelog must continue from its materialisation to the cut without a gap.
+
+COVERED = "the files that a snapshot names hold all of its state"
+WRITTEN_FIRST = "a completed checkpoint names files that are there in full, and nothing less than was frozen"
+CLOSED = "operators that had finished at their snapshot are not opened again: they have no state"
+
+_EXPECTED_PERCENT = 90
+"""Minimum size of files in percent of the state.  It is below 100, because sizes of compacted files are expected values."""
+_LOG = "log-"
+_NO_STATE = frozenset({"meta", "CURRENT", "MANIFEST", "OPTIONS"})
+"""Files of RocksDB that contain no entries."""
+
+
+def gap(files: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[int, int] | None:
+    """Return the first gap (begin, end) of a log between two positions, or None.
+
+    `files`: (end position, size in bytes) of each file of the log.
+    """
+    reached = begin
+    for ends, size_bytes in sorted(files):
+        if ends - size_bytes > reached:
+            return reached, min(ends - size_bytes, end)
+        reached = max(reached, ends)
+        if reached >= end:
+            return None
+    return (reached, end) if reached < end else None
+
+
+class _Content(NamedTuple):
+    """The keyed state of one subtask in a checkpoint.  `handles` are known when the checkpoint is complete."""
+
+    handles: tuple[Handle, ...]
+    ages: Ages
+    at_ns: int  # when it was frozen
+
+
+@dataclass(slots=True)
+class _Subtask:
+    """The expected keyed state of one attempt of a subtask.  Positions of the log are in bytes since its start."""
+
+    state: State
+    share: Fraction  # of the key groups
+    begun_bytes: int  # size at the start of the job
+    served: int = 0  # records served at the start of the attempt
+    base: tuple[Handle, ...] = ()  # files that every snapshot must refer to: restored, or of the latest materialisation
+    log_bytes: int = 0  # position of the log at the start of the attempt
+    from_bytes: int = 0  # snapshots must refer to the log from this position on
+    # materialisation in progress -> position of the log when it started
+    materialising: dict[int, int] = field(default_factory=dict)
+    ages: Ages = ()  # keys by the time of their last write, at the last check
+    checked: tuple[int, int] = (0, 0)  # (time, records served) of the last check
+
+    def added_bytes(self, served: int) -> int:
+        """Return the size of the keys added since the job started [bytes]."""
+        if self.state.ttl is not None:
+            return self.state.growth_bytes * served
+        return self.state.added_bytes(self.begun_bytes, served, self.share)
+
+    def rewritten_bytes(self, served: int) -> int:
+        """Return the size of the entries rewritten since the job started [bytes]."""
+        return self.state.rewrites(self.begun_bytes, served, self.share) * self.state.value_bytes
+
+    def log_end(self, served: int) -> int:
+        """Return the position of the log after `served` records."""
+        begun = self.added_bytes(self.served) + self.rewritten_bytes(self.served)
+        return self.log_bytes + self.added_bytes(served) + self.rewritten_bytes(served) - begun
+
+    def live_bytes(self, served: int, ages: Ages) -> int:
+        """Return the expected size of the state after `served` records, or of the keys in `ages` if keys expire [bytes]."""
+        if self.state.ttl is not None:
+            return sum(size_bytes for _, _, size_bytes in ages)
+        return self.begun_bytes + self.added_bytes(served)
+
+    def log_error(self, frozen: FrozenState, served: int) -> str | None:
+        """Return what a changelog snapshot lacks, or None: its base files, or a part of the log after them."""
+        base, named = set(self.base), set(frozen.reused)
+        missing = [handle for handle in self.base if handle not in named]
+        if missing:
+            size_bytes = sum(handle.size_bytes for handle in missing)
+            return f"it does not name {missing[0].name}, and so lacks {number_of(size_bytes, 'byte')} of what its state is made of"
+        files: list[Handle | File] = [*frozen.reused, *frozen.awaited]
+        log = [
+            (int(file.name.removeprefix(_LOG)), file.size_bytes)
+            for file in files
+            if file.name.startswith(_LOG) and file not in base
+        ]
+        if (missing_log := gap(log, self.from_bytes, self.log_end(served))) is None:
+            return None
+        begin, end = missing_log
+        return (
+            f"{number_of(end - begin, 'byte')} of its changelog are in no file: the positions {begin} to {end} "
+            f"(the materialisation holds everything before {self.from_bytes})"
+        )
+
+    def size_error(self, frozen: FrozenState, served: int, ages: Ages) -> str | None:
+        """Return what the files of a snapshot lack, or None.  The backend has no changelog.
+
+        Files may be larger than the state.  They may lack up to two entries, which are rounding errors.
+        """
+        sizes = _sizes(frozen)
+        if isinstance(frozen.image, TreeImage):
+            for table in (table for level in frozen.image.levels for table in level):
+                if table.name not in sizes:
+                    return (
+                        f"it names no file for {table.name}, a table of its tree with {number_of(table.entries, 'key')}"
+                    )
+        held_bytes, live_bytes = sum(sizes.values()), self.live_bytes(served, ages)
+        if held_bytes >= live_bytes * _EXPECTED_PERCENT // 100 - 2 * self.state.value_bytes:
+            return None
+        return f"its files hold {number_of(held_bytes, 'byte')} for {live_bytes} of state"
+
+
+def _sizes(frozen: FrozenState) -> dict[str, int]:
+    """Return name -> size of the files of a snapshot that contain entries [bytes]."""
+    files: list[Handle | File] = [*(file for step in frozen.steps for file in step.files), *frozen.reused]
+    return {file.name: file.size_bytes for file in files if file.name not in _NO_STATE}
+
+
+class KeyedStates(Invariant):
+    """Checks that snapshots contain all keyed state, that keys expire in time, and that restores get the same state."""
+
+    def __init__(self, run: ObservedRun) -> None:
+        super().__init__(run)
+        initial = ((task, self._initial_state(task)) for task in self.context.tasks)
+        self._subtasks = {task: subtask for task, subtask in initial if subtask is not None}
+        self._frozen = ByCheckpoint[int, tuple[FrozenState, _Content]]()
+        self._by_checkpoint = ByCheckpoint[tuple[str, int], _Content]()  # tasks are (vertex, index)
+        # task restored as finished -> maximum size of its state, which is not opened again [bytes]
+        self._closed: dict[int, int] = {}
+
+    def continue_from(self, before: Self, checkpoint: int) -> None:
+        self._by_checkpoint[checkpoint] = before._by_checkpoint.get(checkpoint, {})
+
+    def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        """Check that a snapshot contains the expected keyed state, or for a changelog the complete log."""
+        frozen, subtask = snapshot.keyed, self._subtasks.get(task)
+        if subtask is None:
+            if task in self._closed and (held_bytes := sum(_sizes(frozen).values())) > self._closed[task]:
+                fact = f"it has {number_of(held_bytes, 'byte')} of state, and was restored as finished"
+                self._report(CLOSED, checkpoint, task, fact)
+            return
+        served = self.ledger.served(checkpoint, task)
+        self._report(AGED, checkpoint, task, self._ttl_error(subtask, snapshot.ages, served))
+        self._frozen.setdefault(checkpoint, {})[task] = frozen, _Content((), snapshot.ages, self.now_ns)
+        is_logged = subtask.state.changelog is not None and snapshot.type in ("checkpoint", "full")
+        error = subtask.log_error(frozen, served) if is_logged else subtask.size_error(frozen, served, snapshot.ages)
+        self._report(COVERED, checkpoint, task, error)
+
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+        self._by_checkpoint.keep(checkpoint, before, self.context.names[task])
+
+    def materialising(self, task: int, number: int) -> None:
+        """Record the position of the log when a materialisation starts."""
+        if (subtask := self._subtasks.get(task)) is not None:
+            subtask.materialising[number] = subtask.log_end(self.context.plane.position(task).served)
+
+    def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
+        """Handle that the files of a materialisation are durable: snapshots need not refer to the log before it."""
+        if (subtask := self._subtasks.get(task)) is not None:
+            subtask.base, subtask.from_bytes = tuple(handles), subtask.materialising.pop(number)
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        """Check that all files of a completed checkpoint exist, with the size of the state that was frozen."""
+        files, contents = self.context.storage.files, self._by_checkpoint.setdefault(checkpoint, {})
+        parts = self.contents.checkpoints.get(checkpoint, {})
+        for task, (frozen, note) in self._frozen.pop(checkpoint, {}).items():
+            if task not in parts or not parts[task].parts:
+                continue
+            snapshot = parts[task].parts[0][0]
+            handles = tuple(snapshot.handles)
+            contents[self.context.names[task]] = note._replace(handles=handles)
+            size_bytes, expected = sum(handle.size_bytes for handle in handles), frozen.full_bytes
+            if size_bytes != expected:
+                fact = f"it names {number_of(len(handles), 'file')} with {size_bytes} bytes of keyed state, {expected} were frozen"
+                self._report(WRITTEN_FIRST, checkpoint, task, fact)
+            named = [handle for handle in snapshot.all_handles if handle.file is not None]
+            if gone := [handle.name for handle in named if not files.exists(FileId(handle.file or 0))]:
+                are = "is" if len(gone) == 1 else "are"
+                fact = f"{number_of(len(gone), 'file')} it names {are} not there: {gone[0]}"
+                self._report(WRITTEN_FIRST, checkpoint, task, fact)
+
+    def restored(
+        self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
+    ) -> None:
+        """Reset the expected state of a subtask to the content of the checkpoint."""
+        if (subtask := self._initial_state(task)) is None:
+            return
+        part = self.contents.of(checkpoint, task)
+        # operators that had finished are not opened again: the task has no state
+        if part is not None and part.finished and not part.holds_state:
+            self._subtasks.pop(task, None)
+            self._closed[task] = 2 * (subtask.begun_bytes + subtask.state.value_bytes)
+            return
+        self._closed.pop(task, None)
+        self._subtasks[task] = subtask
+        subtask.served = self.ledger.served(checkpoint, task)
+        contents = self._by_checkpoint.get(checkpoint, {})
+        contributions = [
+            (contents[stamp.vertex, stamp.subtask], piece.share)
+            for piece in restored_parts
+            if piece.kind == "keyed"
+            and (stamp := piece.stamp) is not None
+            and (stamp.vertex, stamp.subtask) in contents
+        ]
+        if contributions:
+            subtask.base = tuple(handle for content, _ in contributions for handle in content.handles)
+            logs = (handle.size_bytes for handle in subtask.base if handle.name.startswith(_LOG))
+            subtask.log_bytes = subtask.from_bytes = sum(logs)
+        elif part is not None and not any(snapshot.handles for snapshot, _ in part.parts):
+            subtask.log_bytes = 0  # all of its keys had expired
+        if checkpoint:
+            subtask.ages = split_cohorts([(content.ages, share) for content, share in contributions])
+            subtask.checked = max((content.at_ns for content, _ in contributions), default=0), subtask.served
+
+    def _initial_state(self, task: int) -> _Subtask | None:
+        """Return the expected state of a subtask at the start of the job, or None if it has no keyed state."""
+        vertex = self.context.vertex(task)
+        if vertex.state is None or not (vertex.state.bytes or vertex.state.growth_bytes):
+            return None
+        groups, index = vertex.max_parallelism, self.context.layout.subtask[task]
+        share = Fraction(len(key_groups(index, vertex.parallelism, groups)), groups)
+        begun_bytes = int(vertex.state.bytes * share)
+        subtask = _Subtask(vertex.state, share, begun_bytes, log_bytes=begun_bytes)
+        if vertex.state.ttl is not None and begun_bytes:
+            subtask.ages = (Cohort(-vertex.state.ttl.after_ns, 0, begun_bytes),)
+        return subtask
+
+    def _ttl_error(self, subtask: _Subtask, ages: Ages, served: int) -> str | None:
+        """Compare the ages of the keys in a snapshot with those in the previous one, if keys expire."""
+        if subtask.state.ttl is None:
+            return None
+        (before_ns, before), ages_before, now_ns = subtask.checked, subtask.ages, self.now_ns
+        added_bytes = subtask.added_bytes(served) - subtask.added_bytes(before)
+        rewritten_bytes = subtask.rewritten_bytes(served) - subtask.rewritten_bytes(before)
+        subtask.ages, subtask.checked = ages, (now_ns, served)
+        ttl_ns = subtask.state.ttl.after_ns
+        return ttl_errors(ages_before, before_ns, ages, now_ns, ttl_ns, added_bytes, rewritten_bytes)
+
+    def _report(self, law: str, checkpoint: int, task: int, fact: str | None) -> None:
+        """Report what is wrong with the snapshot of a task, if anything, once per invariant and task."""
+        if fact is not None:
+            self.report(law, fact, checkpoint=checkpoint, task=task, once=task)

@@ -1,0 +1,327 @@
+"""Invariants of recovery: which regions restart, how often, after which delay, on which TaskManagers, and rescaling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from sim.model.faults import StorageOutage
+from sim.model.randomness import quantile_table
+from sim.results.journal import Entry, Happening
+from sim.results.violations import OF_JOB, milliseconds, number_of, time_text
+from sim.runtime.context import RestoredState
+from sim.runtime.invariants.files import deletions, end_of_deletions_ns
+from sim.runtime.invariants.invariant import Invariant, ObservedRun
+
+# Laws 100 to 106, and 118.  The hosts report the tasks of each restart.  The journal contains the failures.
+
+REGIONS = "a restart includes all tasks of the failed regions, and no others"
+ATTEMPTS = "a job restarts at most as often as its strategy allows, and not before its delay"
+STOPPED_FIRST = (
+    "a task is redeployed only after its previous attempt has stopped, and a cancelled task processes nothing"
+)
+SLOT_THERE = "tasks are deployed only on task managers that exist"
+RUNNING = "no checkpoint begins while a required task is not running"
+RESUMES = "periodic checkpoints resume when all tasks run again"
+COPY_THERE = "local copies are used if and only if they exist: on the task manager that wrote them, unless it was lost"
+STABLE_SLOTS = "an adaptive job goes on with other slots when these are stable; a running one after its cooldown, with a checkpoint"
+
+_MAX_INTERVALS_TO_RESUME = 4
+"""Maximum checkpoint intervals until checkpoints resume after a restart.  The first triggers may be refused."""
+_SLACK_NS = 100_000_000
+
+
+class Allowance(NamedTuple):
+    """The limits of the restart strategy."""
+
+    most: int | None = None  # maximum number of restarts; None if unlimited
+    within_ns: int | None = None  # interval in which `most` applies; None means since the election of the JobManager
+    delay_ns: int = 0  # minimum delay of a restart
+
+
+class Waits(NamedTuple):
+    """The minimum waiting times of the adaptive scheduler."""
+
+    stable_ns: int  # time for which a job waits for missing slots
+    cooldown_ns: int  # time for which a job runs before it is rescaled
+    checkpoint_ns: int | None  # time for which it then waits for a completed checkpoint; None if it does not wait
+    failures: int = 2  # failed checkpoints that count as a completed one
+
+
+class Restarts(Invariant):
+    """Checks restarts: which tasks restart and when, that cancelled tasks do nothing, and that checkpoints resume.
+
+    Only the first violation of each invariant is reported.
+    """
+
+    def __init__(self, run: ObservedRun) -> None:
+        super().__init__(run)
+        self._cancelled: dict[int, list[int]] = {}  # restart -> records served by each task as it began
+        # local copies of state that restores have read: (time of the read, task, earliest time of writing)
+        self._copies: list[tuple[int, int, int]] = []
+        self._begun_ns = {self.context.instance: self.now_ns}  # job instance -> its start, latest first
+
+    def continue_from(self, before: Self, checkpoint: int) -> None:
+        self._begun_ns |= before._begun_ns
+
+    def restarting(self, restart: int) -> None:
+        """Record the records served by each task when a restart begins."""
+        self._cancelled[restart] = self._served()
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """Check that the previous attempts of restarted tasks have stopped, and processed nothing since they were cancelled."""
+        restored = self.context.journal.last(Happening.JOB_RESTORED)
+        self.run.deployed[restored.number] = frozenset(tasks)
+        served, before = self._served(), self._cancelled.pop(restored.number, None)
+        for task in tasks:
+            name = self.formatter.task(task)
+            if self.ends.at_work(task):
+                self._report(
+                    STOPPED_FIRST, f"{name} is deployed while the thread of its attempt before is at work", restored
+                )
+            elif before is not None and served[task] != before[task]:
+                records = number_of(served[task] - before[task], "record")
+                self._report(STOPPED_FIRST, f"{name} served {records} after it was cancelled", restored)
+
+    def restored(
+        self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
+    ) -> None:
+        """Check the use of local copies, and record which copy was read."""
+        if self.context.scenario.checkpoint.state.local_recovery:
+            self._check_local_copy(checkpoint, task, restored_parts)
+        stats = self.context.stats.get(checkpoint)
+        if stats is not None and any(piece.copied_from is not None for piece in restored_parts):
+            self._copies.append((self.now_ns, task, stats.trigger_ns))
+
+    def _check_local_copy(self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState]) -> None:
+        """Check that a restore does not download state if there is a copy on the disk of its TaskManager."""
+        if len(restored_parts) != 1:
+            return
+        piece, stamp = restored_parts[0], restored_parts[0].stamp
+        if stamp is None or piece.kind != "keyed" or piece.copied_from is not None or piece.share != 1:
+            return
+        name, host = ("local", stamp.vertex, stamp.subtask, stamp.checkpoint), self.context.hosts[task]
+        for row in self.context.storage.files:
+            if row.name == name and row.host == host and row.complete and row.deleted_ns is None:
+                # each instance continues the numbers of its checkpoint, so checkpoints of two may have the same number
+                begun = (number for number, begun_ns in self._begun_ns.items() if begun_ns <= row.created_ns)
+                if next(begun, 0) == stamp.instance:
+                    fact = f"{self.formatter.task(task)} reads the state of checkpoint {checkpoint} from storage, and its copy is on its own disk"
+                    self._report(COPY_THERE, fact)
+
+    def at_the_end(self) -> None:
+        self._check_strategy(self._strategy())
+        if (waits := self._waits()) is not None:
+            self._check_rescales(waits)
+        if self.run.deployed:
+            self._check_regions()
+            self._check_task_managers()
+            self._check_running()
+            self._check_lost_disks()
+            if (within_ns := self._resumes_within_ns()) is not None:
+                self._check_resumed(within_ns)
+
+    def _check_regions(self) -> None:
+        """Check that a restart deploys all tasks of the failed regions, and no others.
+
+        The first deployment of a job that starts from a snapshot counts as a restart of all tasks.
+        """
+        context, name = self.context, self.formatter.task
+        layout, tasks = context.layout, frozenset(context.tasks)
+        regions = [0] * len(tasks)
+        if not context.scenario.restart.restarts_all:
+            regions = pipelined_regions(len(tasks), layout.writer, layout.reader)
+        failed: frozenset[int] = tasks if context.origin is not None else frozenset()
+        for row in self.run.events:
+            match row.happening:
+                case Happening.JOB_RESTORED:
+                    deployed = self.run.deployed[row.number]
+                    affected = {regions[task] for task in failed}
+                    own = {regions[task] for task in deployed}
+                    if along := [task for task in sorted(deployed) if regions[task] not in affected]:
+                        fact = f"it takes {name(along[0])} along, and no task failed that exchanges data with it"
+                        self._report(REGIONS, fact, row)
+                    elif left := [task for task in sorted(tasks - deployed) if regions[task] in own]:
+                        fact = f"it leaves {name(left[0])} alone, which exchanges data with a task of it"
+                        self._report(REGIONS, fact, row)
+                case Happening.TASK_FAILED | Happening.JOB_FAILED if row.task >= 0:
+                    failed |= {row.task}
+                case Happening.JOB_MANAGER_LOST | Happening.RESCALED | Happening.JOB_FAILED:
+                    failed = tasks
+                case Happening.TASK_MANAGER_LOST | Happening.DEPLOYMENT_FAILED:
+                    failed |= {task for task, host in enumerate(context.hosts) if host == row.number}
+
+    def _strategy(self) -> Allowance:
+        """Return the limits of the restart strategy."""
+        options = self.context.scenario.restart
+        match options.strategy:
+            case "none":
+                return Allowance(0)
+            case "fixed-delay":
+                return Allowance(options.attempts, None, options.delay_ns)
+            case "failure-rate":
+                return Allowance(options.rate, options.rate_interval_ns, options.delay_ns)
+            case _:
+                # exponential-delay merges failures that occur before the restart; the limits of plug-ins are not known
+                return Allowance()
+
+    def _check_strategy(self, strategy: Allowance) -> None:
+        """Check the number of restarts and their delays.
+
+        The restart by a newly elected JobManager does not count, and neither does the start from a snapshot.
+        """
+        is_uncounted, counted_ns = self.context.origin is not None, list[int]()
+        begun_ns: dict[int, int] = {}
+        for row in self.run.events:
+            if row.happening is Happening.JOB_MANAGER_ELECTED:
+                is_uncounted, counted_ns = True, []
+            elif row.happening is Happening.JOB_RESTARTING and is_uncounted:
+                is_uncounted = False
+            elif row.happening is Happening.JOB_RESTARTING:
+                begun_ns[row.number] = row.time_ns
+                counted_ns.append(row.time_ns)
+                since_ns = 0 if strategy.within_ns is None else row.time_ns - strategy.within_ns
+                recent = sum(at_ns >= since_ns for at_ns in counted_ns)
+                if strategy.most is not None and recent > strategy.most:
+                    fact = f"it is the restart number {recent}, the strategy allows {strategy.most}"
+                    self._report(ATTEMPTS, fact, row)
+            elif row.happening is Happening.JOB_RESTORED and row.number in begun_ns:
+                if (after_ns := row.time_ns - begun_ns[row.number]) < strategy.delay_ns:
+                    fact = f"its tasks are deployed {milliseconds(after_ns)} later, the delay is {milliseconds(strategy.delay_ns)}"
+                    self._report(ATTEMPTS, fact, row)
+
+    def _check_task_managers(self) -> None:
+        """Check that no task is deployed on a lost TaskManager before it can have been replaced."""
+        hosts, shortest_ns = self.context.hosts, int(min(quantile_table(self.context.scenario.restart.replacement)))
+        there_ns: dict[int, int] = {}  # lost TaskManager -> earliest time of its replacement
+        for row in self.run.events:
+            if row.happening is Happening.TASK_MANAGER_LOST:
+                there_ns[row.number] = row.time_ns + shortest_ns
+            elif row.happening is Happening.JOB_RESTORED:
+                for task in sorted(self.run.deployed[row.number]):
+                    if row.time_ns < (at_ns := there_ns.get(hosts[task], 0)):
+                        fact = f"{self.formatter.task(task)} is deployed on task manager {hosts[task]}, which can be there from {time_text(at_ns)} on"
+                        self._report(SLOT_THERE, fact, row)
+
+    def _check_running(self) -> None:
+        """Check that no checkpoint is triggered while tasks initialize or have failed."""
+        down: set[int] = set()
+        latest = 0
+        for row in self.run.events:
+            if row.happening is Happening.JOB_RESTORED:
+                latest = row.number
+                down |= self.run.deployed[latest]
+            elif row.happening is Happening.TASK_FAILED:
+                down.add(row.task)
+            elif row.happening is Happening.TASK_RUNS:
+                down.discard(row.task)
+            elif row.happening is Happening.TRIGGERED and down:
+                fact = f"checkpoint {row.checkpoint} begins, and {self.formatter.task(min(down))} does not run"
+                self._report(RUNNING, fact, row._replace(number=latest))
+
+    def _check_lost_disks(self) -> None:
+        """Check that no local copy is read that was written before its TaskManager was lost with its disk."""
+        losses = [row for row in self.run.events if row.happening is Happening.TASK_MANAGER_LOST]
+        for read_ns, task, written_ns in self._copies:
+            for row in losses:
+                if row.number == self.context.hosts[task] and written_ns <= row.time_ns <= read_ns:
+                    copy = f"a local copy on task manager {row.number}, lost at {time_text(row.time_ns)} with its disk"
+                    fact = f"{self.formatter.task(task)} reads {copy}"
+                    self._report(COPY_THERE, fact, Entry(read_ns, Happening.TASK_RESTORED))
+
+    def _resumes_within_ns(self) -> int | None:
+        """Return the maximum time until checkpoints resume [ns].
+
+        Return None if a storage outage, a stop, or a backlog without checkpoints may prevent checkpoints.
+        """
+        scenario = self.context.scenario
+        options = scenario.checkpoint
+        in_backlog_ns = (
+            options.interval_ns if options.interval_during_backlog_ns is None else options.interval_during_backlog_ns
+        )
+        if not options.interval_ns or not in_backlog_ns or any(row.stop for row in scenario.actions):
+            return None
+        if any(isinstance(fault.what, StorageOutage) for fault in scenario.faults):
+            return None
+        period_ns = max(options.interval_ns, in_backlog_ns, options.min_pause_ns)
+        return _MAX_INTERVALS_TO_RESUME * period_ns + scenario.overheads.first_trigger_ns + _SLACK_NS
+
+    def _check_resumed(self, within_ns: int) -> None:
+        """Check that a checkpoint is triggered or refused within `within_ns` after all tasks run again."""
+        recovered: Entry | None = None
+        deleted = deletions(self.context)
+        for row in (*self.run.events, Entry(self.now_ns, Happening.TRIGGERED)):
+            if recovered is not None and row.time_ns - end_of_deletions_ns(recovered.time_ns, deleted) > within_ns:
+                fact = f"all tasks run, and no checkpoint begins for {milliseconds(row.time_ns - recovered.time_ns)}"
+                self._report(RESUMES, fact, recovered)
+                return
+            if row.happening is Happening.JOB_RECOVERED:
+                recovered = row
+            elif row.happening in OF_JOB or row.happening in (Happening.TRIGGERED, Happening.REFUSED):
+                recovered = None
+
+    def _waits(self) -> Waits | None:
+        """Return the times for invariant 118, or None if the user rescales the job or the scheduler is not adaptive."""
+        scenario = self.context.scenario
+        options, interval_ns = scenario.restart, scenario.checkpoint.interval_ns
+        if options.scheduler != "adaptive" or scenario.rescale:
+            return None
+        waits = scenario.cluster.profile == "2.x" and interval_ns is not None
+        checkpoint_ns = options.longest_rescale_delay_ns(interval_ns) if waits else None
+        stable_ns = 0 if options.reactive else options.stabilization_ns
+        return Waits(stable_ns, options.cooldown_ns, checkpoint_ns, options.rescale_failures)
+
+    def _check_rescales(self, waits: Waits) -> None:
+        """Check that a job instance is not rescaled too early.  Its deployment counts as running."""
+        since, runs, completed_ns, failed = 0, True, -1, 0
+        for row in self.run.events:
+            after_ns = row.time_ns - since
+            if row.happening is Happening.COMPLETED:
+                completed_ns, failed = row.time_ns, 0
+            elif row.happening is Happening.ABORTED:
+                failed += 1
+                completed_ns = row.time_ns if failed >= waits.failures else completed_ns
+            elif row.happening in (Happening.JOB_RESTARTING, Happening.JOB_RESTORED):
+                runs, failed = row.happening is Happening.JOB_RESTORED, 0
+                since = row.time_ns - (self.context.scenario.overheads.deploy_ns if runs else 0)
+            elif row.happening is Happening.RESCALED:
+                after, fact = milliseconds(after_ns), None
+                without_ns = waits.cooldown_ns + (waits.checkpoint_ns or 0)
+                if not runs and after_ns < waits.stable_ns:
+                    fact = f"it goes on without all slots after {after}, they are stable after {milliseconds(waits.stable_ns)}"
+                elif runs and after_ns < waits.cooldown_ns:
+                    fact = f"it is rescaled after {after}, its cooldown takes {milliseconds(waits.cooldown_ns)}"
+                elif runs and completed_ns < row.time_ns and after_ns < without_ns:
+                    fact = f"it is rescaled without a checkpoint after {after}, it waits {milliseconds(without_ns)} for one"
+                if fact is not None:
+                    self._report(STABLE_SLOTS, fact, row)
+
+    def _report(self, law: str, fact: str, row: Entry | None = None) -> None:
+        """Report the first violation of an invariant.  `row`: the restart, or what happened at this time; None for now."""
+        where = f"restart {row.number}" if row is not None and row.number > 0 else "the job"
+        time_ns = None if row is None else row.time_ns
+        self.report(
+            law, fact, where=where, time_ns=time_ns, once=True, checkpoints=[] if row is None else [row.checkpoint]
+        )
+
+    def _served(self) -> list[int]:
+        """Return the records served by each task, from counters that restarts do not reset."""
+        return [self.context.plane.counted(task).served for task in self.context.tasks]
+
+
+def pipelined_regions(tasks: int, writers: Sequence[int], readers: Sequence[int]) -> list[int]:
+    """Return, for each task, the smallest task of its pipelined region (a connected component of the graph).
+
+    `writers`, `readers`: upstream and downstream task of each channel.
+    """
+    least, ends = np.arange(tasks), (np.asarray(writers, np.int64), np.asarray(readers, np.int64))
+    while True:
+        lower = least.copy()
+        both = np.minimum(least[ends[0]], least[ends[1]])
+        for end in ends:
+            np.minimum.at(lower, end, both)
+        if (lower == least).all():
+            return least.tolist()
+        least = lower

@@ -1,1 +1,0 @@
-"""Monitors of a run: each observes events, collects facts, and passes them to the invariants."""
