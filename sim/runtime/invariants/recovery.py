@@ -268,8 +268,9 @@ class Restarts(Invariant):
         options, interval_ns = scenario.restart, scenario.checkpoint.interval_ns
         if options.scheduler != "adaptive" or scenario.rescale:
             return None
-        waits = scenario.cluster.profile == "2.x" and interval_ns is not None
-        checkpoint_ns = options.longest_rescale_delay_ns(interval_ns) if waits else None
+        checkpoint_ns = None
+        if scenario.cluster.profile == "2.x" and interval_ns is not None:
+            checkpoint_ns = options.longest_rescale_delay_ns(interval_ns)
         stable_ns = 0 if options.reactive else options.stabilization_ns
         return Waits(stable_ns, options.cooldown_ns, checkpoint_ns, options.rescale_failures)
 
