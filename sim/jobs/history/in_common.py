@@ -470,13 +470,32 @@ def _larger_amount(
     yield Finding(text, p, 1.0)
 
 
+def _step_at_restart(history: History, points: Sequence[RecordedCheckpoint]) -> str:
+    """Return a sentence if the checkpoints right after a restart are longer than those right before it, else ""."""
+    for at_ms in history.restarts_ms:
+        sides: tuple[list[int], list[int]] = ([], [])
+        for point in points:
+            sides[point.trigger_timestamp >= at_ms].append(point.end_to_end_duration)
+        before, after = sides
+        near = (before[-_NEAR_RESTART:], after[:_NEAR_RESTART])
+        if min(map(len, near)) == _NEAR_RESTART and median(near[1]) > _MIN_FACTOR * median(near[0]):
+            clock = datetime.fromtimestamp(at_ms / 1000, UTC)
+            change = f"from {ms_text(median(before))} in {len(before)} to {ms_text(median(after))} in {len(after)}"
+            return f"Durations step up at the restart at {clock:%H:%M:%S} UTC, {change} (medians): compare what changed with it."
+    return ""
+
+
+_NEAR_RESTART = 3
+"""Checkpoints on each side of a restart that tell a step from a steady rise."""
+
+
 # ---- Trend of durations, for histories without statistics of subtasks.
 
 _MAX_TREND_P_VALUE = 0.001
 
 
 def trend(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> Iterator[str]:
-    """Yield a sentence if durations rise over the history.
+    """Yield a sentence if durations rise over the history, or step up at a restart.
 
     Yields nothing if statistics of subtasks are known, because they say more.
     """
@@ -493,6 +512,9 @@ def trend(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence
         and correlation.statistic >= _MIN_RANK_CORRELATION
     )
     if correlation is not None and rises and after > _MIN_FACTOR * before:
+        if step := _step_at_restart(history, points):
+            yield step
+            return
         p = max(float(correlation.pvalue), _least_p_value(durations))
         sizes = [point.state_bytes for point in points]
         first_size, last_size = median(sizes[:third]), median(sizes[-third:])

@@ -211,7 +211,7 @@ def _history_of_log(log: JobLog) -> History:
         log.version,
         (),
         points,
-        restarts_ms=() if offset_ms is None else tuple(at_ms - offset_ms for at_ms in log.failures_ms if at_ms >= 0),
+        restarts_ms=() if offset_ms is None else tuple(at_ms - offset_ms for at_ms in log.restarts_ms if at_ms >= 0),
         restored=len(log.restores),
         counted=len(points),
         silence=silence_of_log(log),
@@ -279,6 +279,7 @@ def _sentences(lone: LoneAnswer) -> Iterator[str]:
                 "(/jobs/JOB/checkpoints/config tells)."
             )
             return
+        yield from _summary_sentences(document)
         yield f"It has no subtasks, so it does not tell where a checkpoint spent its time: {_DETAILS} and its subtasks do. {_REST}"
     elif lone.path == _DETAILS:
         yield from _vertices_sentences(document)
@@ -296,6 +297,21 @@ def _sentences(lone: LoneAnswer) -> Iterator[str]:
         count, state = len(document["vertices"]), one_line(document.get("state") or "in an unknown state")
         yield f"The job '{one_line(document.get('name') or document['jid'])}' is {state}, with {count} vertices."
         yield f"It has no checkpoints: {_CHECKPOINTS} has. {_REST}"
+
+
+def _summary_sentences(document: dict[str, Any]) -> Iterator[str]:
+    """Yield sentences on Flink's own counts and percentiles, which are of more checkpoints than the history has."""
+    counts, summary = document.get("counts"), document.get("summary")
+    counts = counts if isinstance(counts, dict) else {}
+    total, failed, completed = (counts.get(name, -1) for name in ("total", "failed", "completed"))
+    if not all(map(is_known, (total, failed, completed))) or completed <= len(document["history"]):
+        return
+    yield f"Of all {total} checkpoints that Flink counts, {failed} failed ({100 * failed / total:.2g} %)."
+    took = summary.get("end_to_end_duration") if isinstance(summary, dict) else None
+    at = [took.get(name) for name in ("p50", "p90", "max")] if isinstance(took, dict) else []
+    if at and all(map(is_known, at)):
+        half, tenth, longest = map(ms_text, at)
+        yield f"Half of the completed ones took up to {half}, one in ten {tenth} or more, and the longest {longest}."
 
 
 def _vertices_sentences(document: dict[str, Any]) -> Iterator[str]:
@@ -392,15 +408,19 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     barriers = (
         "" if unaligned is None else f", {'unaligned' if unaligned else 'not aligned' if at_least_once else 'aligned'}"
     )
-    interval = document.get("interval")
+    interval, pause_ms = document.get("interval"), document.get("min_pause")
     is_off = interval is not None and interval >= NEVER_MS
+    has_pause = is_known(pause_ms) and pause_ms > 0 and not is_off
     often = "No periodic checkpoints (interval: none)" if is_off else f"Checkpoints every {written('interval')}"
     yield f"{often}, pause {written('min_pause')}, timeout {written('timeout')}{barriers}."
+    if has_pause and is_known(interval) and pause_ms > interval:
+        yield f"The pause voids the interval: the next one begins {written('min_pause')} after the end of the one before."
     others = [
         name.format(one_line(value, 60))
         for key, name in _OTHERS.items()
-        if (value := document.get(key)) not in (None, "")
+        if (value := document.get(key)) not in (None, "") and not (key == "max_concurrent" and has_pause)
     ]
+    others += ["one at a time, as there is a pause"] if has_pause else []
     others += [name for key, name in _SWITCHES.items() if document.get(key) is True]
     if others:
         yield f"{capitalised('; '.join(others))}."
@@ -408,9 +428,13 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
         yield "At least once: barriers block no channel, and records behind them are counted twice after a restore."
     if document.get("state_changelog_enabled") is True and document.get("changelog_storage") == "memory":
         yield "The changelog is in memory: acknowledgements carry it to the JobManager, which writes it into the metadata."
+    if document.get("checkpoint_storage") == "JobManagerCheckpointStorage":
+        yield "The JobManager keeps checkpoints in its memory: one fails if a state of a subtask is larger than 5 MB, unless that is changed."
+    if document.get("checkpoints_after_tasks_finish") is False:
+        yield "Once a task has finished, no checkpoint is taken any more."
     externalized = document.get("externalization")
-    if isinstance(externalized, dict) and externalized.get("enabled") is True:
-        deletes = externalized.get("delete_on_cancellation") is True
+    if isinstance(externalized, dict) and isinstance(externalized.get("enabled"), bool):
+        deletes = externalized["enabled"] is False or externalized.get("delete_on_cancellation") is True
         yield f"Checkpoints are {'deleted' if deletes else 'retained'} when the job is cancelled."
 
 
@@ -441,16 +465,32 @@ def _exceptions_sentences(document: dict[str, Any]) -> Iterator[str]:
     apart = f", {ms_text((times[-1] - times[0]) / (len(times) - 1))} apart on average" if len(times) > 1 else ""
     more = "At least " if history.get("truncated") else ""
     yield f"{more}{len(entries)} failure{'' if len(entries) == 1 else 's'} of the job{apart}."
-    kinds: dict[str, list[str]] = {}  # beginning of the message -> failures as text, the latest first
+    kinds: dict[str, list[dict[str, Any]]] = {}  # beginning of the message -> failures, the latest first
     for entry in reversed(entries):
-        trace = entry.get("stacktrace") or entry.get("exception") or entry.get("exceptionName") or "unknown"
-        first, *rest = str(trace).strip().splitlines() or ["unknown"]
-        causes = [line for line in rest if line.startswith("Caused by: ")]
-        task = entry.get("taskName") or entry.get("task")
-        text = "; ".join(one_line(masked_text(line), 300).rstrip(". ") for line in [first, *causes[-1:]])
-        kinds.setdefault(" ".join(first.split()[:4]), []).append(f"{f' of {one_line(task)}' if task else ''}: {text}")
+        kinds.setdefault(" ".join(_lines_of_exception(entry)[0].split()[:4]), []).append(entry)
     for number, failures in enumerate([*kinds.values()][:_MAX_KINDS_OF_FAILURES]):
-        yield f"{f'The last of another kind ({len(failures)})' if number else 'The last'}{failures[0]}."
+        yield f"{f'The last of another kind ({len(failures)})' if number else 'The last'}{_exception_text(failures[0])}."
+        others = [other for other in rows_of(failures[0], "concurrentExceptions") if is_known(other.get("timestamp"))]
+        first = min(others, key=lambda other: other["timestamp"], default=None)
+        if first is not None and is_known(failures[0].get("timestamp")):
+            apart_ms = failures[0]["timestamp"] - first["timestamp"]
+            when = f"{ms_text(abs(apart_ms))} {'before' if apart_ms >= 0 else 'after'} it"
+            likely = " (perhaps its cause)" if apart_ms > 0 else ""
+            yield f"Flink lists one more with it, {when}{likely}{_exception_text(first)}."
+
+
+def _lines_of_exception(entry: Mapping[str, Any]) -> list[str]:
+    trace = entry.get("stacktrace") or entry.get("exception") or entry.get("exceptionName") or "unknown"
+    return str(trace).strip().splitlines() or ["unknown"]
+
+
+def _exception_text(entry: Mapping[str, Any]) -> str:
+    """Return the task of a failure, its exception and its root cause, as text."""
+    first, *rest = _lines_of_exception(entry)
+    causes = [line for line in rest if line.startswith("Caused by: ")]
+    task = entry.get("taskName") or entry.get("task")
+    text = "; ".join(one_line(masked_text(line), 300).rstrip(". ") for line in [first, *causes[-1:]])
+    return f"{f' of {one_line(task)}' if task else ''}: {text}"
 
 
 _MAX_KINDS_OF_FAILURES = 3

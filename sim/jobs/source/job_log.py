@@ -35,6 +35,8 @@ LAST_MS = 253_402_300_799_999  # the end of the year 9999
 MAX_NAMES = 1000  # maximum number of tasks, and of TaskManagers, that are stored
 _JOB = r"(?P<job>[0-9a-f]{32})"
 _TIME = re.compile(r"(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d:\d\d:\d\d)[.,](\d{3})")
+_SECONDS = re.compile(r"[\W\d]{0,20}?(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d:\d\d:\d\d)()\b")
+"""The time of a line whose layout has no milliseconds, e.g. ``[11.06.2024 01:59:40] INFO``."""
 _PATTERNS: dict[str, re.Pattern[str]] = {
     "triggered": re.compile(
         rf"Triggering checkpoint (?P<id>\d+) (?:\(type=(?P<type>.+?)\) )?@ (?P<at>\d+) for job {_JOB}"
@@ -304,12 +306,21 @@ class JobLog:
         )
 
     @property
+    def restarts_ms(self) -> list[int]:
+        """The times at which the job stopped to restart, in ascending order: failures, and starts by another JobManager."""
+        begun = sorted(at_ms for at_ms, before, state in self.switches if (before, state) == ("CREATED", "RUNNING"))
+        return sorted({*self.failures_ms, *self._left_ms, *begun[1:]})
+
+    @property
+    def _left_ms(self) -> list[int]:
+        """The times at which leadership was lost, or the adaptive scheduler restarted the job."""
+        return [at_ms for at_ms, _, state in self.switches if state in ("SUSPENDED", "CANCELLING")]
+
+    @property
     def replays(self) -> list[LogReplay]:
         """The restarts from a checkpoint, oldest first, without those whose failure or checkpoint has no known time."""
         replays, offset_ms = list[LogReplay](), self.clock_offset_ms
-        # leadership is lost, or the adaptive scheduler restarts the job
-        others_ms = [at_ms for at_ms, _, state in self.switches if state in ("SUSPENDED", "CANCELLING")]
-        failures_ms = sorted([*self.failures_ms, *others_ms])
+        failures_ms = sorted([*self.failures_ms, *self._left_ms])
         for line_ms, checkpoint, trigger_timestamp, _ in sorted(self.restores):
             point = self.checkpoints.get(checkpoint)
             if point is not None and point.line_ms >= 0:
@@ -423,6 +434,10 @@ def _named(paths: Sequence[Path]) -> str:
     return ", ".join(path.name for path in paths)
 
 
+def _time(line: str) -> re.Match[str] | None:
+    return _TIME.search(line, 0, 200) or _SECONDS.match(line)
+
+
 class _Clock:
     """A parser for the times of lines.  In a log without dates, a day is added at each midnight."""
 
@@ -432,7 +447,7 @@ class _Clock:
 
     def read(self, line: str) -> int:
         """Return the time of a line [ms], or -1 if it has none."""
-        match = _TIME.search(line, 0, 200)
+        match = _time(line)
         if match is None:
             return -1
         date, clock, millis = match.groups()
@@ -440,7 +455,7 @@ class _Clock:
             day = datetime.fromisoformat(f"{date or '1970-01-02'}T{clock}+00:00")
         except ValueError:
             return -1
-        now = int(day.timestamp()) * 1000 + int(millis)
+        now = int(day.timestamp()) * 1000 + int(millis or 0)
         if date is None and now + self.day < self.last - DAY_MS // 2:
             self.day += DAY_MS
         self.last = now + (self.day if date is None else 0)
@@ -664,7 +679,7 @@ def _oldest_first(lines: Iterator[str]) -> Iterator[str]:
         return
     rows = list[list[str]]()
     for line in chain(first, lines):
-        if not rows or _TIME.search(line, 0, 200):
+        if not rows or _time(line):
             rows.append([])
         rows[-1].append(line)
     yield from chain.from_iterable(reversed(rows))
@@ -968,9 +983,7 @@ def _notable(log: JobLog) -> Iterator[str]:
             f"A task did not stop within task.cancellation.timeout ({seconds[-1]} s), for which Flink ends its TaskManager: the restart waited "
             "for that. Look at what the task was doing then (its stack trace is in the log of its TaskManager)."
         )
-    if any(name in log.notable for name in ("revoked", "suspended")) and any(
-        s == "SUSPENDED" for *_, s in log.switches
-    ):
+    if any(name in log.notable for name in ("revoked", "suspended")) and len(log.restarts_ms) > log.failures:
         yield (
             "The JobManager lost its leadership, and the job restarted for that: no task and no checkpoint failed."
             + (

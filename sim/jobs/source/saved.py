@@ -295,7 +295,8 @@ def read_lone_answer(path: Path) -> LoneAnswer | None:
         document, at, cut = _document(text, match.start())
         kind = next((kind for kind, keys in _KINDS if isinstance(document, dict) and keys <= set(document)), None)
         if kind is not None:
-            return LoneAnswer(path.name, kind, document, cut)
+            more = "followed by more JSON" if not cut and _BEGIN.search(text, at) else cut
+            return LoneAnswer(path.name, kind, document, more)
         if is_first and not text[: match.start()].strip():
             return None  # the whole file is a document of another kind
         is_first = False

@@ -156,15 +156,28 @@ def is_of_source(path):
     return path.endswith(source)
 
 
-def course_of(took, sizes=None):
+def course_of(took, sizes=None, restarts_ms=()):
     """What is said of checkpoints that take so long [ms]."""
     rows = [
         RecordedCheckpoint.model_validate(row(n, "COMPLETED", int(ms), state_size=(sizes or {}).get(n, 10**9)))
         for n, ms in enumerate(took, 2)
     ]
-    history = History("made up", "", (), tuple(rows))
+    history = History("made up", "", (), tuple(rows), restarts_ms=tuple(restarts_ms))
     known = split(history)
     return " ".join(trend(history, known.slow, known.others))
+
+
+def test_a_step_at_a_restart_is_no_rise():
+    """Another machine, another version: they do not grow."""
+    took = [2000 + n for n in range(12)] + [5900 + n for n in range(12)]
+    after_ms = row(14, "COMPLETED", 1)["trigger_timestamp"] - 1
+
+    assert course_of(took, restarts_ms=[after_ms]).startswith(
+        "Durations step up at the restart at 22:27:19 UTC, from 2 s in 12 to 5.9 s in"
+    )
+    assert course_of(took).startswith("Durations rise")
+    rising = [2000 + 300 * n for n in range(24)]
+    assert course_of(rising, restarts_ms=[after_ms - 1]).startswith("Durations rise")
 
 
 def test_a_rise_of_durations_is_told_with_the_size_of_state():
@@ -322,6 +335,81 @@ def test_the_latest_failure_of_each_kind(tmp_path):
         "The last of map (0/4): j.TimeoutException: Heartbeat of TaskManager with id 10.0.3.7:1-f3 timed out. The last of another kind (2) "
         "of map (1/4): x.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold. It has no checkpoints"
     ) in told(tmp_path, json.dumps({"exceptionHistory": {"entries": entries}}))
+
+
+def test_an_older_failure_beside_the_latest_is_told(tmp_path):
+    """Flink lists failures of the same time in one entry: the first of them is the cause more often than the one it names."""
+    first = {
+        "stacktrace": "java.lang.OutOfMemoryError: Direct buffer memory",
+        "timestamp": 800,
+        "taskName": "agg (1/8)",
+    }
+    entry = {"stacktrace": "x.RemoteTransportException: closed", "timestamp": 1000, "taskName": "join (3/8)"}
+
+    def text(**fields):
+        return told(tmp_path, json.dumps({"exceptionHistory": {"entries": [entry | fields]}}))
+
+    assert (
+        "The last of join (3/8): x.RemoteTransportException: closed. Flink lists one more with it, 200 ms before it (perhaps its cause) of "
+        "agg (1/8): java.lang.OutOfMemoryError: Direct buffer memory." in text(concurrentExceptions=[first])
+    )
+    assert "200 ms after it of agg" in text(concurrentExceptions=[first | {"timestamp": 1200}])
+    assert "one more" not in text(concurrentExceptions=[])
+
+
+def test_what_a_configuration_means(tmp_path):
+    """A pause longer than the interval decides; storage of the JobManager, and switches that are off, have limits."""
+    config = {
+        "mode": "exactly_once",
+        "interval": 10_000,
+        "timeout": 600_000,
+        "min_pause": 600_000,
+        "max_concurrent": 3,
+        "checkpoint_storage": "JobManagerCheckpointStorage",
+        "externalization": {"enabled": False},
+        "checkpoints_after_tasks_finish": False,
+    }
+    text = told(tmp_path, json.dumps(config))
+
+    assert "The pause voids the interval: the next one begins 10 min after the end of the one before." in text
+    assert "one at a time, as there is a pause" in text
+    assert "one fails if a state of a subtask is larger than 5 MB" in text
+    assert (
+        "Once a task has finished, no checkpoint is taken any more. Checkpoints are deleted when the job is cancelled."
+        in text
+    )
+    other = told(tmp_path, json.dumps(config | {"min_pause": 0, "checkpoints_after_tasks_finish": True}))
+    assert "at most 3 at once" in other
+    assert "voids" not in other
+    assert "no checkpoint is taken" not in other
+
+
+def test_counts_of_more_checkpoints_than_the_history_has(tmp_path):
+    """A history of none, or of ten, says little about how often checkpoints fail or take long; Flink's own counts do."""
+    took = {"min": 800, "max": 598_000, "avg": 61_000, "p50": 2100.0, "p90": 205_000.0, "p99": 580_000.0}
+    answer = {
+        "counts": {"restored": 0, "total": 1450, "in_progress": 0, "completed": 1391, "failed": 59},
+        "history": [],
+        "latest": {},
+    }
+    text = told(tmp_path, json.dumps(answer | {"summary": {"end_to_end_duration": took}}))
+
+    assert (
+        "Of all 1450 checkpoints that Flink counts, 59 failed (4.1 %). Half of the completed ones took up to 2.1 s, one in ten 3.4 min or "
+        "more, and the longest 10 min." in text
+    )
+    assert "Half of" not in told(
+        tmp_path, json.dumps(answer | {"summary": {"end_to_end_duration": took | {"p90": "NaN"}}})
+    )
+    assert "Of all" not in told(tmp_path, listed(*[row(n, "COMPLETED", 2200) for n in (1, 2)], completed=2))
+
+
+def test_of_two_answers_in_a_file_it_is_said_that_the_first_is_read(tmp_path):
+    two = json.dumps({"jid": "a", "name": "job", "vertices": [], "state": "RUNNING"})
+
+    assert ", followed by more JSON: what is whole before that is read. The job 'job'" in told(
+        tmp_path, f"{two}\n{two}\n"
+    )
 
 
 def test_text_of_the_web_ui_is_refused_with_what_to_save(tmp_path):
