@@ -88,9 +88,7 @@ class UnitError(ValueError):
 
 def parse_duration(text: object) -> int:
     """Return the ns of ``"30 s"``, ``"10 min"`` or ``"25 us"``."""
-    number, unit, per = _split(text, "a duration", "'30 s' or '100 ms'")
-    if per:
-        raise UnitError(f"{_quoted(text)} is a rate; a duration was expected: write '30 s' or '100 ms'")
+    number, unit, _ = _split(text, "a duration", "'30 s' or '100 ms'", may_be_rate=False)
     if unit not in DURATIONS:
         hint = (
             f"write '{_ALIASES[unit]}' instead of '{unit}'"
@@ -103,9 +101,7 @@ def parse_duration(text: object) -> int:
 
 def parse_size(text: object) -> int:
     """Return the bytes of ``"32 KiB"``, ``"400 B"`` or ``"256 MB"``."""
-    number, unit, per = _split(text, "a size", "'32 KiB' or '400 B'")
-    if per:
-        raise UnitError(f"{_quoted(text)} is a rate; a size was expected: write '32 KiB' or '400 B'")
+    number, unit, _ = _split(text, "a size", "'32 KiB' or '400 B'", may_be_rate=False)
     return _integer(number * _bytes_unit(unit, text), text, "bytes")
 
 
@@ -262,7 +258,9 @@ def format_number(number: Fraction | int) -> str:
     return _exact(Fraction(number)) or str(number)
 
 
-def _split(text: object, what: str, example: str, *, bare: bool = False) -> tuple[Fraction, str, str]:
+def _split(
+    text: object, what: str, example: str, *, bare: bool = False, may_be_rate: bool = True
+) -> tuple[Fraction, str, str]:
     """Return (number, unit, unit of time) of a quantity, or raise `UnitError`."""
     stripped = _stripped(text)
     if isinstance(text, bool) or text is None or isinstance(text, (Mapping, list, tuple)):
@@ -277,6 +275,8 @@ def _split(text: object, what: str, example: str, *, bare: bool = False) -> tupl
         raise UnitError(f"{_quoted(text)} is negative; {what} was expected: write {example}")
     if not unit and not per and not bare:
         raise UnitError(f"{what} needs a unit, {_quoted(text)} has none: write {example}")
+    if per and not may_be_rate:
+        raise UnitError(f"{_quoted(text)} is a rate; {what} was expected: write {example}")
     return Fraction(number), unit, per or ""
 
 

@@ -3,7 +3,6 @@
 import pytest
 
 from sim.advice.settings import allowed_protocols, protocols, sinks_of
-from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS, recognised
 from tests.scenarios import read_scenario
 
@@ -56,8 +55,3 @@ def test_no_barrier_overtakes_in_front_of_a_sink_that_loses_records(connector):
 @pytest.mark.parametrize("connector", ["", "kafka-exactly-once", "iceberg-v2"])
 def test_any_barriers_in_front_of_others(connector):
     assert protocols() == allowed_protocols(job("sink", connector))
-
-
-def test_a_sink_that_is_none():
-    with pytest.raises(ScenarioError, match=r"did you mean 'iceberg-v\d'"):
-        job("sink", "iceberg-v3")

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 # Defaults live in the model: a key that is not written is None here.
 
 ANY_TASK = "random-task"
-ANY_TASK_MANAGER = "task-manager"
 
 
 def _subtask(value: object) -> tuple[str, int | None]:

@@ -238,27 +238,23 @@ def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> Non
     Errors and warnings are added to `source`.
     """
     node: Any = plain
-    for depth, step in enumerate(path[:-1]):
-        path_of_section = path[: depth + 1]
-        if isinstance(node, list) and str(step).isdigit() and int(step) < len(node):
-            node[int(step)] = node = copy_node(node[int(step)])
-            continue
-        if not isinstance(node, Mapping):
-            source.wrong(path, f"there is no mapping at {'.'.join(map(str, path_of_section[:-1]))} to set '{step}' in")
+    for depth, step in enumerate(path):
+        is_item = isinstance(node, list) and str(step).isdigit() and int(step) < len(node)
+        key: Any = int(step) if is_item else str(step)
+        if not is_item and not isinstance(node, Mapping):
+            source.wrong(path, f"there is no mapping at {'.'.join(map(str, path[:depth]))} to set '{step}' in")
             return
-        if step not in node:
+        if depth == len(path) - 1:
+            if not is_item:
+                _warn_of_dropped_keys(node.get(key), path, value, source)
+            node[key] = value
+            return
+        if not is_item and key not in node:
             if path[0] == "job" and depth == 1:
-                source.wrong(path, f"there is no vertex '{step}'{did_you_mean(str(step), node)}")
+                source.wrong(path, f"there is no vertex '{step}'{did_you_mean(key, node)}")
                 return
-            node[str(step)] = Mapping().at(path_of_section)
-        node[str(step)] = node = copy_node(node[str(step)])
-    if isinstance(node, list) and str(path[-1]).isdigit() and int(path[-1]) < len(node):
-        node[int(path[-1])] = value
-    elif isinstance(node, Mapping):
-        _warn_of_dropped_keys(node.get(str(path[-1])), path, value, source)
-        node[str(path[-1])] = value
-    else:
-        source.wrong(path, f"there is no mapping at {'.'.join(map(str, path[:-1]))} to set '{path[-1]}' in")
+            node[key] = Mapping().at(path[: depth + 1])
+        node[key] = node = copy_node(node[key])
 
 
 def _warn_of_dropped_keys(before: Any, path: DocumentPath, value: Any, source: Reading) -> None:

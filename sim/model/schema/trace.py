@@ -25,6 +25,7 @@ from sim.model.series.columns import (
     EXPECTED_TIMES,
     MAX_INSPECTED_CELLS,
     TIME_COLUMNS,
+    UNIT_SUFFIXES,
     TimeFormat,
     cell_number,
     cell_text,
@@ -56,7 +57,7 @@ SCALE_HINT = "scale: with the records per second for a value of 1"
 _START_COLUMN = 0
 """Index of the start time in the packed steps."""
 Row = dict[str, str | None]
-UNITS = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
+UNITS = {suffixes[0]: unit_s for unit_s, suffixes in UNIT_SUFFIXES.items()}
 
 
 class Trace(Section):

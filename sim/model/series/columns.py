@@ -48,13 +48,13 @@ RATE_COLUMNS = (
 """Names of columns of rates, likewise."""
 GRAFANA_TIME_COLUMN = "Time"
 """The column of times in a CSV file that Grafana exports from a panel.  Each other column has the name of a series."""
-_UNIT_SUFFIXES = {
+UNIT_SUFFIXES = {
     Fraction(1): ("s", "sec", "secs", "second", "seconds"),
     Fraction(1, 10**3): ("ms", "msec", "msecs", "milli", "millis", "millisecond", "milliseconds"),
     Fraction(1, 10**6): ("us", "usec", "micro", "micros", "microsecond", "microseconds"),
     Fraction(1, 10**9): ("ns", "nsec", "nano", "nanos", "nanosecond", "nanoseconds"),
 }
-"""Unit [s] -> last words of the names of columns with times in this unit."""
+"""Unit [s] -> last words of the names of columns with times in this unit: its symbol first, its name last."""
 _MAX_NUMBER_CHARS = 60
 """Maximum characters of a cell that are parsed as a number."""
 
@@ -76,7 +76,7 @@ def find_rate_column(columns: Sequence[str]) -> str | None:
 def time_unit_in_name(column: str) -> Fraction | None:
     """Return the unit [s] at the end of the name of a column of times, or None: ``t_ms`` -> 1/1000."""
     words = _words(column)
-    return next((unit for unit, suffixes in _UNIT_SUFFIXES.items() if len(words) > 1 and words[-1] in suffixes), None)
+    return next((unit for unit, suffixes in UNIT_SUFFIXES.items() if len(words) > 1 and words[-1] in suffixes), None)
 
 
 def _words(column: str) -> list[str]:
@@ -119,12 +119,6 @@ From 1973, in which milliseconds reach 1e11, to 5138, in which seconds do, a tim
 """
 _MIN_EPOCH_S = 1e8
 """Minimum seconds of a time since 1970, which is 1973.  Smaller times count from another start."""
-_UNIT_NAMES = {
-    Fraction(1): "seconds",
-    Fraction(1, 10**3): "milliseconds",
-    Fraction(1, 10**6): "microseconds",
-    Fraction(1, 10**9): "nanoseconds",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +154,7 @@ class TimeFormat:
     def __str__(self) -> str:
         if self.unit_s is None:
             return f"ISO 8601 without a zone, taken as {self.zone}" if self.is_zoneless else "ISO 8601"
-        unit = _UNIT_NAMES.get(self.unit_s, f"units of {format_duration(round(self.unit_s * 10**9))}")
+        unit = UNIT_SUFFIXES.get(self.unit_s, (f"units of {format_duration(round(self.unit_s * 10**9))}",))[-1]
         return f"epoch {unit}" if self.is_epoch else unit
 
 

@@ -504,3 +504,189 @@ BROKEN = {
     "only a question": (Whole("# Why?\n"), "s: is empty"),
 }
 """At least one mistake each; the file is called s."""
+
+MISTAKES = [
+    ("service: 10 us => state: {size: 4 GiB, value: 0 B}", "s:5:46: job.b.state.value: an entry has at least 1 B"),
+    (
+        "service: 10 us => state: {size: 4 GiB, backend: rocksdb, lsm: {memtable: 0 B}}",
+        "s:5:70: job.b.state.lsm.memtable: must be more than 0",
+    ),
+    (
+        "service: 10 us => state: {size: 4 GiB, backend: rocksdb, lsm: {flush: unlimited}}",
+        "s:5:70: job.b.state.lsm.flush: cannot be unlimited: write a rate",
+    ),
+    (
+        "service: 10 us => state: {size: 4 GiB, backend: rocksdb, lsm: {multiplier: 1}}",
+        "s:5:70: job.b.state.lsm.multiplier: is 1",
+    ),
+    (
+        "service: 10 us => state: {size: 4 GiB, backend: rocksdb, lsm: {write-buffer: 1 MB}}",
+        "s:5:70: job.b.state.lsm.write-buffer: unknown key 'write-buffer': did you mean memtable?",
+    ),
+    (
+        "service: 10 us => state: {size: 4 GiB, changelog: {threshold: 0 B}}",
+        "s:5:58: job.b.state.changelog.threshold: must be more than 0",
+    ),
+    (
+        "service: 10 us => state: {size: 4 GiB, incremental: true}",
+        "s:5:46: job.b.state.incremental: unknown key 'incremental': incremental stands in checkpoint:",
+    ),
+    ("5 s} => 5 s, savepoint-cpu: 100 %}", "s:6:29: checkpoint.savepoint-cpu: leaves the task nothing to work with"),
+    ("storage: {dfs: {nodes: 3, replication: 4}}\n", "s:8:27: storage.dfs.replication: is 4, but there are 3 nodes"),
+    ("storage: {dfs: {nodes: 3, block: 0 B}}\n", "s:8:27: storage.dfs.block: must be more than 0"),
+    ("storage: {dfs: {nodes: 3, requests: 30/h}}\n", "s:8:27: storage.dfs.requests: must be at least 1/s"),
+    (
+        "storage: {dfs: {nodes: 3}, bandwidth: 5 MB/s}\n",
+        "s:8:28: storage.bandwidth: is a key of flat storage, which has no dfs: write dfs: {b",
+    ),
+    (
+        "storage: {dfs: {nodes: 3}, slow: {share: 1 %, factor: 2}}\n",
+        "s:8:28: storage.slow: is a key of flat storage, which has no dfs: write",
+    ),
+    (
+        "storage: {object-store: {}, file-latency: 1 s}\n",
+        "s:8:29: storage.file-latency: is a key of flat storage, which has no object-store",
+    ),
+    ("storage: {dfs: {nodes: 3}, object-store: {}}\n", "s:8:28: storage.object-store: storage is a dfs already"),
+    ("storage: {nic: 1 GB/s}\n", "s:8:11: storage.nic: has no effect: the streams of flat storage share nothing"),
+    ("storage: {object-store: {part: 0 B}}\n", "s:8:26: storage.object-store.part: must be more than 0"),
+    (
+        "storage: {object-store: {}, file-merging: on}\n",
+        "s:8:29: storage.file-merging: needs files that can be appended to",
+    ),
+    (
+        "storage: {file-merging: {max-file-size: 0 B}}\n",
+        "s:8:26: storage.file-merging.max-file-size: must be more than 0",
+    ),
+    ("storage: {retry: {timeout: 0 s}}\n", "s:8:19: storage.retry.timeout: of 0 fails every attempt"),
+    (
+        "storage: {slow: {share: 1 %, factor: 2, lasts: 3 s}}\n",
+        "s:8:41: storage.slow.lasts: unknown key 'lasts': nodes, prefixes and disks are slow for a while",
+    ),
+    (
+        "storage: {dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 0 s}}}\n",
+        "s:8:57: storage.dfs.slow.lasts: must be more than 0",
+    ),
+    (
+        "storage: {dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 1 ns}}}\n",
+        "s:8:57: storage.dfs.slow.lasts: is 1 ns: write an episode of 1 ms or more",
+    ),
+    (
+        "storage: {dfs: {nodes: 3, slow: {trace: none.csv, column: v}}}\n",
+        "s:8:34: storage.dfs.slow.trace: no such file: none.csv",
+    ),
+    ("storage: {nodes: 3}\n", "s:8:11: storage.nodes: unknown key 'nodes': nodes stand in dfs: {nodes: 50}"),
+    (
+        "service: 10 us => async-io: {latency: 1 s}, commit: two-phase",
+        "s:5:25: job.b.async-io: requests and transactions are two vertices",
+    ),
+    (
+        "service: 10 us => window: {tumbling: 7 s, time: processing}, commit: two-phase",
+        "s:5:25: job.b.window: windows and transactions are two vertices",
+    ),
+    (
+        "service: 10 us => window: {tumbling: 7 s, time: processing}, commit: {emits: on-commit}",
+        "s:5:25: job.b.window: windows and transactions are two vertices",
+    ),
+    (
+        "service: 10 us => window: {tumbling: 7 s, time: processing}, async-io: {latency: 1 s}",
+        "s:5:25: job.b.window: windows and requests are two vertices",
+    ),
+    (
+        "service: 10 us => window: {tumbling: 500 us, time: processing}",
+        "s:5:34: job.b.window.tumbling: is 500 us: Flink's windows have whole milliseconds, 1 ms or more",
+    ),
+    (
+        "service: 10 us => window: {tumbling: 7 s, time: processing, phase: 7 s}",
+        "s:5:67: job.b.window.phase: is 7 s, but a window of 7 s ends within 7 s",
+    ),
+    (
+        "service: 10 us => window: {tumbling: 7 s, mini-batch: 1 s, time: event}",
+        "s:5:25: job.b.window: write exactly one of tumbling, sliding, session and mini-batch: there are tumbling and mini-batch",
+    ),
+    (
+        "service: 10 us => window: {sliding: 7 s, time: event}",
+        "s:5:25: job.b.window.every: is missing: windows that slide begin one every so often, write every: 1 s",
+    ),
+    (
+        "service: 10 us => window: {sliding: 7 s, every: 8 s, time: event}",
+        "s:5:48: job.b.window.every: is 8 s: write 1 ms or more, and no more than the size, 7 s",
+    ),
+    (
+        "service: 10 us => window: {sliding: 7 s, every: 2 s, phase: 3 s, time: event}",
+        "s:5:60: job.b.window.phase: is 3 s, but a window of 2 s ends within 2 s",
+    ),
+    (
+        "service: 10 us => window: {tumbling: 7 s, time: event, api: datastream, flush: 1 us}",
+        "s:5:79: job.b.window.flush: the WindowOperator buffers nothing",
+    ),
+    (
+        "service: 10 us => commit: {emits: on-commit, committer: global}",
+        "s:5:34: job.b.commit.emits: a global committer is no part of the vertex: only a chained one",
+    ),
+    (
+        "service: 10 us => service: {shifted-exponential: {mean: 2 ms, cv: 1.5}}",
+        "s:5:69: job.b.service.shifted-exponential.cv: must lie between 0 (excluded) and 1",
+    ),
+    (
+        "100 B} => 100 B}, window: {tumbling: 7 s, time: processing}",
+        "s:4:44: job.a.window: a source keeps no keyed state: only stage: local stands in its chain",
+    ),
+    ("100 B} => 100 B}, async-io: {latency: 1 s}", "s:4:44: job.a.async-io: a source waits for no answers"),
+    (
+        "100 B} => 100 B, watermark: {interval: 0 s}}",
+        "s:4:55: job.a.source.watermark.interval: is 0 s: a source looks for watermarks now and then",
+    ),
+    (
+        "100 B} => 100 B, watermark: {interval: 1 ns}}",
+        "s:4:55: job.a.source.watermark.interval: is 1 ns: Flink counts milliseconds, write 1 ms or more",
+    ),
+    (
+        "100 B} => 100 B, silent: 2}",
+        "s:4:43: job.a.source.silent: is 2, of 2 subtasks: one of them must have records; write rate: 0/s if none has",
+    ),
+    (
+        "5 s} => 5 s, interval-during-backlog: 1 s}",
+        "s:6:29: checkpoint.interval-during-backlog: is 1 s, less than the interval, 5 s: write more, or off",
+    ),
+    (
+        "100 B} => 100 B, records: 1k, backlog: {records: 2k}}",
+        "s:4:66: job.a.source.backlog.records: is 2000, more than the source emits: 1000",
+    ),
+    (
+        "rate: 1k/s, record: 100 B} => rate: unlimited, record: 100 B, backlog: {lag: 5 s}}",
+        "s:4:58: job.a.source.backlog.lag: records of an unlimited source are never overdue",
+    ),
+    (
+        "service: 10 us => service-factor: {2: 2}",
+        "s:5:42: job.b.service-factor.2: there is no subtask '2' of b: write a number from 0 to 1",
+    ),
+    (
+        "service: 10 us => service-factor: {1: 0}",
+        "s:5:42: job.b.service-factor.1: is 0: a factor stands between 0.01 and 100",
+    ),
+    (
+        "service: 10 us => service-factor: {1: 101}",
+        "s:5:42: job.b.service-factor.1: is 101: a factor stands between 0.01 and 100",
+    ),
+    ("service: 10 us => service-factor: {}", "s:5:25: job.b.service-factor: is empty: write at least one value"),
+    ("instances: {count: 2, from: savepoint}\n", "s:8:23: instances.from: no action takes a savepoint"),
+    (
+        "instances: {count: 2}\nrescale: [{at: 5 s, parallelism: {b: 3}}]\n",
+        "s:8:13: instances.count: rescaling makes job instances of its own: write one of instances and rescale",
+    ),
+    ("service: 10 us => commit: as-connector", "s:5:25: job.b.commit: names no connector"),
+    ("service: 10 us => connector: jdbc, commit: two-phase", "s:5:42: job.b.commit: 'jdbc' commits nothing"),
+    ("service: 10 us => connector: jdbc, commit: {time: 1 s}", "s:5:42: job.b.commit: 'jdbc' commits nothing"),
+    (
+        "service: 10 us => connector: iceberg-v3",
+        "(did you mean 'iceberg-v",
+    ),
+    ("faults: [{commit: a, at: 1 s}]\n", "s:8:11: faults[0].commit: 'a' commits nothing"),
+    ("faults: [{commit: bb, at: 1 s}]\n", "s:8:11: faults[0].commit: there is no vertex 'bb' (did you mean 'b'"),
+    ("checkpoint: {interval: 5 s}\n => ", "s: checkpoint: required key is missing, e.g. checkpoint: {interval: 30 s}"),
+    ("duration: 60 s => ", "s:7:1: run.duration: required key is missing, e.g. duration: 30 s"),
+    (", record: 100 B => ", "s:4:7: job.a.source.record: required key is missing, e.g. record: 32 KiB"),
+    ("{a: hash} => {a: {record: 9 B}}", "s:5:15: job.b.input.a.ship: required key is missing, e.g. ship: forward"),
+]
+"""(change, message) of further mistakes in one section."""

@@ -48,21 +48,6 @@ def test_defaults_are_one_job_with_flinks_paths():
     assert Instances(2, "no-claim") == read("instances: {count: 2}\n")[0].instances
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ("instances: {count: 2, from: savepoint}", "scenario:6:23: instances.from: no action takes a savepoint"),
-        ("instances: {count: 2}\nrescale: [{at: 5 s, parallelism: {a: 2}}]", "write one of instances and rescale"),
-    ],
-)
-def test_mistakes_have_a_place(lines, message):
-    """Line, column, and what was expected."""
-    with pytest.raises(ScenarioError) as error:
-        read(lines + "\n")
-
-    assert message in str(error.value)
-
-
 @pytest.mark.parametrize("claim", ["", ", claim: no-claim"])
 def test_a_changelog_takes_no_full_checkpoint(claim):
     """Flink refuses the first checkpoint after such a restore ("does not support enforcing a full snapshot")."""

@@ -34,12 +34,6 @@ def model(state="", checkpoint="", flink=()):
     return scenario.job.vertex("b").state, scenario.checkpoint.state
 
 
-def refusal(state="", checkpoint="", flink=()):
-    with pytest.raises(ScenarioError) as refused:
-        study(state, checkpoint, flink)
-    return str(refused.value)
-
-
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
@@ -52,23 +46,6 @@ def refusal(state="", checkpoint="", flink=()):
 )
 def test_a_backend_as_it_is_written(state, expected):
     assert expected == model(state)[0]
-
-
-@pytest.mark.parametrize(
-    ("state", "checkpoint", "message"),
-    [
-        ("value: 0 B", "", "s:3:46: job.b.state.value: an entry has at least 1 B"),
-        ("backend: rocksdb, lsm: {memtable: 0 B}", "", "job.b.state.lsm.memtable: must be more than 0"),
-        ("backend: rocksdb, lsm: {flush: unlimited}", "", "job.b.state.lsm.flush: cannot be unlimited: write a rate"),
-        ("backend: rocksdb, lsm: {multiplier: 1}", "", "job.b.state.lsm.multiplier: is 1"),
-        ("backend: rocksdb, lsm: {write-buffer: 1 MB}", "", "did you mean memtable?"),
-        ("changelog: {threshold: 0 B}", "", "job.b.state.changelog.threshold: must be more than 0"),
-        ("incremental: true", "", "incremental stands in checkpoint:"),
-        ("", "savepoint-cpu: 100 %", "leaves the task nothing to work with"),
-    ],
-)
-def test_a_mistake_is_told_where_it_stands(state, checkpoint, message):
-    assert message in refusal(state, checkpoint)
 
 
 def test_what_a_backend_does_not_have_is_told():
@@ -194,53 +171,6 @@ def test_the_defaults_are_those_of_the_model():
 
 def test_files_are_merged_as_flink_does_by_default():
     assert [FileMerging(), None] == [storage(f"{{file-merging: {switch}}}").merging for switch in ("on", "off")]
-
-
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
-        ("{dfs: {nodes: 3, replication: 4}}", "6:27: storage.dfs.replication: is 4, but there are 3 nodes"),
-        ("{dfs: {nodes: 3, block: 0 B}}", "6:27: storage.dfs.block: must be more than 0"),
-        ("{dfs: {nodes: 3, requests: 30/h}}", "6:27: storage.dfs.requests: must be at least 1/s"),
-        (
-            "{dfs: {nodes: 3}, bandwidth: 5 MB/s}",
-            "6:28: storage.bandwidth: is a key of flat storage, which has no dfs: write dfs: {b",
-        ),
-        (
-            "{dfs: {nodes: 3}, slow: {share: 1 %, factor: 2}}",
-            "6:28: storage.slow: is a key of flat storage, which has no dfs: write",
-        ),
-        (
-            "{object-store: {}, file-latency: 1 s}",
-            "6:29: storage.file-latency: is a key of flat storage, which has no object-store",
-        ),
-        ("{dfs: {nodes: 3}, object-store: {}}", "6:28: storage.object-store: storage is a dfs already"),
-        ("{nic: 1 GB/s}", "6:11: storage.nic: has no effect: the streams of flat storage share nothing"),
-        ("{object-store: {part: 0 B}}", "6:26: storage.object-store.part: must be more than 0"),
-        ("{object-store: {}, file-merging: on}", "6:29: storage.file-merging: needs files that can be appended to"),
-        ("{file-merging: {max-file-size: 0 B}}", "6:26: storage.file-merging.max-file-size: must be more than 0"),
-        ("{retry: {timeout: 0 s}}", "6:19: storage.retry.timeout: of 0 fails every attempt"),
-        (
-            "{slow: {share: 1 %, factor: 2, lasts: 3 s}}",
-            "6:41: storage.slow.lasts: unknown key 'lasts': nodes, prefixes and disks are slow for a while",
-        ),
-        (
-            "{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 0 s}}}",
-            "6:57: storage.dfs.slow.lasts: must be more than 0",
-        ),
-        (
-            "{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 1 ns}}}",
-            "slow.lasts: is 1 ns: write an episode of 1 ms or more",
-        ),
-        (
-            "{dfs: {nodes: 3, slow: {trace: none.csv, column: v}}}",
-            "6:34: storage.dfs.slow.trace: no such file: none.csv",
-        ),
-        ("{nodes: 3}", "6:11: storage.nodes: unknown key 'nodes': nodes stand in dfs: {nodes: 50}"),
-    ],
-)
-def test_mistakes_are_told_where_they_stand(section, message):
-    assert message in refusal_of_storage(section)
 
 
 def series(tmp_path, *rows):

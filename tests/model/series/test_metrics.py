@@ -1,7 +1,6 @@
 """What the values of a metric are: a row of the table each, names in the spelling of each system, queries, and samples that count."""
 
 import csv
-import json
 from fractions import Fraction
 
 import pytest
@@ -20,7 +19,7 @@ from sim.model.series.monitoring import (
     table_of_document,
 )
 from sim.studies.sweeps.sweep_file import define
-from tests.model.series.traces import read_here
+from tests.model.series.traces import answer, read_here
 
 with METRICS_FILE.open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file))
@@ -30,12 +29,8 @@ GROWING = [10_000 + 600 * i for i in range(6)]
 
 def rates(name, values=GROWING, step_s=60):
     """What Prometheus' answer to a query with this name gives: the rates, as texts."""
-    points = [[step_s * i, str(value)] for i, value in enumerate(values)]
-    document = {
-        "status": "success",
-        "data": {"resultType": "matrix", "result": [{"metric": {"__name__": name}, "values": points}]},
-    }
-    return [row[1] for row in table_of_document(json.dumps(document)).rows]
+    points = [(step_s * i, value) for i, value in enumerate(values)]
+    return [row[1] for row in table_of_document(answer(({"__name__": name}, points))).rows]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["metric"] for row in ROWS])
@@ -167,13 +162,9 @@ def files(folder, name, values, step_s=60):
     """The same samples as CSV and as Prometheus gives them."""
     at = [1_764_400_000 + step_s * i for i in range(len(values))]
     pairs = list(zip(at, values, strict=True))
-    prometheus = {
-        "resultType": "matrix",
-        "result": [{"metric": {"__name__": name}, "values": [[t, str(v)] for t, v in pairs]}],
-    }
     written = {
         "lag.csv": f'Time,"{name}"\n' + "".join(f"{t},{v}\n" for t, v in pairs),
-        "prometheus.json": json.dumps({"status": "success", "data": prometheus}),
+        "prometheus.json": answer(({"__name__": name}, pairs)),
     }
     for file, text in written.items():
         (folder / file).write_text(text)

@@ -11,7 +11,7 @@ from sim.model.schema.study import loads
 from sim.model.schema.trace import Trace, TraceError, TraceTable, rates_of_trace
 from sim.model.series.monitoring import RECIPE, MonitoringError, table_of_document
 from sim.studies.sweeps.sweep_file import define
-from tests.model.series.traces import read_here
+from tests.model.series.traces import answer, read_here
 
 BEGIN_S, STEP_S = 1_763_850_000, 15
 RATES = [1000 + 2 * (i * 37 % 200) for i in range(240)]
@@ -19,17 +19,9 @@ TIMES = [BEGIN_S + STEP_S * i for i in range(len(RATES))]
 METRIC = "flink_taskmanager_job_task_operator_numRecordsInPerSecond"
 
 
-def answer(*series):
-    """The text that Prometheus sends for a range query: (labels, values) of each series."""
-    result = [{"metric": labels, "values": [[at, value] for at, value in points]} for labels, points in series]
-    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
-
-
 def subtask(index, values=None, task="Source: orders", metric=METRIC, times=TIMES):
     values = [rate / 2 for rate in RATES] if values is None else values
-    return {"__name__": metric, "task_name": task, "subtask_index": str(index)}, list(
-        zip(times, map(str, values), strict=True)
-    )
+    return {"__name__": metric, "task_name": task, "subtask_index": str(index)}, zip(times, values, strict=True)
 
 
 def counted(subtasks):
@@ -38,12 +30,10 @@ def counted(subtasks):
 
 
 SCRAPES = [*TIMES, TIMES[-1] + STEP_S]
-COUNTERS = [
-    subtask(i, counted(2), metric="flink_taskmanager_job_task_operator_numRecordsIn", times=SCRAPES) for i in (0, 1)
-]
+COUNTED = "flink_taskmanager_job_task_operator_numRecordsIn"
 FILES = {
     "prometheus.json": answer(subtask(0), subtask(1)),
-    "counters.json": answer(*COUNTERS),
+    "counters.json": answer(*(subtask(i, counted(2), metric=COUNTED, times=SCRAPES) for i in (0, 1))),
     "grafana.csv": '"Time","orders"\n'
     + "".join(f"{at * 1000},{rate}\n" for at, rate in zip(TIMES, RATES, strict=True)),
     "excel.csv": 'sep=,\n"Time","orders"\n'

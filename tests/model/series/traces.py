@@ -1,8 +1,16 @@
-"""Loads read as `ckptsim traces read` does."""
+"""Answers of Prometheus, and loads read as `ckptsim traces read` does."""
+
+import json
 
 from sim.studies.traces.anywhere import read_anywhere
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import list_files
+
+
+def answer(*series):
+    """The text that Prometheus sends for a range query: (labels, values) of each series."""
+    result = [{"metric": labels, "values": [[at, str(value)] for at, value in points]} for labels, points in series]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
 
 
 def read_here(path, tables, **choices):
