@@ -82,7 +82,19 @@ def _slowest(slow: SlowPlaces, seed: int, numbers: set[int], title: str, file: S
 
 # ---- Descriptions of the parts of a critical path: place and cause.
 
-_FILES = (PathKind.UPLOAD, PathKind.FLUSH)
+COMMON = {
+    PathKind.TRIGGER: "the coordinator prepares the checkpoint, and its calls travel",
+    PathKind.TASK_THREAD: "the task thread was inside a record, back-pressured or at other work before it took the call",
+    PathKind.PRE_BARRIER: "prepareSnapshotPreBarrier: work of the operator on the task thread, before the barrier goes on",
+    PathKind.SYNC: "the synchronous part of the snapshot, on the task thread",
+    PathKind.FINALISATION: "the coordinator writes _metadata and completes the checkpoint",
+}
+"""Causes that are the same in simulated runs and in real jobs."""
+
+
+def subtask_name(vertex: str, index: int) -> str:
+    """Return the name of a subtask, e.g. ``sink[3]``."""
+    return f"{one_line(vertex, 24)}[{index}]"
 
 
 class Causes:
@@ -112,10 +124,6 @@ class Causes:
         part, options = parts[0], self.context.scenario.checkpoint
         vertex = None if part.task < 0 else self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
         match part.kind:
-            case PathKind.TRIGGER:
-                return "the coordinator prepares the checkpoint, and its calls travel"
-            case PathKind.TASK_THREAD:
-                return "the task thread was inside a record, back-pressured or at other work before it took the call"
             case PathKind.QUEUE:
                 return self._queue(part)
             case PathKind.TIMEOUT:
@@ -127,10 +135,6 @@ class Causes:
                 return "an input of the task ends instead of sending a barrier, and its end was awaited"
             case PathKind.FLUSH:
                 return f"the operator writes before it forwards the barrier, on the task thread: {self._written(parts)}"
-            case PathKind.PRE_BARRIER:
-                return "prepareSnapshotPreBarrier: work of the operator on the task thread, before the barrier goes on"
-            case PathKind.SYNC:
-                return "the synchronous part of the snapshot, on the task thread"
             case PathKind.ASYNC_QUEUE:
                 return "the one asynchronous thread of the task was still at work for an older checkpoint"
             case PathKind.ASYNC_WORK:
@@ -145,15 +149,13 @@ class Causes:
                 return self._channel_state(part)
             case PathKind.ACKNOWLEDGEMENT:
                 return "the acknowledgement travels to the coordinator and takes its turn there"
-            case PathKind.UNREPORTED:
-                raise ValueError("simulated tasks report all of their times")
-            case PathKind.FINALISATION:
-                return "the coordinator writes _metadata and completes the checkpoint"
             case PathKind.NOTIFICATION:
                 return "the notification travels, and waits for the thread of the committer"
             case PathKind.COMMIT:
                 commit = None if vertex is None else vertex.commit
                 return f"the commit makes the output visible{'' if commit is None or not commit.time_ns else ', on the task thread'}"
+            case _:
+                return COMMON[part.kind]
 
     # ------------------------------------------------------------------------------------------ channels
 
@@ -383,6 +385,4 @@ class Causes:
         return channels_out(self.context.layout, task)
 
     def _task(self, task: int) -> str:
-        """Return the name of a subtask, e.g. ``sink[3]``."""
-        vertex, index = self.context.names[task]
-        return f"{one_line(vertex, 24)}[{index}]"
+        return subtask_name(*self.context.names[task])

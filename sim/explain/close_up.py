@@ -94,21 +94,13 @@ class CloseUp:
 
 
 def rerun_with_observers(
-    scenario: Scenario,
-    *,
-    engine: Engine = "compiled",
-    progress: Callable[[int], None] | None = None,
-    attach: Callable[[JobInstance], None] = lambda _: None,
+    scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None
 ) -> CloseUp:
-    """Repeat a run with observers, which do not affect it.
-
-    `attach`: called with each job instance, to add another observer.  `progress`: see `simulate`.
-    """
+    """Repeat a run with observers, which do not affect it.  `progress`: see `simulate`."""
     instances: list[ObservedInstance] = []
 
     def watch(job: JobInstance) -> None:
         instances.append(_observe(job))
-        attach(job)
 
     result = simulate(scenario, engine=engine, progress=progress, check=False, attach=watch)
     return CloseUp(result, tuple(instances))

@@ -1,25 +1,21 @@
-"""The timeline of a run as Trace Event JSON, for Perfetto: threads, snapshots, barriers, files and queues."""
+"""The timeline of a run as Trace Event JSON, for Perfetto: snapshots, barriers, files, and the load of vertices."""
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from sim.explain.close_up import ObservedInstance
+from sim.explain.close_up import CloseUp
 from sim.model.scenario import Scenario
-from sim.model.text import PrintableError, one_line
-from sim.model.units import MS, format_duration
+from sim.model.text import one_line
+from sim.model.units import SECOND
 from sim.plane.interface import channels_out
 from sim.results.journal import Happening
 from sim.runtime.context import Context
-from sim.runtime.job_instance import JobInstance
 from sim.storage.media.dfs import DistributedFileSystem
 
 # ---- A timeline: processes with tracks of slices, arrows between slices, and counters, in a time window.
@@ -60,7 +56,6 @@ class Timeline:
 
     begin_ns: int
     end_ns: int
-    left_out: int = 0  # number of events after `end_ns`, which the limit cut off
     events: list[Event] = field(default_factory=list)
     names: list[Event] = field(default_factory=list)  # events that name processes and tracks
     processes: int = 0
@@ -96,7 +91,7 @@ class Timeline:
                 arrow = {"cat": "barrier", "name": f"barrier {barrier[1]}", "id": number, "bp": "e"}
                 self.events.append({"ph": phase, **where, **arrow})
 
-    def add_counter(self, process: int, name: str, time_ns: int, values: dict[str, int]) -> None:
+    def add_counter(self, process: int, name: str, time_ns: int, values: dict[str, float]) -> None:
         """Set the values of a counter, if the time is in the window."""
         if self.begin_ns <= time_ns <= self.end_ns:
             event = {"ph": "C", "pid": process, "tid": 0, "name": name, "ts": time_ns / 1e3, "args": values}
@@ -107,101 +102,25 @@ class Timeline:
         begin_ns, end_ns = max(row.begin_ns, self.begin_ns), min(row.end_ns, self.end_ns)
         return row._replace(begin_ns=begin_ns, end_ns=end_ns) if end_ns > begin_ns else None
 
-    def cut(self, limit: int) -> None:
-        """Leave out the later events if there are more than `limit`, not counting names.
+    def document(self, strategy: str, scenario: Scenario) -> str:
+        """Return the timeline as Trace Event JSON in one line, with metadata of the run.
 
-        Then the window ends before the first of them.
+        Arrows whose other end is outside of the window are left out.
         """
-        events = sorted(_with_whole_arrows(self.events), key=lambda event: event["ts"])
-        if len(events) > limit:
-            self.end_ns = int(events[limit]["ts"] * 1e3)
-            kept = bisect_right(events, self.end_ns / 1e3, key=lambda event: event["ts"], hi=limit)
-            self.left_out, events = len(events) - kept, _with_whole_arrows(events[:kept])
-        self.events = [*self.names, *events]
-
-
-def _with_whole_arrows(events: list[Event]) -> list[Event]:
-    """Return the events, except arrows of which an end is missing."""
-    starts, ends = ({event["id"] for event in events if event["ph"] == phase} for phase in "sf")
-    return [event for event in events if event["ph"] not in "sf" or event["id"] in starts & ends]
-
-
-# ---- Samples of threads and queues at fixed steps. The data plane counts totals, so a step is the difference of two totals.
-
-STATES = ("processing", "idle", "back-pressured")
-"""States of a task thread.  Work for checkpoints counts as processing, as in Flink."""
-_COLUMNS = (("busy_ns",), ("idle_ns",), ("soft_ns", "hard_ns"))
-
-
-class TimelineSample(NamedTuple):
-    """Thread states and queue contents in one step."""
-
-    time_ns: int  # end of the step
-    spent: np.ndarray  # tasks x STATES: time since the previous sample [ns]
-    input_bytes: np.ndarray  # by vertex: received and not read yet
-    output_bytes: np.ndarray  # by vertex: written and not sent yet
-    in_flight_bytes: int  # in all channels
-
-
-@dataclass(slots=True)
-class Samples:
-    """The samples of all job instances between two times.  Call `attach` with each instance when it starts."""
-
-    step_ns: int
-    begin_ns: int
-    end_ns: int
-    by_instance: list[list[TimelineSample]] = field(default_factory=list)
-
-    def attach(self, instance: JobInstance) -> None:
-        """Take samples of a job instance: at the beginning of the window, and after each step."""
-        samples: list[TimelineSample] = []
-        self.by_instance.append(samples)
-        layout, vertices = instance.layout, np.array(instance.layout.vertex)
-        reader, writer = vertices[np.array(layout.reader)], vertices[np.array(layout.writer)]
-        spent_before = _time_by_state(instance)
-
-        def take_sample(_: object) -> None:
-            nonlocal spent_before
-            now, spent, count = instance.env.now, _time_by_state(instance), len(instance.spec.vertices)
-            if now > self.end_ns:
-                return
-            channels = instance.plane.channels()
-            received = np.bincount(reader, channels["arrived"] - channels["taken"], count)
-            unsent = np.bincount(writer, channels["written"] - channels["sent"], count)
-            in_flight = int((channels["written"] - channels["taken"]).sum())
-            samples.append(TimelineSample(now, spent - spent_before, received, unsent, in_flight))
-            spent_before = spent
-            schedule(self.step_ns)
-
-        def schedule(delay_ns: int) -> None:
-            instance.env.timeout(delay_ns).callbacks.append(take_sample)
-
-        schedule(max(0, self.begin_ns - instance.env.now) or self.step_ns)
-
-
-def _time_by_state(instance: JobInstance) -> np.ndarray:
-    """Return the total time of each task in each state [ns]."""
-    rows = instance.plane.tasks()
-    return np.stack([sum(rows[column] for column in columns) for columns in _COLUMNS], axis=1)
+        starts, ends = ({event["id"] for event in self.events if event["ph"] == phase} for phase in "sf")
+        events = [event for event in self.events if event["ph"] not in "sf" or event["id"] in starts & ends]
+        content = {
+            "traceEvents": [*self.names, *sorted(events, key=lambda event: event["ts"])],
+            "displayTimeUnit": "ms",
+            "otherData": {"run": f"{scenario.name}, {strategy}", "question": scenario.question},
+        }
+        return json.dumps(content) + "\n"
 
 
 # ---- Slices from the journal and the files of a job instance: snapshots, asynchronous work, checkpoints, files, barriers.
 
 _SHORTEST_NS = 1
 """Length of the slice of an instant, so that it is visible and arrows can end at it."""
-
-
-def threads(samples: Sequence[TimelineSample], task: int, step_ns: int) -> Iterator[TimelineSlice]:
-    """Yield slices with the state in which a task thread spends most of each step.  Consecutive equal states are one slice."""
-
-    def state(sample: TimelineSample) -> str:
-        spent = sample.spent[task]
-        return STATES[int(spent.argmax())] if spent.sum() else ""
-
-    for name, group in groupby(samples, key=state):
-        times_ns = [sample.time_ns for sample in group]
-        if name:
-            yield TimelineSlice(name, max(0, times_ns[0] - step_ns), times_ns[-1], {})
 
 
 def checkpoints(context: Context) -> Iterator[TimelineSlice]:
@@ -281,42 +200,32 @@ def _slice(name: str, begin_ns: int | None, end_ns: int | None, **values: object
     return [TimelineSlice(name, begin_ns, end_ns, values)]
 
 
-# ---- The timeline of an observed run: subtasks, asynchronous threads, storage nodes, coordinator, and barriers as arrows.
-#
-# A time window and a limit keep the file small enough for viewers. The number of omitted events is reported.
+# ---- The timeline of a run: coordinator, subtasks, asynchronous threads and storage, with barriers as arrows.
 
 
-def timeline(instances: Sequence[ObservedInstance], samples: Samples, limit: int) -> Timeline:
-    """Return the timeline of observed job instances.
-
-    `samples`: their samples, which also define the time window.  `limit`: maximum number of events, see `Timeline.cut`.
-    """
-    drawn = Timeline(samples.begin_ns, samples.end_ns)
-    for job, (instance, samples_of_job) in enumerate(zip(instances, samples.by_instance, strict=True)):
-        prefix = f"job {job}: " if len(instances) > 1 else ""
-        _draw(drawn, instance.context, samples_of_job, samples.step_ns, job, prefix)
-    drawn.cut(limit)
+def timeline(run: CloseUp, begin_ns: int, end_ns: int) -> Timeline:
+    """Return the timeline of a run in a time window.  The load of vertices is that of the table `series`."""
+    drawn = Timeline(begin_ns, end_ns)
+    for job, instance in enumerate(run.instances):
+        _draw(drawn, instance.context, job, f"job {job}: " if len(run.instances) > 1 else "")
+    process = drawn.add_process("vertices")
+    for row in run.result.series.to_dict("records"):
+        time_ns, vertex = round(row["time"] * SECOND), row["vertex"]
+        shares = {"busy": row["busy"], "idle": row["idle"], "back-pressured": row["backPressured"]}
+        queues = {"input": row["inputQueueSize"], "output": row["outputQueueSize"]}
+        drawn.add_counter(process, f"threads of {vertex} [share of time]", time_ns, shares)
+        drawn.add_counter(process, f"queues of {vertex} [bytes]", time_ns, queues)
     return drawn
 
 
-def _draw(
-    drawn: Timeline, context: Context, samples: Sequence[TimelineSample], step_ns: int, job: int, prefix: str
-) -> None:
-    """Add the tracks and queues of one job instance."""
+def _draw(drawn: Timeline, context: Context, job: int, prefix: str) -> None:
+    """Add the tracks of one job instance."""
     slices, names = task_slices(context, job), [f"{vertex}[{index}]" for vertex, index in context.names]
     drawn.add_process(f"{prefix}coordinator", [("checkpoints", checkpoints(context))])
     for v, vertex in enumerate(context.scenario.job.vertices):
-        tracks: list[tuple[str, Iterable[TimelineSlice]]] = []
-        for task in (task for task, number in enumerate(context.layout.vertex) if number == v):
-            tracks.append((f"{names[task]} thread", threads(samples, task, step_ns)))
-            tracks += [(f"{names[task]} {kind}", slices[kind][task]) for kind in ("snapshots", "barriers")]
-        process = drawn.add_process(f"{prefix}{vertex.name}", tracks)
-        for sample in samples:
-            queues = {"input": int(sample.input_bytes[v]), "output": int(sample.output_bytes[v])}
-            drawn.add_counter(process, f"queues of {vertex.name} [bytes]", sample.time_ns, queues)
-    process = drawn.add_process(f"{prefix}all channels")
-    for sample in samples:
-        drawn.add_counter(process, "in flight [bytes]", sample.time_ns, {"bytes": sample.in_flight_bytes})
+        tasks = [task for task, number in enumerate(context.layout.vertex) if number == v]
+        tracks = [(f"{names[task]} {kind}", slices[kind][task]) for task in tasks for kind in ("snapshots", "barriers")]
+        drawn.add_process(f"{prefix}{vertex.name}", tracks)
     work, places = slices["asynchronous"], files(context)
     drawn.add_process(
         f"{prefix}asynchronous threads", [(names[task], work[task]) for task in sorted(work) if work[task]]
@@ -328,36 +237,3 @@ def _natural_order(place: str) -> tuple[str, int]:
     """Return a key that sorts names in natural order: node 10 after node 9."""
     stem, _, number = place.rpartition(" ")
     return (stem, int(number)) if number.isdigit() else (place, 0)
-
-
-# ---- The time window, and the text of the file.
-
-_MAX_SAMPLES = 1000
-"""Number of samples in a time window."""
-
-
-class WindowError(PrintableError, ValueError):
-    """A time window contains no part of the run."""
-
-
-def samples_in(run_ns: int, begin_ns: int, end_ns: int | None) -> Samples:
-    """Return a sampler for a time window of a run, with a thousand steps of at least 1 ms.
-
-    `run_ns`: duration of the run.  `end_ns`: None if the window ends with the run.  Raises `WindowError` if the window is
-    empty.
-    """
-    end_ns = run_ns if end_ns is None else min(end_ns, run_ns)
-    if begin_ns >= end_ns:
-        raise WindowError(f"the window ends at {format_duration(end_ns)}: nothing lies in it")
-    return Samples(max(MS, (end_ns - begin_ns) // _MAX_SAMPLES), begin_ns, end_ns)
-
-
-def document(strategy: str, scenario: Scenario, samples: Samples, drawn: Timeline) -> str:
-    """Return the timeline as Trace Event JSON in one line, with metadata of the run."""
-    metadata = {
-        "run": f"{scenario.name}, {strategy}",
-        "question": scenario.question,
-        "step_ns": samples.step_ns,
-        "left_out": drawn.left_out,
-    }
-    return json.dumps({"traceEvents": drawn.events, "displayTimeUnit": "ms", "otherData": metadata}) + "\n"

@@ -143,7 +143,8 @@ class CheckpointTrace:
     end_ns: int  # of the path: last acknowledgement, failure, or end of the run
     tasks: Sequence[int]  # those that are to acknowledge
     times: Mapping[int, Mapping[Happening, int]]  # task, -1 for the coordinator -> time of the first event of each kind
-    arrivals: Mapping[int, Sequence[tuple[int, int]]]  # task -> (time, channel) of barriers that arrived, in order
+    # (task, time) -> (time, channel) of the barriers that had arrived at the task by then, in order
+    arrivals: Callable[[int, int], Sequence[tuple[int, int]]]
     beginnings: Mapping[int, int]  # task -> number of barriers that had arrived when its snapshot began; default: all
     acknowledged: tuple[int, int] = (-1, 0)  # (task, time) of the last acknowledgement
     async_queue_ns: Callable[[int], int] = lambda _: 0  # task -> wait for its asynchronous thread
@@ -187,11 +188,14 @@ def critical_path(
     end_ns = {"COMPLETED": acknowledged[1], "FAILED": stats.failed_ns}.get(stats.status, ended_ns)
     subtasks, tasks = stats.subtasks, range(len(graph.groups))
 
+    def arrivals_until(task: int, time_ns: int) -> list[tuple[int, int]]:
+        return [arrival for arrival in arrivals[task] if arrival[0] <= time_ns]
+
     def async_queue_ns(task: int) -> int:
         return subtasks[task].async_queue_ns if task in subtasks else 0
 
     trace = CheckpointTrace(
-        stats.status, stats.trigger_ns, end_ns, tasks, times, arrivals, beginnings, acknowledged, async_queue_ns
+        stats.status, stats.trigger_ns, end_ns, tasks, times, arrivals_until, beginnings, acknowledged, async_queue_ns
     )
     is_open, is_known = stats.status != "COMPLETED", bool(subtasks or any(times.values()))
     parts = find_path(trace, graph, files) if is_known else ()
@@ -240,7 +244,6 @@ class _Search:
         self.trace = trace
         self.graph = graph
         self.files = files
-        self._arrivals = trace.arrivals
         self._parts: list[PathPart] = []  # the last one first
         # (writer, time at which it sent its barrier): where the search continues; None if it has ended
         self._upstream_of_barrier: tuple[int, int] | None = None
@@ -305,7 +308,7 @@ class _Search:
                 self._before_state_written(task, end_ns)
             case Happening.STATE_WRITTEN if Happening.IN_FLIGHT_COMPLETE in self._times(task):
                 self._before_channel_state(task, end_ns)
-            case Happening.STATE_WRITTEN if len(self._arrivals[task]) < len(self.graph.inputs(task)):
+            case Happening.STATE_WRITTEN if len(self.trace.arrivals(task, end_ns)) < len(self.graph.inputs(task)):
                 self._before_missing_barrier(task, end_ns)
             case Happening.STATE_WRITTEN:
                 self._before_in_flight_complete(task, end_ns)
@@ -350,9 +353,8 @@ class _Search:
 
     def _before_beginning(self, task: int, end_ns: int) -> None:
         """Continue with the event that started the snapshot: a barrier, the alignment timeout, a trigger, or the end of an input."""
-        arrivals = self._arrivals[task][: self.trace.beginnings.get(task)]
-        # clocks of a real job differ, so that a barrier may seem to arrive after it was passed on
-        if arrivals and arrivals[-1][0] >= end_ns:
+        arrivals = self.trace.arrivals(task, end_ns)[: self.trace.beginnings.get(task)]
+        if arrivals and arrivals[-1][0] == end_ns:
             self._before_arrival(task, arrivals[-1][1], end_ns)
         elif self._at(Happening.TRIGGER_RECEIVED, task, -1) >= end_ns:
             self._before_trigger(task, end_ns)
@@ -399,7 +401,7 @@ class _Search:
     def _before_in_flight_complete(self, task: int, end_ns: int) -> None:
         """Continue with the last barrier that arrived, or with the wait for the task's own barriers to leave its output queues."""
         forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
-        arrivals = [arrival for arrival in self._arrivals[task] if arrival[0] <= end_ns]
+        arrivals = self.trace.arrivals(task, end_ns)
         if forwarded_ns == end_ns:
             self._before_forward(task, end_ns)
         elif self._at(Happening.OUTPUT_CONVERTED, task, -1) == end_ns:
@@ -407,19 +409,17 @@ class _Search:
             self._before_forward(task, forwarded_ns)
         elif arrivals and arrivals[-1][0] == end_ns:
             self._before_arrival(task, arrivals[-1][1], end_ns)
-        elif self._at(Happening.SYNC_FINISHED, task, -1) == end_ns:
-            self._before_sync_end(task, end_ns)
         else:
             self._add(PathKind.OUTPUT, forwarded_ns, end_ns, task)
             self._before_forward(task, forwarded_ns)
 
     def _before_arrival(self, task: int, channel: int, end_ns: int) -> None:
         """Continue through a channel to its writer.  If the writer has finished, the end of its data counts as its barrier."""
-        self._add_channel_parts(task, channel, end_ns, self._arrivals[task][0][0])
+        self._add_channel_parts(task, channel, end_ns, self.trace.arrivals(task, end_ns)[0][0])
 
     def _before_missing_barrier(self, task: int, end_ns: int) -> None:
         """Continue through the channel whose barrier has not arrived; of several, the one in which it was sent last."""
-        arrivals = self._arrivals[task]
+        arrivals = self.trace.arrivals(task, end_ns)
         arrived = {channel for _, channel in arrivals}
 
         def missing_and_sent(channel: int) -> tuple[bool, int, int]:

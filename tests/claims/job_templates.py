@@ -716,10 +716,7 @@ TEMPLATES = (
         r"file \([\w ]+\)|SUB does not acknowledge it|is [\w ]+ of (?:SUB|coordinator)|its barrier is on the way from  to SUB)",
         part_of_it,
     ),
-    template(
-        "trigger",
-        r"the JobManager prepares the checkpoint, and its calls travel; the quickest source had its call then",
-    ),
+    template("trigger", r"the coordinator prepares the checkpoint, and its calls travel"),
     template(
         "task thread",
         r"the task thread was inside a record, back-pressured or at other work before it took the call"
@@ -763,8 +760,7 @@ TEMPLATES = (
     ),
     template(
         "work before",
-        r"work of the operator on the task thread, before the barrier goes on: what Flink's statistics leave of the "
-        r"checkpoint",
+        r"prepareSnapshotPreBarrier: work of the operator on the task thread, before the barrier goes on",
     ),
     template("sync", r"the synchronous part of the snapshot, on the task thread"),
     template(
@@ -775,7 +771,7 @@ TEMPLATES = (
     ),
     template(
         "metadata",
-        r"every subtask had acknowledged: the JobManager writes _metadata.*?(?=[.;])",
+        r"the coordinator writes _metadata and completes the checkpoint.*?(?=[.;])",
         lambda told, _: not late(told),
     ),
     template(
@@ -919,7 +915,7 @@ TEMPLATES = (
     template("change", r"With(?:out)? [\w _]+: the rest of the path takes (?P<least>MS) of (?P<now>MS)", shortened),
     template(
         "where",
-        r"Where the time goes \(m[^)]*\) (?:checkpoint \d+ others|(?:(?P<slow>\d+) slow )?(?P<others>\d+)(?: others)?)",
+        r"Where the time goes (?:checkpoint \d+ others|(?:(?P<slow>\d+) slow \(mean\) )?(?P<others>\d+) (?:others|checkpoints)) \(median\)",
         lambda told, match: match["others"] is None or sample(told, match),
     ),
     template(
@@ -992,8 +988,8 @@ TEMPLATES = (
     template("standing", r"Threads stand still meanwhile; Flink's answers do not say when that was"),
     template(
         "not told",
-        r"Flink's statistics do not record the channel of the last barrier, the data queued before it, what the "
-        r"asynchronous phase waited for, and the time to write _metadata",
+        r"Flink's statistics do not record the channel of the last barrier, the data queued before it, work before the "
+        r"barrier, what the asynchronous phase waited for, and the time to write _metadata",
     ),
     template("no threads", r"This source has no times of the task threads", silent_times),
     template(

@@ -134,10 +134,6 @@ def _show_timeline(written: WrittenTimeline | WrittenReport) -> None:
         return
     if written.others:
         print_message(f"timeline of {written.strategy} (--strategy: {', '.join(written.others)})")
-    if written.left_out:
-        print_message(
-            f"{written.left_out} events after {written.end} are left out: narrow the window with --from and --to, or raise --limit"
-        )
     print_message(f"{written.file}: open it with ui.perfetto.dev")
 
 

@@ -11,9 +11,12 @@ from sim.jobs.history.explanation import (
     account,
     choice_text,
     clock,
+    feature_rows,
+    features_text,
     head_text,
-    is_notable,
     missing_information,
+    profile_table,
+    slow_rows,
     unacknowledged_lines,
     without_statistics_text,
 )
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 
     from sim.jobs.history.explanation import HistoryAnswer
     from sim.jobs.history.history import ThreadShares
-    from sim.jobs.history.in_common import InCommon
     from sim.jobs.source.recorded_job import RecordedCheckpoint
     from sim.jobs.source.rest_job import RestVertex
     from sim.model.job import Vertex
@@ -140,22 +142,18 @@ def _blocks(answer: HistoryAnswer, longest: Account | None) -> Iterator[Block]:
     history = answer.history
     if answer.asked_for is None:
         yield from _all_checkpoints(history)
-        if rows := list(_slow_rows(answer)):
+        if rows := slow_rows(answer, _MAX_ROWS):
             header = ["Checkpoint", "Triggered [UTC]", "Took", "Longest part"]
             yield Block("Slow ones, and those that did not complete", table=TextTable("", header, rows))
     for explained in answer.accounts:
         yield from _explained_checkpoint(history, explained, is_verdict=explained is longest)
-    if rows := list(_where_rows(answer)):
-        first = (
-            f"Checkpoint {answer.asked_for}"
-            if answer.asked_for is not None
-            else f"{len(answer.split.slow)} slow (mean)"
-        )
-        is_compared = answer.asked_for is not None or bool(answer.split.slow)
-        header = ["Part", *([first] if is_compared else []), f"{'Others' if is_compared else 'All'} (median)"]
-        yield Block("Where the time goes", table=TextTable("", header, rows))
+    if (profile := profile_table(answer)).rows:
+        yield Block(profile.title, table=profile._replace(title=""))
     if answer.in_common is not None and answer.in_common.tried:
-        yield _common(answer.in_common)
+        rows = feature_rows(answer.in_common)
+        header = ["Feature", "How sure", "p alone", "p of all"]
+        table = TextTable("", header, rows) if rows else None
+        yield Block("What the slow ones have in common", features_text(answer.in_common), table)
 
 
 def _all_checkpoints(history: History) -> Iterator[Block]:
@@ -191,23 +189,6 @@ def _all_checkpoints(history: History) -> Iterator[Block]:
     if drawn is not None:
         caption = f"A bar per checkpoint, stacked by the phases of its critical path. The first was triggered at {clock(points[0])} UTC."
         yield Block("How long each checkpoint took, by phase", chart=drawn, caption=caption)
-
-
-def _slow_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
-    listed = [*answer.split.slow[:_MAX_ROWS], *reversed(answer.split.failed[-_MAX_ROWS:])]
-    for point in listed if len(listed) > 1 else ():
-        explained = account(answer.history, point)
-        where = "no statistics of its subtasks"
-        if explained.lines:
-            longest = explained.longest
-            where = f"{share_text(longest.duration_ns / explained.duration_ns)} {longest.name}, {longest.place}"
-        fate = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 120)}"
-        yield [
-            str(point.id),
-            clock(point),
-            ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "?",
-            f"{where}{fate}",
-        ]
 
 
 def _explained_checkpoint(history: History, explained: Account, *, is_verdict: bool) -> Iterator[Block]:
@@ -261,28 +242,6 @@ def _loads(history: History) -> dict[str, dict[str, str]]:
         }
         for vertex, own in threads.items()
     }
-
-
-def _where_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
-    is_compared = answer.asked_for is not None or bool(answer.split.slow)
-    for row in answer.profile:
-        if is_notable(row, answer.profile):
-            kind, vertex = row.where
-            name = f"{kind.value} of {one_line(vertex, 40)}" if vertex else kind.value
-            yield [name, *([ms_text(row.slow_ns / 1e6)] if is_compared else []), ms_text(row.others_ns / 1e6)]
-
-
-def _common(found: InCommon) -> Block:
-    sample = f"{found.slow} slow and {found.others} other checkpoints; {found.tried} features tried."
-    name = "What the slow ones have in common"
-    if found.is_too_few:
-        return Block(name, f"{sample} Too few to tell anything from chance.")
-    if not found.findings:
-        return Block(name, f"{sample} Nothing that chance would not explain.")
-    rows = [
-        [finding.text, finding.how_sure, f"{finding.p:.2g}", f"{finding.corrected:.2g}"] for finding in found.findings
-    ]
-    return Block(name, sample, TextTable("", ["Feature", "How sure", "p alone", "p of all"], rows))
 
 
 def _flat(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from sim.jobs.reading import RecordingSource
     from sim.model.scenario import Scenario
     from sim.plane import Engine
-    from sim.runtime.job_instance import JobInstance
     from sim.studies.run_folder import Runs
 
 
@@ -150,17 +149,11 @@ def choose_strategies(runs: Runs, strategy: str | None, listener: Listener) -> d
     return {strategy: scenarios[strategy]}
 
 
-def rerun_observed(
-    name: str,
-    scenario: Scenario,
-    engine: Engine,
-    listener: Listener,
-    attach: Callable[[JobInstance], None] = lambda _: None,
-) -> CloseUp:
-    """Simulate again with observers.  `attach` is called with each job instance."""
+def rerun_observed(name: str, scenario: Scenario, engine: Engine, listener: Listener) -> CloseUp:
+    """Simulate again with observers."""
     warm(engine)
     with listener.progress(Work(name, scenario.run.duration_ns, 1)) as watch, stoppable("nothing is kept"):
-        return rerun_with_observers(scenario, engine=engine, progress=lambda now_ns: watch(0, now_ns), attach=attach)
+        return rerun_with_observers(scenario, engine=engine, progress=lambda now_ns: watch(0, now_ns))
 
 
 @with_all_options(ExplainOptions)

@@ -477,12 +477,11 @@ class ExplainOptions(TypedDict, total=False):
 
 
 class WindowOptions(TypedDict, total=False):
-    """Time window and resolution of a timeline."""
+    """Time window of a timeline."""
 
     strategy: StrategyOption
     begin: Annotated[str, Option("Start of the window, e.g. '30 s'.", "0 s", "--from", "TIME")]
     end: Annotated[str | None, Option("End of the window. (Default: end of the run.)", None, "--to", "TIME")]
-    limit: Annotated[int, Option("Maximum number of events; trace viewers cope with about a million.", 300_000, min=1)]
     engine: EngineOption
 
 

@@ -25,12 +25,12 @@ from sim.app.verbs.options import (
     with_all_options,
 )
 from sim.explain.player import choose_checkpoints, describe
-from sim.explain.timeline import WindowError, document, samples_in, timeline
+from sim.explain.timeline import timeline
 from sim.jobs.history.explanation import answer
 from sim.jobs.history.reading import history_of
 from sim.model.files import replace_text
 from sim.model.text import without_credentials
-from sim.model.units import MS, format_duration, parse_duration
+from sim.model.units import format_duration, parse_duration
 from sim.results.page import Block, Page
 from sim.studies.run_folder import FolderError, runs_of
 from sim.studies.sweeps.sweep_file import define
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 # ---- `timeline`: run a simulation again and write it as Trace Event JSON.
 
 
+_MAX_EVENTS = 1_000_000
+"""Maximum events of a file; trace viewers cope with about as many."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class WrittenTimeline:
     """The result of `timeline`: a file for ui.perfetto.dev."""
@@ -52,14 +56,9 @@ class WrittenTimeline:
     strategy: str
     others: tuple[str, ...]  # strategies that the file does not show
     events: int  # number of events in the file
-    left_out: int  # number of events after `end`, omitted because of the limit
-    end: str  # end of the shown window, e.g. "3 s"
 
     def __repr__(self) -> str:
-        rest = f", {self.left_out} later events are left out" if self.left_out else ""
-        return (
-            f"{self.file}: {self.strategy} until {self.end}, {self.events} events{rest}; open it with ui.perfetto.dev"
-        )
+        return f"{self.file}: {self.strategy}, {self.events} events; open it with ui.perfetto.dev"
 
 
 @with_all_options(TimelineOptions)
@@ -100,23 +99,22 @@ def write_timeline(
 ) -> WrittenTimeline:
     """Write the timeline of a strategy (default: the first) between `begin` and `end`.
 
-    Threads and queues are sampled at every thousandth of the window.
-
-    OptionError: no such strategy, or an empty window.  NoCheckpointError: no strategy takes checkpoints.
+    OptionError: no such strategy, an empty window, or too many events.  NoCheckpointError: no strategy takes checkpoints.
     """
     (name, scenario), *others = choose_strategies(runs, given["strategy"], listener).items()
-    begin, end = given["begin"], given["end"]
+    begin, end, end_ns = given["begin"], given["end"], scenario.run.duration_ns
     begin_ns = parse_option("begin", begin, parse_duration)
-    end_ns = None if end is None else parse_option("end", end, parse_duration)
-    try:
-        samples = samples_in(scenario.run.duration_ns, begin_ns, end_ns)
-    except WindowError as error:
-        raise OptionError("begin", f"{begin}: {error}") from None
-    close_up = rerun_observed(name, scenario, given["engine"], listener, samples.attach)
-    drawn = timeline(close_up.instances, samples, given["limit"])
-    replace_text(file, document(name, scenario, samples, drawn))
-    cut = format_duration(drawn.end_ns // MS * MS)
-    written = WrittenTimeline(file, name, tuple(dict(others)), len(drawn.events), drawn.left_out, cut)
+    if end is not None:
+        end_ns = min(end_ns, parse_option("end", end, parse_duration))
+    if begin_ns >= end_ns:
+        raise OptionError("begin", f"{begin}: the window ends at {format_duration(end_ns)}: nothing lies in it")
+    drawn = timeline(rerun_observed(name, scenario, given["engine"], listener), begin_ns, end_ns)
+    if len(drawn.events) > _MAX_EVENTS:
+        raise OptionError(
+            "end", f"{len(drawn.events):,} events, of which viewers show {_MAX_EVENTS:,}: narrow the window"
+        )
+    replace_text(file, drawn.document(name, scenario))
+    written = WrittenTimeline(file, name, tuple(dict(others)), len(drawn.events))
     listener.result(written)
     return written
 

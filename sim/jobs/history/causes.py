@@ -15,6 +15,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from sim.explain.causes import COMMON, subtask_name
 from sim.jobs.history.history import (
     Garbage,
     History,
@@ -238,7 +239,7 @@ def place(step: PathStep) -> str:
 
 def name_of(subtask: SubtaskId) -> str:
     """Return the name of a subtask, for example ``count[1]``."""
-    return f"{one_line(subtask[0], 24)}[{subtask[1]}]"
+    return subtask_name(*subtask)
 
 
 class HistoryCauses:
@@ -272,10 +273,8 @@ class HistoryCauses:
     def _text(self, step: PathStep) -> str:
         cut = self._cut(step)
         match step.kind:
-            case PathKind.TRIGGER:
-                return "the JobManager prepares the checkpoint, and its calls travel; the quickest source had its call then"
             case PathKind.TASK_THREAD:
-                return f"the task thread was inside a record, back-pressured or at other work before it took the call{cut}{self._kept(step)}"
+                return f"{COMMON[step.kind]}{cut}{self._kept(step)}"
             case PathKind.QUEUE:
                 return self._queue(step)
             case PathKind.TIMEOUT:
@@ -287,10 +286,6 @@ class HistoryCauses:
                 return self._alignment(step)
             case PathKind.END_OF_INPUT:
                 return f"the statistics name no subtask whose barrier it could have waited for: its inputs may have ended{cut}"
-            case PathKind.PRE_BARRIER:
-                return "work of the operator on the task thread, before the barrier goes on: what Flink's statistics leave of the checkpoint"
-            case PathKind.SYNC:
-                return "the synchronous part of the snapshot, on the task thread"
             case PathKind.UPLOAD | PathKind.CHANNEL_STATE | PathKind.ASYNC_WORK:
                 return self._asynchronous(step)
             case PathKind.ACKNOWLEDGEMENT:
@@ -303,10 +298,8 @@ class HistoryCauses:
                     "barriers may overtake data here, so it is its thread that is held up, or its files that are not written: Flink's "
                     "statistics have no times of it, and a thread dump tells"
                 )
-            case PathKind.FINALISATION:
-                return f"every subtask had acknowledged: the JobManager writes _metadata{cut}"
             case _:
-                return "Flink's statistics do not name it"
+                return f"{COMMON[step.kind]}{cut}"
 
     def _pause(self, step: PathStep) -> str:
         """Return a clause if the TaskManager was paused during at least half of the step, otherwise ""."""

