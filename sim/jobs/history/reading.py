@@ -310,7 +310,7 @@ def _summary_sentences(document: dict[str, Any]) -> Iterator[str]:
     took = summary.get("end_to_end_duration") if isinstance(summary, dict) else None
     at = [took.get(name) for name in ("p50", "p90", "max")] if isinstance(took, dict) else []
     if at and all(map(is_known, at)):
-        half, tenth, longest = map(ms_text, at)
+        half, tenth, longest = (ms_text(ms) for ms in at if ms is not None)
         yield f"Half of the completed ones took up to {half}, one in ten {tenth} or more, and the longest {longest}."
 
 
@@ -408,19 +408,19 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     barriers = (
         "" if unaligned is None else f", {'unaligned' if unaligned else 'not aligned' if at_least_once else 'aligned'}"
     )
-    interval, pause_ms = document.get("interval"), document.get("min_pause")
+    interval = document.get("interval")
     is_off = interval is not None and interval >= NEVER_MS
-    has_pause = is_known(pause_ms) and pause_ms > 0 and not is_off
+    pause_ms = document["min_pause"] if is_known(document.get("min_pause")) and not is_off else 0
     often = "No periodic checkpoints (interval: none)" if is_off else f"Checkpoints every {written('interval')}"
     yield f"{often}, pause {written('min_pause')}, timeout {written('timeout')}{barriers}."
-    if has_pause and is_known(interval) and pause_ms > interval:
+    if is_known(interval) and pause_ms > document["interval"]:
         yield f"The pause voids the interval: the next one begins {written('min_pause')} after the end of the one before."
     others = [
         name.format(one_line(value, 60))
         for key, name in _OTHERS.items()
-        if (value := document.get(key)) not in (None, "") and not (key == "max_concurrent" and has_pause)
+        if (value := document.get(key)) not in (None, "") and not (key == "max_concurrent" and pause_ms > 0)
     ]
-    others += ["one at a time, as there is a pause"] if has_pause else []
+    others += ["one at a time, as there is a pause"] if pause_ms > 0 else []
     others += [name for key, name in _SWITCHES.items() if document.get(key) is True]
     if others:
         yield f"{capitalised('; '.join(others))}."
