@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -116,7 +117,17 @@ def other_kind(path: Path) -> str:
             case {"errors": [str(error), *_]}:
                 return f"is an error of Flink's REST API: {one_line(error.partition(chr(10))[0], 200)}"
             case [{"id": str(), **others}, *_] if others.keys() <= {"value", "min", "max", "avg", "sum"}:
-                return "has values of metrics; `ckptsim explain` reads the answer to /jobs/JOB/checkpoints"
+                return f"has values of metrics; {_WHAT_EXPLAIN_READS}"
+            case {"status": {"id": str()}, "operation": dict(operation)}:
+                root = re.search(
+                    r".*\b(\w+(?:Exception|Error): [^\\\n]+)", str(operation.get("failure-cause")), re.DOTALL
+                )
+                failed = f", which failed: {one_line(root[1], 200)}" if root else ""
+                return f"is the answer to a savepoint that was asked for{failed}; {_WHAT_EXPLAIN_READS}"
+            case {"jobs": [{"jid": str(), "name": str(name), "state": str(state)}, *_]}:
+                return f"lists jobs ('{one_line(name, 60)}' is {one_line(state, 20)}); {_WHAT_EXPLAIN_READS}"
+            case {"backpressureLevel": str(level)} | {"backpressure-level": str(level)}:
+                return f"tells the back pressure of one vertex ({one_line(level, 20)}); {_WHAT_EXPLAIN_READS}"
     try:
         is_monitoring = table_of_document(text) is not None
     except MonitoringError:  # its metrics are not rates
@@ -134,6 +145,7 @@ def other_kind(path: Path) -> str:
     return IS_CONFIGURATION if is_configuration(_mapping(text)) else ""
 
 
+_WHAT_EXPLAIN_READS = "`ckptsim explain` reads the answer to /jobs/JOB/checkpoints"
 _LARGEST_TEXT, _LARGEST_MAPPING = 20_000_000, 1_000_000
 
 

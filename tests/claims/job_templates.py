@@ -1087,8 +1087,7 @@ TEMPLATES = (
     ),
     template(
         "not all acknowledged",
-        r"Not all tasks acknowledged within execution.checkpointing.timeout; answers of the REST API tell which: `ckptsim explain "
-        r"http://HOST:8081`",
+        r"Not all tasks acknowledged within execution.checkpointing.timeout",
         lambda told, _: "expired" in told.since("failed"),
     ),
     template(

@@ -475,6 +475,12 @@ def without_statistics_text(explained: Account, point: RecordedCheckpoint) -> st
 def _acknowledged_of(point: RecordedCheckpoint) -> str:
     """Return a sentence with the number of acknowledgements, which Flink reports even without statistics of the subtasks."""
     count, total = point.num_acknowledged_subtasks, point.num_subtasks
+    after_ms = point.latest_ack_timestamp - point.trigger_timestamp
+    if point.status == "FAILED" and 0 < count == total and 0 <= after_ms < point.end_to_end_duration:
+        return (
+            f"All {total} subtasks had acknowledged after {ms_text(after_ms)}: what failed is the JobManager, which writes _metadata and stores "
+            "the checkpoint for its recovery (high-availability). Look there, not at tasks."
+        )
     if not 0 <= count < total:
         return "Statistics of its subtasks are missing."
     if not count:
@@ -484,7 +490,6 @@ def _acknowledged_of(point: RecordedCheckpoint) -> str:
             else ""
         )
         return f"None of its {total} subtasks had acknowledged, not even one of a source, which waits for no barrier{look}."
-    after_ms = point.latest_ack_timestamp - point.trigger_timestamp
     last = f", the last {ms_text(after_ms)} after the trigger" if after_ms >= 0 else ""
     return (
         f"{count} of {total} subtasks had acknowledged{last}. "

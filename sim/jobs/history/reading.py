@@ -306,12 +306,13 @@ def _summary_sentences(document: dict[str, Any]) -> Iterator[str]:
     total, failed, completed = (counts.get(name, -1) for name in ("total", "failed", "completed"))
     if not all(map(is_known, (total, failed, completed))) or completed <= len(document["history"]):
         return
-    yield f"Of all {total} checkpoints that Flink counts, {failed} failed ({100 * failed / total:.2g} %)."
+    if not document["history"]:
+        yield f"Of all {total} checkpoints that Flink counts, {failed} failed ({100 * failed / total:.2g} %)."
     took = summary.get("end_to_end_duration") if isinstance(summary, dict) else None
     at = [took.get(name) for name in ("p50", "p90", "max")] if isinstance(took, dict) else []
     if at and all(map(is_known, at)):
         half, tenth, longest = (ms_text(ms) for ms in at if ms is not None)
-        yield f"Half of the completed ones took up to {half}, one in ten {tenth} or more, and the longest {longest}."
+        yield f"Of all {completed} completed ones half took up to {half}, one in ten {tenth} or more, and the longest {longest}."
 
 
 def _vertices_sentences(document: dict[str, Any]) -> Iterator[str]:

@@ -764,7 +764,7 @@ _WHAT_TO_DO = (
     ("queued", "Requests wait for a checkpoint that does not end: look at what holds it"),
     (
         "checkpoint expired",
-        "Not all tasks acknowledged within execution.checkpointing.timeout; answers of the REST API tell which: `ckptsim explain http://HOST:8081`",
+        "Not all tasks acknowledged within execution.checkpointing.timeout",
     ),
     ("declined", "A task declined: its exception, which the log of its TaskManager has too, says why"),
     (

@@ -111,8 +111,12 @@ def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
     answers: dict[str, Any] = {}
     samples: dict[int, dict[str, Any]] = {}
     source: Any = None
+    pages: dict[str, str] = {}
     budget = Budget()
     for name, content in _files(path):
+        if content.lstrip()[:1] == b"<":  # what a proxy answered for Flink
+            pages["/" + name.removesuffix(SUFFIX)] = "a web page was saved for it"
+            continue
         answer = _parse(path, name, content, budget)
         steps = name.removesuffix(SUFFIX).split("/")
         if name == SOURCE:
@@ -124,7 +128,7 @@ def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
     metadata = source if isinstance(source, dict) else {}
     prefix = job or (metadata["job"] if isinstance(metadata.get("job"), str) else None)
     missing = metadata.get("missing")
-    missing = {str(key): str(why) for key, why in missing.items()} if isinstance(missing, dict) else {}
+    missing = pages | ({str(key): str(why) for key, why in missing.items()} if isinstance(missing, dict) else {})
     job_id = choose(jobs_in(answers), prefix, str(path))
     return RestSnapshot(str(metadata.get("source", path.name)), job_id, answers, dict(sorted(samples.items())), missing)
 
@@ -210,8 +214,7 @@ def _parse(path: Path, name: str, content: bytes, budget: Budget) -> Any:
     except BudgetError as error:
         raise RecordingError(f"{path}: {one_line(name, 120)} {error}") from None
     except (ValueError, RecursionError) as error:
-        page = "is a web page, not JSON" if content.lstrip()[:1] == b"<" else f"is not JSON: {one_line(error, 100)}"
-        raise RecordingError(f"{path}: {one_line(name, 120)} {page}") from None
+        raise RecordingError(f"{path}: {one_line(name, 120)} is not JSON: {one_line(error, 100)}") from None
 
 
 def is_archive(document: Any) -> bool:

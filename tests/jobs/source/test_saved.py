@@ -113,12 +113,11 @@ def test_a_folder_of_something_else(tmp_path):
     ("content", "message"),
     [
         (b"", "not JSON"),
-        (b"<html>", "is a web page"),
         (b'{"jid": ', "not JSON"),
         (b"\xff\xfe", "not JSON"),
         (b"[" * 200_000, "is nested more than 100 levels deep"),
     ],
-    ids=["empty", "page", "cut", "binary", "deep"],
+    ids=["empty", "cut", "binary", "deep"],
 )
 def test_a_damaged_answer_is_named(folder, content, message):
     job = read_saved(folder).job
@@ -126,6 +125,18 @@ def test_a_damaged_answer_is_named(folder, content, message):
 
     assert f"jobs/{job}.json" in (refused := refusal(folder))
     assert message in refused
+
+
+def test_a_page_that_was_saved_for_an_answer_is_a_missing_answer(folder):
+    """A proxy in the way answers a request out of many: the others are kept."""
+    whole = read_saved(folder)
+    path = next(path for path in whole.answers if "/checkpoints/details/" in path)
+    (folder / f"{path[1:]}.json").write_text("<html>502 Bad Gateway</html>")
+
+    found = read_saved(folder)
+
+    assert {*whole.answers} - {*found.answers} == {path}
+    assert found.missing[path] == "a web page was saved for it"
 
 
 def test_a_damaged_zip(tmp_path):
