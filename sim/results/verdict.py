@@ -150,6 +150,8 @@ def _vertex_names(names: Sequence[str]) -> str:
 
 _MAX_IDLE_BUSY_SHARE = 0.5
 """Below this busy share of the busiest subtask, a job is not overloaded: something else holds its sources up."""
+_MIN_FULL_SHARE = 0.995
+"""Busy share from which the busiest subtask serves all that it can."""
 _MIN_ALWAYS_BUSY_SHARE = 0.9
 """Below this busy share, the busiest vertex alone does not explain why a job cannot keep up."""
 
@@ -171,8 +173,22 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
     if rates.never_idle is not None and share < _MIN_ALWAYS_BUSY_SHARE:
         name, busy, back_pressured = rates.never_idle
         load = f"'{name}' is never idle: busy {share_text(busy)} and back-pressured {share_text(back_pressured)}"
-    others = [strategy.label for strategy, _ in overloaded if strategy is not worst]
-    names = "all others" if len(overloaded) == len(strategies) > 2 else few_names(others)
+    # what sources emit into buffers may hide that a strategy serves no more
+    least, most = ((1 + sign * MIN_THROUGHPUT_CHANGE) * _served_per_second(worst) for sign in (-1, 1))
+    others = [
+        own.label
+        for own in strategies
+        if own is not worst
+        and (
+            own.overload
+            or (
+                own.group == worst.group
+                and own.busiest[1] >= _MIN_FULL_SHARE
+                and least <= _served_per_second(own) <= most
+            )
+        )
+    ]
+    names = "all others" if len(others) + 1 == len(strategies) > 2 else few_names(others)
     also = f" Also overloaded: {names}." if others else ""
     period = "over the whole run" if rates.busiest is None else "until then"
     if not math.isnan(rates.since_s):
@@ -685,7 +701,11 @@ def _cause_sentence(strategy: StrategyRow, single: Single, several: bool) -> str
                 if 1e3 * cards_s >= _MIN_CARD_SHARE * path.upload_ms
                 else "storage decides"
             )
-            return f"Writing {_upload_text(single, took)}: {decide}, not the barriers"
+            barriers_ms = path.queue_ms + path.timeout_ms + path.alignment_ms
+            barriers = ", not the barriers"
+            if 2 * barriers_ms >= path.upload_ms:
+                barriers = f", and so {'do' if barriers_ms >= path.upload_ms else 'partly do'} the barriers, which wait {ms_text(barriers_ms)}"
+            return f"Writing {_upload_text(single, took)}: {decide}{barriers}"
         case "channel_state":
             return f"Writing in-flight data of {worker} takes {took}: storage decides, once barriers are through"
         case _:

@@ -142,6 +142,10 @@ def _names(kind: type) -> tuple[str, ...]:
 # the savepoint taken for it completes.
 
 
+NOT_STOPPED = "stops with was not complete at the end of the run"
+"""Last words of the status of a job whose successor has no savepoint to begin from yet: it runs on."""
+
+
 class Segment(NamedTuple):
     """A part of a run in which one job instance has one parallelism."""
 

@@ -42,7 +42,7 @@ from sim.runtime.jobmanager.restore import on_downstream
 from sim.runtime.jobmanager.snapshot_files import snapshot_rows
 from sim.runtime.lowering import hosts
 from sim.runtime.redistribution import redistribute, served_before
-from sim.runtime.result import Result, Segment, segments
+from sim.runtime.result import NOT_STOPPED, Result, Segment, segments
 from sim.runtime.sampling import Paths, Sampler
 from sim.runtime.standstill import endless, standstill
 from sim.storage.ledger import Name
@@ -56,9 +56,6 @@ STOP_AGAIN_NS = 10_000_000_000
 
 The Flink Kubernetes Operator checks an upgrade in progress at this interval
 (`kubernetes.operator.observer.progress-check.interval`)."""
-
-
-NOT_STOPPED = "stops with was not complete at the end of the run"
 
 
 class NothingToBeginFrom(Exception):  # a phrase, so without the suffix "Error"

@@ -43,7 +43,7 @@ from sim.results.sweep_answers import DEAD
 from sim.results.tables import has_savepoints
 from sim.results.verdict import MIN_COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
 from sim.runtime.lowering import hosts
-from sim.runtime.result import Result, identity
+from sim.runtime.result import NOT_STOPPED, Result, identity
 from sim.studies.labels import is_of_workload, label
 from sim.studies.plan import baseline
 from sim.studies.remarks.assumptions import DecidingAssumption
@@ -325,7 +325,8 @@ class Comparison:
             row, scenario = line.summary, self.results[line.label][0].scenario
             if scenario.rescale or scenario.restart.scheduler == "adaptive" or line.busiest[0] == row.bottleneck:
                 continue  # the parallelism changes, or no single subtask is the busiest
-            if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask):
+            parallelism_of = {own.name: own.parallelism for own in scenario.job.vertices}
+            if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask, parallelism_of):
                 yield f"'{line.busiest[0]}' is busier than the other subtasks of '{row.bottleneck}': it {why}."
 
     def _during_faults(self) -> Iterator[str]:
@@ -564,5 +565,7 @@ def _job_end(results: Sequence[Result]) -> str:
     first = ended[0]
     if first.job_status.startswith("RESTARTING"):
         return "restarts forever"
+    if NOT_STOPPED in first.job_status:
+        return "not stopped in time"
     often = f" ({len(ended)} of {len(results)})" if len(ended) < len(results) else ""
     return f"{first.job_status.partition(':')[0].lower()} at {ms_text(first.ended_ns / 1e6)}{often}"

@@ -527,12 +527,18 @@ def written(told, match):
     queued_ms = sum(row["duration"] for row in queued) / 1e6
     storage, managers = told.run_of(match).scenario.storage, len({*hosts(told.run_of(match).scenario)})
     uploaded_ms = sum(row["duration"] for row in told.parts(match) if row["part"] == "upload") / 1e6
+    barriers_ms = (
+        sum(row["duration"] for row in told.parts(match) if row["part"] in {*QUEUES, "until the timeout", "alignment"})
+        / 1e6
+    )
     card_ms = 1e3 * told.row(match)["checkpointed_size"] / managers / (storage.nic_bytes_per_second or math.inf)
     return (
         largest("upload")(told, match)
         and (match["cards"] is not None) == (card_ms >= 0.8 * uploaded_ms)
         and match["size"] in {None, bytes_text(told.row(match)["checkpointed_size"])}
         and (match["older"] is None or same_ms(match["older"], queued_ms))
+        and (match["barriers"] is None or same_ms(match["barriers"], barriers_ms))
+        and (match["do"] == "do") == (barriers_ms >= uploaded_ms)
         and {match["thread"]} <= {None, *(row["vertex"] for row in queued)}
     )
 
@@ -822,6 +828,7 @@ def uses_attempts(run, match):
     used = len(moments_ms(run, Happening.JOB_RESTARTING))
     most = run.scenario.restart.attempts
     is_right = (most, used, most + 1) == tuple(map(int, match.group("most", "used", "next")))
+    is_right &= match["reset"] is None or same_ms(match["reset"], run.scenario.restart.reset_ns / 1e6)
     return is_right and run.job_status.startswith("FAILED") == (match["comes"] is None)
 
 
@@ -836,8 +843,8 @@ def results_are_late(run, match):
     due_s = ends_s[ends_s > begin_s].min()
     quiet = out[(out.index > begin_s) & (out.index <= end_s)]
     return (
-        out[begin_s] > 0
-        and (out[end_s + 1] > 0 or end_s + 1 == out.index[-1])
+        (begin_s == 0 or out.get(begin_s, 0) > 0)
+        and (out.get(end_s + 1, 0) > 0 or end_s + 1 == out.index[-1])
         and not quiet.any()
         and not read[(read.index > due_s) & (read.index < end_s)].any()
         and same_ms(match["late"], 1e3 * (end_s - due_s))
@@ -1716,8 +1723,8 @@ TEMPLATES = (
         "upload",
         rf"Writing (?:(?P<size>SIZE)|files) {TOOK}"
         r"(?:, after (?P<older>MS) in which the asynchronous thread of '(?P<thread>[^']+)' writes an older checkpoint)?: "
-        r"(?:storage decides|(?P<cards>the "
-        r"network cards) \(storage\.nic\) decide), not the barriers",
+        r"(?:storage decides|(?P<cards>the network cards) \(storage\.nic\) decide)(?:, not the barriers|, and so (?P<do>do|partly do) the "
+        r"barriers, which wait (?P<barriers>MS))",
         written,
         exists,
     ),
@@ -1905,7 +1912,7 @@ TEMPLATES = (
     template(
         "attempts",
         rf"{ABOUT}The (?:job|first run) uses (?P<used>\d+) of (?P<most>\d+) attempts \(restart\.attempts\), and fails at failure "
-        r"(?P<next>\d+)(?P<comes>, whenever it comes)?",
+        r"(?P<next>\d+)(?P<comes>, whenever it comes)?(?:: only (?P<reset>MS) without a failure \(restart\.reset\) would count anew)?",
         uses_attempts,
     ),
     template(
@@ -1969,6 +1976,17 @@ TEMPLATES = (
         rf"{ABOUT}A checkpoint writes (?P<each>COUNT) files in the median(?: into (?P<physical>COUNT) physical ones)?, beside its metadata; "
         r"(?P<all>COUNT) (?:are written per hour|of these are created per hour; the space that they waste is not counted)",
         writes_files,
+    ),
+    template(
+        "a peak of the full size",
+        rf"{ABOUT}The full size goes from (?P<low>SIZE) \(checkpoint (?P<first>\d+)\) to (?P<peak>SIZE) \(checkpoint (?P<top>\d+)\), and back "
+        r"to (?P<high>SIZE) \(checkpoint (?P<last>\d+)\)",
+        of_each_run(
+            lambda run, match: all(
+                match[size] == bytes_text(run.checkpoints.set_index("id").loc[int(match[id_]), "state_size"])
+                for size, id_ in (("low", "first"), ("peak", "top"), ("high", "last"))
+            )
+        ),
     ),
     template(
         "full size",

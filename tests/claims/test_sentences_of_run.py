@@ -382,6 +382,24 @@ run: {duration: 30 s}
         inputs="w: hash",
         duration="30 s",
     ),
+    "a source that is silent at first": job(
+        more="s: {source: {rate: [{at: 0 s, rate: 0/s}, {at: 14 s, rate: 100/s}], record: 1 kB}}, "
+        "w: {input: {a: hash, s: hash}, service: 100 us, window: {tumbling: 2 s, time: event, state-per-record: 8 kB}}, ",
+        inputs="w: hash",
+        interval="2 s",
+        duration="30 s",
+    ),
+    "attempts of a growing delay": job(
+        rest="restart: {strategy: exponential-delay, attempts: 1}\nfaults: [{kill: b, at: 2 s}, {kill: b, at: 5 s}]\n"
+    ),
+    "barriers that decide with storage": job(
+        rate="300/s",
+        service="5 ms",
+        b=", state: {size: 40 MB}",
+        interval="5 s",
+        duration="20 s",
+        rest="storage: {bandwidth: 20 MB/s}\n",
+    ),
     "a changelog that begins with state": job(
         b=", state: {size: 400 MB, backend: rocksdb, update: 0 %, changelog: on}",
         checkpoint=", incremental: true",

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from sim.model.schema.text import ScenarioError, write
 from sim.results.journal import Happening
-from sim.runtime.simulate import NOT_STOPPED, simulate
+from sim.runtime.result import NOT_STOPPED
+from sim.runtime.simulate import simulate
 from tests.oracle import oracle
 from tests.scenarios import read_scenario
 from tests.worlds.account import account, undisturbed

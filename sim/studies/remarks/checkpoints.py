@@ -182,7 +182,14 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on the full size of checkpoints if it doubles during the run.  `rows`: completed checkpoints."""
     sizes = (rows["state_size"] - rows["persisted_data"]).tolist()
     half = len(sizes) // 2
-    if half >= _MIN_SIZES and sizes[-1] - sizes[0] >= max(sizes[0], _MIN_GROWN_BYTES):
+    peak_bytes = max(sizes, default=0)
+    if half >= _MIN_SIZES and peak_bytes - sizes[0] >= max(sizes[0], _MIN_GROWN_BYTES) and peak_bytes >= 2 * sizes[-1]:
+        peak = rows["id"].iloc[sizes.index(peak_bytes)]
+        yield (
+            f"The full size goes from {bytes_text(sizes[0])} (checkpoint {rows['id'].iloc[0]}) to {bytes_text(peak_bytes)} "
+            f"(checkpoint {peak}), and back to {bytes_text(sizes[-1])} (checkpoint {rows['id'].iloc[-1]})"
+        )
+    elif half >= _MIN_SIZES and sizes[-1] - sizes[0] >= max(sizes[0], _MIN_GROWN_BYTES):
         second_half = sizes[half:]
         is_growing = sizes[-1] > _GROWTH_FACTOR * max(sizes[half : -half // 2]) or all(
             a < b for a, b in pairwise(second_half)

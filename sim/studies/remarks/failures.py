@@ -23,7 +23,7 @@ from sim.results.journal import Happening
 from sim.results.rates import overload_since
 from sim.results.summary import bottleneck
 from sim.runtime.lowering import restarts_after_loss
-from sim.runtime.result import Result
+from sim.runtime.result import NOT_STOPPED, Result
 from sim.studies.remarks.interruptions import sentences_on_slots, sentences_on_windows
 from sim.studies.remarks.load import uneven_subtask
 
@@ -96,7 +96,7 @@ def failure_sentences(result: Result) -> Iterator[str]:
             f"{'All' if count == len(rows) else 'The first'} {count} restarts go back to "
             f"{f'checkpoint {max(restored)}' if max(restored) else 'the beginning'}: no checkpoint completes in between"
         )
-    if result.job_status.startswith("FAILED"):
+    if result.job_status.startswith("FAILED") and NOT_STOPPED not in result.job_status:
         done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
         begin = "there is no checkpoint to begin again from"
         if len(done):
@@ -115,6 +115,11 @@ def failure_sentences(result: Result) -> Iterator[str]:
         yield (
             f"The restart delay grows from {ms_text(delays_ms.min())} to {ms_text(delays_ms.max())}: exponential-delay begins anew "
             f"only after {ms_text(restart.reset_ns / 1e6)} without a failure (restart.reset)"
+        )
+    if restart.strategy == "exponential-delay" and restart.attempts and result.job_status.startswith("FAILED"):
+        yield (
+            f"The job uses {restart.attempts} of {restart.attempts} attempts (restart.attempts), and fails at failure {restart.attempts + 1}: "
+            f"only {ms_text(restart.reset_ns / 1e6)} without a failure (restart.reset) would count anew"
         )
     deployments = failures["deployments"].clip(lower=1)
     if restart.strategy == "fixed-delay" and restart.attempts and len(failures):
@@ -215,6 +220,8 @@ def replayed_sentences(result: Result) -> Iterator[str]:
 
 _MIN_STOP_MS = 1_000
 """Minimum duration of a stop-with-savepoint that is reported."""
+_MAX_GAPS = 3
+"""Maximum times without a trigger that a sentence gives."""
 
 
 def interruptions(result: Result) -> Iterator[str]:
@@ -232,20 +239,25 @@ def interruptions(result: Result) -> Iterator[str]:
             f"{refused} checkpoint{'s are' if refused > 1 else ' is'} refused while only some subtasks of {listed(union)} have finished, "
             "which Flink does not allow with union list state (PartialFinishingNotSupportedByStateException)"
         )
-    begun_ms, ended_ms = max(pairwise([0.0, *triggers_ms]), key=lambda pair: pair[1] - pair[0], default=(0.0, 0.0))
-    if options.interval_during_backlog_ns == 0 and ended_ms - begun_ms > 2 * (options.interval_ns or 0) / 1e6:
+    gaps = [pair for pair in pairwise([0.0, *triggers_ms]) if pair[1] - pair[0] > 2 * (options.interval_ns or 0) / 1e6]
+    if options.interval_during_backlog_ns == 0 and gaps:
+        when = listed(
+            [f"between {ms_text(begun_ms)} and {ms_text(ended_ms)}" for begun_ms, ended_ms in gaps[:_MAX_GAPS]]
+        )
         yield (
-            f"No checkpoint is triggered between {ms_text(begun_ms)} and {ms_text(ended_ms)}: sources report a backlog, and "
-            "checkpoint.interval-during-backlog is off"
+            f"No checkpoint is triggered {when}: sources report a backlog, and checkpoint.interval-during-backlog is off"
         )
     running_ms = restarts["running"][restarts["running"] >= 0]
-    spans = []
+    spans, failed = [], defaultdict[str, list[str]](list)  # ids by reason
     for stop in rows[rows["checkpoint_type"] == "SYNC_SAVEPOINT"].to_dict("records"):
         runs_ms = running_ms[running_ms > stop["trigger_timestamp"]].min()  # NaN if tasks do not run again
         if stop["status"] == "FAILED":
-            yield f"Savepoint {stop['id']}, which the job was to stop with, fails ({stop['failure_message']}): the job does not stop then"
+            failed[stop["failure_message"]].append(str(stop["id"]))
         elif stop["status"] == "COMPLETED" and runs_ms > 0:
             spans.append((runs_ms - stop["trigger_timestamp"], stop["end_to_end_duration"]))
+    for reason, ids in failed.items():
+        which = f"Savepoint{'s' * (len(ids) > 1)} {listed(ids)}, which the job was to stop with,"
+        yield f"{which} fail{'s' * (len(ids) == 1)} ({reason}): the job does not stop then"
     if spans and (longest := max(spans))[1] >= _MIN_STOP_MS:
         yield (
             f"All tasks run again {ms_text(longest[0])} after the trigger of the savepoint that the job stops with, which takes "
@@ -264,7 +276,8 @@ def interruptions(result: Result) -> Iterator[str]:
         shares = [f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in busiest]
         vertex, index, _ = busiest[-1]
         parallelism = int((tasks_of_jobs[-1]["vertex"] == vertex).sum())
-        why = uneven_subtask(replace(scenario.job.vertex(vertex), parallelism=parallelism), index)
+        parallelism_of = {str(name): len(own) for name, own in tasks_of_jobs[-1].groupby("vertex")}
+        why = uneven_subtask(replace(scenario.job.vertex(vertex), parallelism=parallelism), index, parallelism_of)
         yield f"The busiest subtask is {', after the rescale '.join(shares)}{why and ': it '}{why}"
     ran_s = restarts["running"].max() / 1e3
     planned_s = restarts.loc[restarts["kind"].isin(PLANNED_RESTARTS), "running"].max() / 1e3

@@ -47,6 +47,12 @@ def sentences_on_slots(result: Result) -> Iterator[str]:
             f"The simulation waits for all slots, because of the transactions or windows of processing time of {listed(fixed)}; Flink goes "
             f"on with the slots that are left after {format_duration(restart.stabilization_ns)} (restart.stabilization)"
         )
+    last = (
+        result.tasks[result.tasks["x_job"] == result.tasks["x_job"].max()] if "x_job" in result.tasks else result.tasks
+    )
+    if len(last) < sum(vertex.parallelism for vertex in scenario.job.vertices) and result.job_status == "RUNNING":
+        since = f"from {ms_text(rows['deployed'].iloc[-1])} to the end of the run"
+        yield f"The job runs on fewer slots {since}: {_rescale_conditions(scenario, restart)}"
     ran_ms = (rows["failed"] - rows["deployed"].shift())[(rows["kind"] == "rescale") & (rows["deployed"].shift() >= 0)]
     if ran_ms.max() >= _MIN_WAIT_MS:
         yield f"The job runs on fewer slots for {ms_text(ran_ms.max())}: {_rescale_conditions(scenario, restart)}"

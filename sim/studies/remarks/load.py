@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -89,10 +89,22 @@ def scarce_cores(result: Result) -> str:
     )
 
 
-def uneven_subtask(vertex: Vertex, index: int) -> str:
+def _rescale_shares(upstream: int, parallelism: int) -> list[Fraction]:
+    """Return the share of records that each of `parallelism` subtasks gets from `upstream` ones by rescale.
+
+    Source: VertexInputInfoComputationUtils#computeVertexInputInfoForPointwise.
+    """
+    if upstream >= parallelism:
+        bounds = [index * upstream // parallelism for index in range(parallelism + 1)]
+        return [Fraction(end - begin, upstream) for begin, end in pairwise(bounds)]
+    bounds = [-(-index * parallelism // upstream) for index in range(upstream + 1)]
+    return [Fraction(1, upstream * (end - begin)) for begin, end in pairwise(bounds) for _ in range(begin, end)]
+
+
+def uneven_subtask(vertex: Vertex, index: int, parallelism_of: Mapping[str, int]) -> str:
     """Return why a subtask is busier than the others of its vertex: key groups, records, or work per record.
 
-    Return "" if the scenario does not explain it.
+    Return "" if the scenario does not explain it.  `parallelism_of`: parallelism by vertex.
     """
     reasons, groups = [], vertex.max_parallelism
     for inlet in vertex.inputs:
@@ -101,6 +113,13 @@ def uneven_subtask(vertex: Vertex, index: int) -> str:
             reasons.append(
                 f"gets {share_text(float(shares[index]))} of the records of '{inlet.upstream}', and the least {least}"
             )
+        elif inlet.shipping.name == "rescale":
+            dealt = _rescale_shares(parallelism_of[inlet.upstream], vertex.parallelism)
+            if dealt[index] > min(dealt):
+                reasons.append(
+                    f"gets {share_text(float(dealt[index]))} of the records of '{inlet.upstream}', and the least {share_text(float(min(dealt)))}: "
+                    f"rescale connects {parallelism_of[inlet.upstream]} to {vertex.parallelism} subtasks, rebalance gives each as many"
+                )
         elif inlet.shipping.keyed and not inlet.weights:
             owned = [len(key_groups(i, vertex.parallelism, groups)) for i in range(vertex.parallelism)]
             if owned[index] > min(owned):
@@ -187,7 +206,7 @@ def late_results(result: Result) -> Iterator[str]:
         window = job.vertex(name).window
         if window is None or window.time != "event" or window.hold_ns or name not in emitted:
             continue
-        times_s = [*emitted.index[emitted[name] > 0], emitted.index[-1]]
+        times_s = [0.0, *emitted.index[emitted[name] > 0], emitted.index[-1]]
         begin_s, end_s = max(pairwise(times_s), key=lambda pair: pair[1] - pair[0], default=(0.0, 0.0))
         step_s, phase_s = window.step_ns / 1e9, window.phase_ns / 1e9
         due_s = begin_s + step_s - (begin_s - phase_s) % step_s  # the next window end

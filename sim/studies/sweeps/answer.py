@@ -127,14 +127,21 @@ def _overloaded(question: Question, results: pd.DataFrame) -> Iterator[str]:
     is_full = ~is_short & (means[used[2]] >= _FULL_SHARE)
     for what, found in (
         ("Overloaded, so that delays grow with the run", is_short),
-        ("At its limit, with a subtask that is never idle", is_full),
+        (
+            "Never idle while sources emit what is due, so that only a longer run shows whether the job keeps up",
+            is_full,
+        ),
     ):
         if found.any():
             yield f"{what}: {_short_names(settings_of(means.index[found]))}."
 
 
 _FULL_SHARE = 0.995
-"""Busy share of a subtask from which it is at its limit."""
+"""Busy share of a subtask from which it is never idle.
+
+This does not mean that it cannot keep up: at 97 to 99.9 % of its capacity a subtask is as busy for minutes after a failure
+of 2 s, as it catches up in 2 s / (1 - load), and its backlog shrinks meanwhile.
+"""
 
 
 def _without_checkpoints(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
