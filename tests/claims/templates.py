@@ -1615,7 +1615,10 @@ TEMPLATES = (
         r"a record when it is processed, so what is replayed \((?P<count>COUNT) records\) and what was due meanwhile are in the next one",
         of_each_run(
             lambda run, match: any(
-                failed <= number(match["end"]) < running and same_ms(match["late"], running - number(match["end"]))
+                same_ms(match["end"], end) and failed <= end < running and same_ms(match["late"], running - end)
+                for window in [run.scenario.job.vertex(match["at"]).window]
+                if window
+                for end in np.arange(window.phase_ns, run.ended_ns, window.step_ns) / 1e6
                 for failed, running in run.recoveries[["failed", "running"]].to_numpy()
             )
         ),

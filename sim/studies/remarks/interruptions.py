@@ -99,7 +99,7 @@ def sentences_on_windows(result: Result) -> Iterator[str]:
                 math.ceil((row["failed"] - vertex.window.phase_ns / 1e6) / step_ms) * step_ms
                 + vertex.window.phase_ns / 1e6
             )
-            if end_ms < row["running"]:
+            if row["running"] - end_ms >= _MIN_WAIT_MS:
                 yield (
                     f"A window of '{vertex.name}' ends at {ms_text(end_ms)}, while the job is down, and fires up to "
                     f"{ms_text(row['running'] - end_ms)} late: windows of processing time take a record when it is processed, so what is "
