@@ -85,17 +85,8 @@ OF_JOB = frozenset(
     }
 )
 """Kinds of rows about failures, restarts and the end of the job."""
-_OF_TASKS = frozenset(
-    {
-        Happening.TASK_RESTORED,
-        Happening.TASK_RUNS,
-        Happening.END_OF_DATA,
-        Happening.TASK_FINISHED,
-        Happening.COMMITTED,
-        Happening.OUTPUT_DROPPED,
-    }
-)
-EVENTS = LIFE | OF_JOB | _OF_TASKS | {Happening.REFUSED}
+_OF_TASKS = frozenset({Happening.TASK_RESTORED, Happening.END_OF_DATA, Happening.TASK_FINISHED})
+EVENTS = LIFE | OF_JOB | _OF_TASKS | {Happening.REFUSED, Happening.TASK_RUNS}
 """Kinds of rows of which there are few: none about snapshots of tasks."""
 _MAX_EVENTS = 8
 """Maximum rows of evidence that are not about a checkpoint."""
@@ -156,11 +147,17 @@ class JournalFormatter:
         """Return the name of a task, e.g. ``sink[3]``.  Task -1 is the coordinator."""
         return COORDINATOR if task < 0 else f"{self.names[task][0]}[{self.names[task][1]}]"
 
-    def evidence(self, until_ns: int, checkpoints: Collection[int], tasks: Collection[int]) -> tuple[str, ...]:
+    def evidence(
+        self,
+        until_ns: int,
+        checkpoints: Collection[int],
+        tasks: Collection[int],
+        kinds: Collection[Happening] = OF_SNAPSHOTS,
+    ) -> tuple[str, ...]:
         """Return the rows that show a violation at this time [ns] as sentences with their times, in order of time.
 
-        They are the progress of the checkpoints, the snapshots of the tasks in them, and the latest events of the job and of
-        the tasks.
+        They are the progress of the checkpoints, rows of these kinds about the tasks in them, and the latest events of the
+        job and of the tasks.
         """
         rows, events = list[Entry](), list[Entry]()
         for row in self.journal:
@@ -169,7 +166,7 @@ class JournalFormatter:
             if row.happening in OF_JOB or (row.happening in _OF_TASKS and row.task in tasks):
                 events.append(row)
             elif row.checkpoint in checkpoints and (
-                row.happening in LIFE or (row.happening in OF_SNAPSHOTS and row.task in tasks)
+                row.happening in LIFE or (row.happening in kinds and row.task in tasks)
             ):
                 rows.append(row)
         rows = sorted(rows + events[-_MAX_EVENTS:], key=lambda row: row.time_ns)

@@ -269,10 +269,6 @@ def pace_facts(*rows, **options):
     return facts(paced(*rows, **options))
 
 
-def test_one_after_the_other():
-    assert pace_facts(completed(1, 0, 50), completed(2, 60, 90), completed(3, 100, 120)) == []
-
-
 def test_two_at_a_time():
     assert pace_facts(completed(1, 0, 50), completed(2, 40, 90)) == [
         "it begins while 1 is under way, 1 may be at a time"

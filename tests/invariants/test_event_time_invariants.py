@@ -155,10 +155,6 @@ def test_windows_that_end_and_fire():
     assert own.kept(21 * S, 8) == ((30 * S, 8),)
 
 
-def test_a_window_that_ends_at_another_time():
-    assert timers().window_ended(12 * S, 5) == "a window ends at 12 s, windows of 10 s do not"
-
-
 def test_a_window_that_has_no_timer():
     own = timers(begun_ns=3 * S)
     own.window_ended(10 * S, 5)
@@ -167,32 +163,11 @@ def test_a_window_that_has_no_timer():
     assert timers(begun_ns=25 * S).silent(29 * S) is None
 
 
-def test_a_timer_that_fires_too_early():
-    own = timers(pending=[(10 * S, 5)])
-
-    assert own.fire(9 * S, 10 * S, 5) == "the timer of 10 s fires at 9 s"
-
-
 def test_a_restored_timer_that_was_forgotten():
     own = timers(pending=[(10 * S, 5)], begun_ns=12 * S)
     own.window_ended(20 * S, 9)
 
     assert own.fire(20 * S, 20 * S, 9) == "the timer of 10 s has not fired, that of 20 s fires; 1 were forgotten"
-
-
-def test_a_timer_that_fires_twice():
-    own = timers(pending=[(10 * S, 5)])
-    own.fire(10 * S, 10 * S, 5)
-
-    assert own.fire(10 * S, 10 * S, 5).startswith("a timer of 10 s fires that was never set")
-
-
-def test_a_session_sets_no_second_timer_for_the_same_records():
-    own = Timers(1 * S, 0, 5 * S)
-    own.window_ended(1 * S, 5)
-    own.window_ended(2 * S, 5)
-
-    assert own.pending == [(6 * S, 5)]
 
 
 def test_a_timer_at_its_time_and_a_window_at_its_end():

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.model.faults import Fault, Kill, When
 from sim.model.job import Distribution
 from sim.model.scenario import Instances
 from sim.model.storage import Dfs, ObjectStore, Retry, SlowPlaces, Storage
@@ -164,10 +163,6 @@ class TestCompletedCheckpoints:
 
     def test_metadata_that_is_being_written(self, stored_account, monkeypatch):
         monkeypatch.setattr(named(stored_account, "_metadata", STORED_LATEST), "durable_ns", None)
-        assert self.facts_of(stored_account) == ["it is complete, and its metadata is no file yet"]
-
-    def test_metadata_of_another_checkpoint(self, stored_account, monkeypatch):
-        monkeypatch.setattr(named(stored_account, "_metadata", STORED_LATEST), "name", ("_metadata", STORED_LATEST + 1))
         assert self.facts_of(stored_account) == ["it is complete, and its metadata is no file yet"]
 
     def test_metadata_that_is_followed_by_other_files(self, stored_account, monkeypatch):
@@ -339,9 +334,6 @@ class TestFilesThatStay:
 
     def test_a_file_that_nobody_deletes(self, files, left):
         assert ["the file " + "/".join(map(str, left.name))] == self.facts_of(files)
-
-    def test_a_task_that_failed_keeps_none_alive(self, files, left):
-        assert len(self.facts_of(with_scenario(files, faults=(Fault(Kill(), When((0,))),)))) == 1
 
     def test_it_may_wait_in_a_line_that_goes_on(self, files, left, monkeypatch):
         """No limit is known here: a line goes on only in this very moment."""

@@ -155,14 +155,6 @@ class TestCuts:
         assert (surplus.twice_bytes, surplus.lost_bytes) == (0, 5)
         assert ((0, MAP) if column in ("consumed", "captured") else (MAP, SINK)) == surplus.channel
 
-    def test_bytes_come_twice(self, account, monkeypatch):
-        """Barriers that are counted allow it."""
-        self.shifted(account, monkeypatch, "consumed", 5)
-        assert len(self.completed(account)) == 1
-        account._exactly_once = False
-        assert self.completed(account) == []
-        assert (account.run.surpluses[LATEST].twice_bytes, account.run.surpluses[LATEST].lost_bytes) == (5, 0)
-
     @pytest.fixture
     def restored(self, account):
         """Restarted from a checkpoint that lost 5 bytes, from one that held 7 twice, and from one that did both."""
@@ -179,12 +171,6 @@ class TestCuts:
         ]
         with_journal(account, *turns)
         return account, turns
-
-    def test_a_restart_takes_a_surplus_into_effect(self, restored):
-        account, turns = restored
-        both = "7 bytes are processed twice and 5 bytes are never processed"
-        assert ["5 bytes are never processed", "7 bytes are processed twice", both] == end_facts(account, *turns)
-        assert account.repetitions == []
 
     def test_at_least_once_may_process_twice_and_lose_nothing(self, restored):
         """A restart from the first checkpoint again, though a later one is complete, is no repetition."""
@@ -446,70 +432,6 @@ class Records(RecordPositions):
 @pytest.fixture
 def account():
     return Records()
-
-
-class TestSnapshots:
-    def cut(self, account, **shifted):
-        position = account.context.plane.position(MAP)
-        changed = {}
-        for name, by in shifted.items():
-            cells = getattr(position, name)
-            changed[name] = cells + by if name == "served" else np.array([cells[0] + by, *cells[1:]])
-        account.cut(LATEST + 1, MAP, SimpleNamespace(position=position._replace(**changed)))
-        return facts(account)
-
-    @pytest.mark.parametrize(
-        ("name", "by"), [("served", 1), ("served", -1), ("records_read", 1), ("records_written", -1)]
-    )
-    def test_a_snapshot_says_otherwise(self, account, name, by):
-        (fact,) = self.cut(account, **{name: by})
-        position = account.context.plane.position(MAP)
-        counts = [position.served, int(position.records_read.sum()), int(position.records_written.sum())]
-        says = [
-            count + by * (column == name)
-            for column, count in zip(("served", "records_read", "records_written"), counts, strict=True)
-        ]
-        assert (
-            "it says that {} records were served, {} read, {} written; {}, {}, {} have been".format(*says, *counts)
-            == fact
-        )
-
-
-class TestRestarts:
-    """Tasks stand where they are; the checkpoint says where they ought to."""
-
-    def restart(self, account, tasks=range(5), **shifted):
-        account.note(**shifted)
-        account.restarted(LATEST, tasks)
-        return facts(account)
-
-    @pytest.mark.parametrize("shifted", [{"served": 1}, {"late": 1}, {"read": 1}, {"written": 1}], ids=str)
-    def test_a_task_stands_elsewhere(self, account, shifted):
-        account.note(**shifted)
-        account.restarted(LATEST, range(5))
-        places = [violation for violation in account.found if "restart 1 from checkpoint 6" in violation.where]
-        assert [violation.where for violation in places] == ["map[0], restart 1 from checkpoint 6"]
-
-    def test_an_output_holds_what_its_rule_says(self, account):
-        """A record that the map served is in its output."""
-        account.note()
-        account.ledger.of(LATEST).served[MAP] += 2
-        account.restarted(LATEST, [SINK])
-        served = account.ledger.served(LATEST, MAP)
-        assert [f"it should hold {served} records and holds {served - 2} (at checkpoint 6)"] == facts(account)
-        account._surplus = [-2 * (row.task == MAP) for row in account._outputs]
-        account.restarted(LATEST, [SINK])
-        assert facts(account) == [], "it began with so much less"
-
-
-class TestAnotherJob:
-    def test_records_that_are_lost_on_the_way(self, account):
-        account.note(served=3)
-        account.context = replace(account.context, names=[("other", 0)])
-        after = Records()
-        after.continue_from(account, LATEST)
-        after.restarted(LATEST, range(5))
-        assert [violation.where for violation in after.found] == ["job 1, begun from checkpoint 6 of job 0"]
 
 
 class TestTheEnd:

@@ -346,21 +346,6 @@ class TestStrategies:
     def test_what_a_strategy_allows(self, account, options, allowed):
         assert allowed == with_scenario(account, restart=options)._strategy()
 
-    def test_a_job_restarts_no_sooner_than_its_delay(self, account):
-        with_scenario(account, restart=Restart("fixed-delay", attempts=5, delay_ns=10))
-        begun = Entry(5, Happening.JOB_RESTARTING, number=1)
-        assert end_facts(account, begun, RESTARTS_RESTORED._replace(time_ns=15)) == []
-        assert end_facts(account, begun, RESTARTS_RESTORED._replace(time_ns=14)) == [
-            "its tasks are deployed 9e-06 ms later, the delay is 1e-05 ms"
-        ]
-
-    def test_the_restart_that_a_job_begins_with_is_none_of_the_strategy(self, account):
-        with_scenario(account, restart=Restart("none"))
-        begun = Entry(5, Happening.JOB_RESTARTING, number=1)
-        assert end_facts(account, begun) == ["it is the restart number 1, the strategy allows 0"]
-        account.context = replace(account.context, origin=Origin(1, 0, RESTARTS_LATEST, None))
-        assert end_facts(account, begun) == []
-
 
 class TestTheAdaptiveScheduler:
     def waits(self, account, profile="2.x", interval_ns=SECOND, **options):
@@ -373,49 +358,6 @@ class TestTheAdaptiveScheduler:
     def test_without_checkpoints_it_waits_for_none(self, account):
         assert Waits(3, 5, None) == self.waits(account, interval_ns=None)
         assert Waits(3, 5, None) == self.waits(account, profile="1.20")
-
-    def test_it_is_rescaled_too_soon(self, account):
-        self.waits(account)
-        rescaled = Entry(RESTARTS_RESTORED.time_ns - account.context.scenario.overheads.deploy_ns, Happening.RESCALED)
-        turns = (
-            RESTARTS_RESTORED._replace(time_ns=0),
-            rescaled._replace(time_ns=4 - account.context.scenario.overheads.deploy_ns),
-        )
-        assert end_facts(account, *turns) == ["it is rescaled after 4e-06 ms, its cooldown takes 5e-06 ms"]
-
-
-class TestWhatRestartsTogether:
-    @pytest.fixture
-    def deployed(self, account):
-        """All tasks exchange data: they restart together."""
-        fake_ends(account)
-        with_scenario(account, restart=Restart(replacement=Distribution(3 * SECOND)))
-        return account
-
-    def restart(self, account, tasks=range(5)):
-        account.restarted(RESTARTS_LATEST, tasks)
-        facts(account)
-
-    def test_the_whole_region_restarts(self, deployed):
-        failed = Entry(NOW - 1, Happening.TASK_FAILED, task=0)
-        self.restart(deployed, range(4))
-        assert end_facts(deployed, failed, RESTARTS_RESTORED) == [
-            "it leaves sink[0] alone, which exchanges data with a task of it"
-        ]
-
-    def test_nothing_restarts_that_has_not_failed(self, deployed):
-        self.restart(deployed)
-        (fact,) = end_facts(deployed, RESTARTS_RESTORED)
-        assert fact == "it takes src[0] along, and no task failed that exchanges data with it"
-        deployed.context = replace(deployed.context, origin=Origin(1, 0, RESTARTS_LATEST, None))
-        assert end_facts(deployed, RESTARTS_RESTORED) == []
-
-    def test_a_lost_task_manager_is_replaced_no_sooner_than_it_can_be(self, deployed):
-        lost = Entry(NOW - 3 * SECOND, Happening.TASK_MANAGER_LOST, number=0)
-        self.restart(deployed)
-        assert end_facts(deployed, lost, RESTARTS_RESTORED) == []
-        (fact,) = end_facts(deployed, lost._replace(time_ns=lost.time_ns + 1), RESTARTS_RESTORED)
-        assert fact.startswith("src[0] is deployed on task manager 0, which can be there from 5.400000 s on")
 
 
 class TestCheckpointsThatResume:

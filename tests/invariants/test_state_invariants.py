@@ -224,13 +224,6 @@ class TestSizes:
         (fact,) = self.facts_of(account, ("1.sst", SHARE_BYTES), image=image)
         assert f"it names no file for {table.name}, a table of its tree with {table.entries} keys" == fact
 
-    def test_the_story_is_of_this_snapshot_and_task(self, account):
-        account.state_taken(LATEST, MAP, snapshot())
-        (found,) = account.found
-        assert found.where == "snapshot 6 of map[0]"
-        assert any("triggers checkpoint 6" in line for line in found.story)
-        assert not any("map[1]" in line or "checkpoint 5" in line for line in found.story)
-
     def test_keys_that_are_added_are_state(self, account):
         """Twice the entries from before after so many records."""
         served = account.ledger.served(LATEST, MAP)
@@ -265,13 +258,6 @@ class TestChangelogs:
         assert [
             f"1 byte of its changelog are in no file: the positions {end - 1} to {end} (the materialisation holds everything before 0)"
         ] == self.facts_of(account, awaited=self.log(1000, end - 1))
-
-    def test_a_hole_in_the_log(self, account, logged):
-        end = self.end(account, logged)
-        _, *rest = self.log(1000, end)
-        assert (self.facts_of(account, awaited=tuple(rest))) == [
-            "1000 bytes of its changelog are in no file: the positions 0 to 1000 (the materialisation holds everything before 0)"
-        ]
 
     def test_behind_a_materialisation_the_log_begins_anew(self, account, logged):
         end = self.end(account, logged)
@@ -388,10 +374,6 @@ class TestAges:
         assert (account.now_ns, account.ledger.served(LATEST, MAP)) == expiring.checked
         assert expiring.ages == ((0, 1, 5000),)
 
-    def test_keys_expire_too_early(self, account, expiring):
-        (fact,) = self.facts_of(account, (0, 1, 4000))
-        assert fact.startswith("keys have expired too early: 4000 bytes are left; at 0 s there were 5000 bytes")
-
     def test_no_more_keys_are_young_than_were_written(self, account, expiring):
         served = account.ledger.served(LATEST, MAP)
         written = 100 * served + 2 * (served // 2 * VALUE_BYTES) + 302
@@ -437,15 +419,6 @@ class TestStamps:
     def test_a_task_gets_its_own_state(self, account):
         assert self.restore(account, self.own(account)) == []
         assert str(self.own(account).stamp) == "map[0] at checkpoint 6"
-
-    def test_a_task_gets_none(self, account):
-        (fact,) = self.restore(account)
-        assert fact.startswith("its keyed state is not restored")
-
-    def test_a_task_gets_that_of_another(self, account):
-        assert (self.restore(account, self.own(account, MAP + 1))) == [
-            "its keyed state is that of map[1] at checkpoint 6, the checkpoint holds that of map[0] at checkpoint 6"
-        ]
 
     @pytest.mark.parametrize("after", [-1, 1])
     def test_a_task_goes_on_elsewhere(self, account, after):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self, TypeVar
+from typing import ClassVar, NamedTuple, Self, TypeVar
 
 from sim.plane.interface import channels_in, channels_out, places
 from sim.protocol.coordinator import Coordinator
-from sim.results.journal import Entry
-from sim.results.violations import EVENTS, JournalFormatter, Violation
+from sim.results.journal import Entry, Happening
+from sim.results.violations import EVENTS, OF_SNAPSHOTS, JournalFormatter, Violation
 from sim.runtime.context import Checks, Context, KeptSnapshot
 from sim.runtime.invariants.ledger import Ledger
 from sim.runtime.task.tasks import Tasks
@@ -76,7 +76,13 @@ class ObservedRun:
 
 
 class Invariant(Checks):
-    """One invariant of a job instance, or some about the same subject.  `found` are the violations so far."""
+    """One invariant of a job instance, or some about the same subject.
+
+    `found` are the violations so far.  `evidence_kinds` are the kinds of journal rows about a task in a checkpoint that it
+    quotes as evidence.
+    """
+
+    evidence_kinds: ClassVar[frozenset[Happening]] = OF_SNAPSHOTS
 
     def __init__(self, run: ObservedRun) -> None:
         self.run = run
@@ -144,6 +150,7 @@ class Invariant(Checks):
         if not where and checkpoint >= 0:
             where = f"checkpoint {checkpoint}" if task < 0 else f"snapshot {checkpoint} of {who}"
         at_ns = self.now_ns if time_ns is None else time_ns
-        evidence = self.formatter.evidence(at_ns, {checkpoint, *checkpoints} - {-1}, {task, *tasks})
+        about = {checkpoint, *checkpoints} - {-1}
+        evidence = self.formatter.evidence(at_ns, about, {task, *tasks}, self.evidence_kinds)
         where = where or ("the job" if task < 0 else who)
         self.found.append(Violation(law, at_ns, where, fact, (*evidence, *notes), records_twice))

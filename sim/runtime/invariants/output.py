@@ -47,6 +47,8 @@ class _Content(NamedTuple):
 class Commits(Invariant):
     """Checks that all records are committed once, and that transactions in a restored checkpoint are committed."""
 
+    evidence_kinds = frozenset({Happening.COMMITTED, Happening.OUTPUT_DROPPED})
+
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
         self.names = self.context.names
@@ -137,7 +139,9 @@ class Commits(Invariant):
                 ends = covered.get(writer, [0] * len(channels))
                 if left := sum(max(0, total - done) for total, done in zip(channels, ends, strict=True)):
                     fact = f"the job has finished and {count_is(left, 'record')} lost: never committed"
-                    self.report(ONCE, fact, where=f"output of {self.formatter.task(writer)}", tasks=[writer])
+                    where, last = f"output of {self.formatter.task(writer)}", by_writer.get(writer)
+                    checkpoints = [] if last is None else [last.checkpoint]
+                    self.report(ONCE, fact, where=where, tasks=[writer], checkpoints=checkpoints)
 
     def _check_completed(self, commit: CommitStats) -> None:
         """Check that the checkpoint of a commit is complete, and that the commit contains no newer epoch."""
