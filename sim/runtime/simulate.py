@@ -433,11 +433,13 @@ def _materialized_per_hour(instance: JobInstance) -> dict[str, float]:
     for vertex, state in ((vertex.name, vertex.state) for vertex in instance.context.scenario.job.vertices):
         if state is None or state.changelog is None or state.changelog.reports_materialized:
             continue
-        sizes = Counter[Name]()  # beginning of the names of a materialization's files -> bytes
+        # (beginning of the names of a materialization's files, restarts, after which names come again) -> bytes
+        sizes, seen = Counter[tuple[Name, int]](), Counter[Name]()
         for file in instance.storage.files:
             if file.complete and file.name[:2] == ("materialized", vertex):
-                sizes[file.name[:4]] += file.size_bytes
-        counted = [size for name, size in sizes.items() if name[3] != 1 or not state.kind.keeps_files]
+                sizes[file.name[:4], seen[file.name]] += file.size_bytes
+                seen[file.name] += 1
+        counted = [size for (name, again), size in sizes.items() if name[3] + again > 1 or not state.kind.keeps_files]
         if counted:
             rates[vertex] = fmean(counted) * 3600 * SECOND / state.changelog.materialize_ns
     return rates

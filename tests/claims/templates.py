@@ -945,6 +945,10 @@ def writes_files(run, match):
     """So many files were written for each snapshot, and in all by the end of the run; those in one physical file count once."""
     rows = run.files[run.files["scope"] != "savepoint"]
     counts = rows.groupby(["owner", "checkpoint"]).size()
+    done = run.checkpoints[(run.checkpoints["status"] == "COMPLETED") & (run.checkpoints["savepointFormat"] == "")]
+    without = len({*done["id"]} - {*rows["checkpoint"]})
+    if (int(match["none"] or 0), int(match["n"] or len(done))) != (without, len(done)):
+        return False
     if match["physical"]:
         names = [
             str(inside) if inside >= 0 else path for inside, path in zip(rows["physical"], rows["path"], strict=True)
@@ -1940,7 +1944,7 @@ TEMPLATES = (
         "failed for good",
         rf"{ABOUT}The job has failed for good: (?:there is no checkpoint to begin again from|checkpoint (?P<id>\d+) is the last to begin "
         r"again from, if it is retained \(execution\.checkpointing\.externalized-checkpoint-retention; by default it is deleted\), and "
-        r"nothing replays what sources emitted after (?P<ms>MS) before)",
+        r"nothing replays what sources emitted after it was triggered at (?P<ms>MS))",
         failed_for_good,
     ),
     template(
@@ -1976,7 +1980,8 @@ TEMPLATES = (
     ),
     template(
         "files per checkpoint",
-        rf"{ABOUT}A checkpoint writes (?P<each>COUNT) files in the median(?: into (?P<physical>COUNT) physical ones)?, beside its metadata; "
+        rf"{ABOUT}(?:(?P<none>\d+) of (?P<n>\d+) checkpoints write no files, one of the others|A checkpoint) writes "
+        r"(?P<each>COUNT) files in the median(?: into (?P<physical>COUNT) physical ones)?, beside its metadata; "
         r"(?P<all>COUNT) (?:are written per hour|of these are created per hour; the space that they waste is not counted)",
         writes_files,
     ),

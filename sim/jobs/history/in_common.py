@@ -116,7 +116,9 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
         distance, usual = (
             ms_text(ms) for ms in (point.trigger_timestamp - before.trigger_timestamp, _usual_distance_ms(history))
         )
-        yield f"It was triggered {distance} after the one before, usually {usual} pass: the job may have been restarted in between."
+        is_known = any(before.trigger_timestamp < at_ms <= point.trigger_timestamp for at_ms in history.restarts_ms)
+        restarted = "was restarted" if is_known else "may have been restarted"
+        yield f"It was triggered {distance} after the one before, usually {usual} pass: the job {restarted} in between."
     ended = next((step for step in steps(history, point) if step.kind is PathKind.END_OF_INPUT), None)
     if ended is not None:
         upstream = [channel.upstream for channel in history.vertex(ended.at[0]).inputs]

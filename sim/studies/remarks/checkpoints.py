@@ -103,17 +103,21 @@ def file_sentences(result: Result) -> Iterator[str]:
     if rows.empty:
         return
     each = rows.groupby(["owner", "checkpoint"]).size().median()
+    done = completed(result)
+    done = done[done["savepointFormat"] == ""]
+    without = int((~done["id"].isin(rows["checkpoint"])).sum())
+    subject = f"{without} of {len(done)} checkpoints write no files, one of the others" if without else "A checkpoint"
     if result.scenario.storage.merging is not None:
         # files that are too large to be merged are physical ones, too
         physical = rows.assign(physical=rows["physical"].where(rows["physical"] >= 0, -2 - rows.index.to_numpy()))
         of_each = physical.groupby(["owner", "checkpoint"])["physical"].nunique().median()
         yield (
-            f"A checkpoint writes {count_text(each)} files in the median into {count_text(of_each)} physical ones, beside its metadata; "
+            f"{subject} writes {count_text(each)} files in the median into {count_text(of_each)} physical ones, beside its metadata; "
             f"{count_text(physical['physical'].nunique() / hours)} of these are created per hour; the space that they waste is not counted"
         )
     elif each >= _MIN_FILES or "storage.file-merging" in dict(result.scenario.axes):
         an_hour = count_text(len(rows) / hours)
-        yield f"A checkpoint writes {count_text(each)} files in the median, beside its metadata; {an_hour} are written per hour"
+        yield f"{subject} writes {count_text(each)} files in the median, beside its metadata; {an_hour} are written per hour"
 
 
 def limit_sentences(result: Result) -> Iterator[str]:

@@ -104,7 +104,7 @@ def failure_sentences(result: Result) -> Iterator[str]:
             begin = (
                 f"checkpoint {int(last['id'])} is the last to begin again from, if it is retained "
                 "(execution.checkpointing.externalized-checkpoint-retention; by default it is deleted), and nothing replays "
-                f"what sources emitted after {ms_text(last['trigger_timestamp'])} before"
+                f"what sources emitted after it was triggered at {ms_text(last['trigger_timestamp'])}"
             )
         yield f"The job has failed for good: {begin}"
     yield from sentences_on_slots(result)
