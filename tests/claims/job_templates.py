@@ -907,7 +907,7 @@ TEMPLATES = (
     ),
     template(
         "gap",
-        r"It was triggered (?P<ms>MS) after the one before, usually (?P<usual>MS) pass: the job may have been restarted in "
+        r"It was triggered (?P<ms>MS) after the one before, usually (?P<usual>MS) pass: the job (?:may have been|was) restarted in "
         r"between",
         after_gap,
     ),
