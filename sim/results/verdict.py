@@ -305,7 +305,7 @@ def _first_upload_sentence(strategies: Sequence[StrategyRow]) -> str:
     written = f"{bytes_text(first.written_bytes)} in {ms_text(first.duration_ms)}"
     only = [strategy for strategy in strategies if _is_first_upload(strategy, strategies)]
     alike = f" So does the only one of {_strategy_names(only)}, which is not compared." if only else ""
-    return f" {name} uploads everything, {written}: it has a row of its own, and all else is about later ones.{alike}"
+    return f" {name} uploads everything, {written}: it has a row of its own, and all else but commits is about later ones.{alike}"
 
 
 def _longest_single(

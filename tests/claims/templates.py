@@ -1749,7 +1749,7 @@ TEMPLATES = (
     ),
     template(
         "first upload",
-        r"CHECKPOINT uploads everything, (?P<size>SIZE) in (?P<took>MS): it has a row of its own, and all else is "
+        r"CHECKPOINT uploads everything, (?P<size>SIZE) in (?P<took>MS): it has a row of its own, and all else but commits is "
         r"about later ones",
         first_upload,
     ),
