@@ -278,16 +278,14 @@ def _rows_not_completed(
 def _summary_of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:
     """Return the summary of checkpoints with the same fate.  `checkpoints`: (duration [ms], rows of the critical path)."""
     lasted = np.array([lasted_ms for lasted_ms, _ in checkpoints])
-    parts: list[dict[str, float]] = []  # for each checkpoint with a critical path: heading of a column -> time [ms]
-    last: Counter[str] = Counter()  # heading of the phase at the end of the path -> number of checkpoints
-    for _, path_rows in checkpoints:
-        columns = [COLUMN_OF.get(PARTS.get(part, ""), "") for part in path_rows["part"]]
-        spent: dict[str, float] = {}
-        for column, ns in zip(columns, path_rows["duration"], strict=True):
-            spent[column] = spent.get(column, 0.0) + ns / 1e6
-        parts += [spent] if columns else []
-        last.update(columns[-1:])
-    names = dict.fromkeys(filter(None, COLUMN_OF.values())) if parts else ()
-    medians = {column: float(np.median([spent.get(column, 0.0) for spent in parts])) for column in names}
-    cut_off = max(last, key=lambda column: last[column], default="")
+    paths = [
+        rows.assign(column=[COLUMN_OF.get(PARTS.get(part, ""), "") for part in rows["part"]]) for _, rows in checkpoints
+    ]
+    paths = [rows for rows in paths if len(rows)]
+    medians, last = dict[str, float](), Counter(rows["column"].iloc[-1] for rows in paths)
+    if paths:
+        spent = pd.DataFrame([rows.groupby("column")["duration"].sum() / 1e6 for rows in paths])
+        columns = [column for column in dict.fromkeys(COLUMN_OF.values()) if column]
+        medians = spent.reindex(columns=columns).fillna(0.0).median().to_dict()
+    cut_off = last.most_common(1)[0][0] if last else ""
     return NotCompleted(fate, len(lasted), float(np.median(lasted)), float(lasted.max()), medians, cut_off)

@@ -324,9 +324,7 @@ def _completed_by_kind(run: Tables) -> pd.DataFrame:
     job = job_of(done)
     restores = run["restores"].to_dict("records")
     full = {(row["job"], row["first_id"]) for row in restores if row["first_type"] == "full"}
-    for i in done.index:
-        if (job[i], done.loc[i, "id"]) in full:
-            done.loc[i, "kind"] = "full checkpoint"
+    done.loc[[pair in full for pair in zip(job, done["id"], strict=True)], "kind"] = "full checkpoint"
     for i in done.index[done["savepointFormat"] != ""]:
         after = done[
             (done["trigger_timestamp"] >= done.loc[i, "end"]) & (done["kind"] == "checkpoint") & (job == job[i])

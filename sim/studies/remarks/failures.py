@@ -24,6 +24,7 @@ from sim.results.rates import overload_since
 from sim.results.summary import bottleneck
 from sim.runtime.lowering import restarts_after_loss
 from sim.runtime.result import NOT_STOPPED, Result
+from sim.studies.remarks.checkpoints import completed
 from sim.studies.remarks.interruptions import sentences_on_slots, sentences_on_windows
 from sim.studies.remarks.load import uneven_subtask
 
@@ -97,7 +98,7 @@ def failure_sentences(result: Result) -> Iterator[str]:
             f"{f'checkpoint {max(restored)}' if max(restored) else 'the beginning'}: no checkpoint completes in between"
         )
     if result.job_status.startswith("FAILED") and NOT_STOPPED not in result.job_status:
-        done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
+        done = completed(result)
         begin = "there is no checkpoint to begin again from"
         if len(done):
             last = done.sort_values("id").iloc[-1]

@@ -21,6 +21,7 @@ from sim.results.journal import Happening
 from sim.results.tables import NO_SLOTS
 from sim.runtime.host_loop import can_be_redistributed
 from sim.runtime.result import Result
+from sim.studies.remarks.load import sources_of
 
 _MIN_WAIT_MS = 1000.0
 """Shorter waits are not reported."""
@@ -74,10 +75,8 @@ def sentences_on_windows(result: Result) -> Iterator[str]:
     """Yield sentences on windows that a failure delays: by the idle timeout of silent sources, or across their end."""
     rows = result.recoveries[(result.recoveries["running"] >= 0) & ~result.recoveries["kind"].isin(PLANNED_RESTARTS)]
     restarts_all = (rows["vertices"] == "").any()
-    job = result.scenario.job
-    sources: dict[str, set[str]] = {}  # vertex -> sources upstream of it
+    job, sources = result.scenario.job, sources_of(result.scenario.job)
     for vertex in job.vertices:
-        sources[vertex.name] = {vertex.name}.union(*(sources[own.upstream] for own in vertex.inputs))
         if vertex.window is None or vertex.window.hold_ns:
             continue
         if vertex.window.time == "event":

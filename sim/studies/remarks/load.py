@@ -159,7 +159,7 @@ def peak_sentences(series: pd.DataFrame, emitting: Collection[str]) -> Iterator[
         )
 
 
-def _sources_of(job: Job) -> dict[str, set[str]]:
+def sources_of(job: Job) -> dict[str, set[str]]:
     """Return {vertex: sources upstream of it}; a source is its own."""
     sources: dict[str, set[str]] = {}
     for vertex in job.vertices:
@@ -178,7 +178,7 @@ def held_window(result: Result) -> str:
         for vertex in job.vertices
         if vertex.source and not least_read[vertex.name] and not vertex.source.watermark.idle_timeout_ns
     }
-    for name, sources in _sources_of(job).items():
+    for name, sources in sources_of(job).items():
         window = job.vertex(name).window
         if sources & silent and window and window.time == "event" and name in emitting and not emitted[name]:
             source = max(sources & silent)
@@ -202,7 +202,7 @@ def late_results(result: Result) -> Iterator[str]:
     read, emitted = (
         result.series.pivot_table(index="time", columns="vertex", values=rate, aggfunc="sum") for rate in rates
     )
-    for name, sources in _sources_of(job).items():
+    for name, sources in sources_of(job).items():
         window = job.vertex(name).window
         if window is None or window.time != "event" or window.hold_ns or name not in emitted:
             continue

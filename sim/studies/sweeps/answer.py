@@ -595,7 +595,8 @@ def _cells(table: Observed, i: int, column: str) -> list[str]:
     """Return the cells of window `i`, one per setting."""
     parts = (values.iloc[i].tolist() for values in (table.scores, table.unfinished, table.lost))
     return [
-        _cell(column, score, unfinished=unfinished, lost=lost) for score, unfinished, lost in zip(*parts, strict=True)
+        "fails" if lost else f"{'> ' if unfinished and not math.isnan(score) else ''}{text(column, score)}"
+        for score, unfinished, lost in zip(*parts, strict=True)
     ]
 
 
@@ -606,26 +607,22 @@ def _brief(table: Observed, i: int, column: str, limit: Limit | None, named: Seq
         table.scores.iloc[i].tolist(),
         table.unfinished.iloc[i].tolist(),
     )
-    ran = (table.runs.iloc[i] > 0).sum()
+    ran = f"of {(table.runs.iloc[i] > 0).sum()}"
     order = sorted((k for k in range(len(score)) if not math.isnan(score[k])), key=lambda k: (unfinished[k], score[k]))
     least, most = (cells[order[0]], cells[order[-1]]) if order else ("-", "-")
     cell_of = dict(zip(settings_of(table.scores.columns), cells, strict=True))
-    others = [cell_of.get(name or (), "-") for name in named]
-    ended = sum(not unfinished[k] for k in order)
-    kept = sum(limit.keeps(score[k], is_bound=unfinished[k]) for k in range(len(score))) if limit else 0
+    kept = (
+        [limit.keeps(value, is_bound=is_bound) for value, is_bound in zip(score, unfinished, strict=True)]
+        if limit
+        else []
+    )
     return [
-        *([f"{kept} of {ran}"] if limit else []),
-        f"{ended} of {ran}",
+        *([f"{sum(kept)} {ran}"] if limit else []),
+        f"{sum(not unfinished[k] for k in order)} {ran}",
         least,
-        *others,
+        *(cell_of.get(name or (), "-") for name in named),
         "fails" if table.lost.iloc[i].any() else most,
     ]
-
-
-def _cell(column: str, score: float, *, unfinished: bool, lost: bool) -> str:
-    if lost:
-        return "fails"
-    return "-" if math.isnan(score) else f"{'> ' if unfinished else ''}{text(column, score)}"
 
 
 def _key(value: str) -> list[str]:

@@ -91,10 +91,6 @@ HANGS = (
     "job: {a: {source: {rate: 1k/s, record: 500 B}}, b: {input: {a: hash}, service: 200 us, snapshot: {sync: 30 s, probability: 30 %}}}\n"
     "checkpoint: {interval: 10 s, timeout: 20 s}\nrun: {duration: 3 min, seed: 1}\n"
 )
-LOG = (
-    "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 40 MB, backend: rocksdb, "
-    "update: 100 %, changelog: on}}}\ncheckpoint: {interval: 2 s, incremental: true}\nstorage: {bandwidth: 20 MB/s}\nrun: {duration: 20 s}\n"
-)
 CARDS = (
     "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 40 MB}}}\ncluster: {slots: 1}\n"
     "checkpoint: {interval: 5 s}\nstorage: {object-store: {bandwidth: 90 MB/s}, nic: 20 MB/s}\nrun: {duration: 30 s}\n"
@@ -220,7 +216,6 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
         (CONNECTORS, ".*makes no difference here.*", 0),
         (RESCALE, r"Barriers of checkpoint \d+ wait behind .* of queued data in front of 'b'.*", 1),
         (HANGS, "Held up, not overloaded: .* before the first failure .*", 1),
-        (LOG, r".* Checkpoint 1 uploads everything, 40 MB in .*", 1),
         (CARDS, r"Writing .*: the network cards \(storage\.nic\) decide, not the barriers.*", 1),
         (CARDS.replace(", nic: 20 MB/s", ""), r".*network cards.*decide.*", 0),
         (SURGE, "The backlog of 'x', nearly all of that of the 2 sources, grows to .*", 1),
@@ -229,12 +224,6 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
         (BROADCAST.replace("unaligned", "unaligned, subtasks-per-channel-state-file: 1"), SHARED, 0),
         (f"# What is p99?\nversion: 1\n{SELDOM}", "p99 needs 100 checkpoints, and some strategy has 2: set run.*", 1),
         (SELDOM, "p99 needs .*", 0),
-        (
-            f"{SLOW_FILES}, slow: {{share: 20 %, factor: 10}}}}\n",
-            r"\d+ of \d+ completed checkpoints wait for a slow file, .*",
-            1,
-        ),
-        (f"{SLOW_FILES}}}\n", r".* wait for a slow file, .*", 0),
         (
             SLOW_FILES.replace("interval: 2 s", "interval: 2 s, max-concurrent: 2")
             + ", slow: {share: 4 %, factor: 60}}\n",
@@ -258,7 +247,6 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
         ),
         (SELDOM.replace("at-least-once", "aligned"), "At least once .*", 0),
         (SELDOM.replace("faults:", "# faults:"), "At least once .*", 0),
-        (f"{SELDOM}restart: {{strategy: none}}\n", r".*checkpoint \d+ is the last to begin again from.*", 1),
         (DRAINED, r"Drain \(stop drain\) ends the windows of 'b' that are open: .*", 1),
         (DRAINED.replace("time: event", "time: processing"), "Drain .*", 0),
         (
@@ -295,8 +283,6 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
         (STOPS.replace("20 MB/s", "1 GB/s"), AWAY, 0),
         (BACKLOG, "No checkpoint is triggered between .* s: sources report a backlog.*", 1),
         (BACKLOG.replace("off", "1 s"), "No checkpoint is triggered.*", 0),
-        (MEMORY, FRAME.replace(r"(\d+ of \d+)", "3 of 6"), 1),
-        (MEMORY.replace("2 mb", "10 mb"), FRAME, 0),
         (MEMORY.replace("2 mb", "rubbish"), FRAME, 0),  # a value that the simulation does not use is not looked at
         (KILLED, STOP, 1),
         (EXPIRES, ".*Canonical savepoint 4 fails after 8 s, and no checkpoint is triggered meanwhile; .*", 1),

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sim.results.sweep_answers import Limit
-from sim.studies.cells import COLUMNS
 from sim.studies.sweeps.answer import sections, sentence
 from sim.studies.sweeps.sweep_file import Question
 from tests.results.analysis.sweeps.made_up import rows_of
@@ -156,36 +155,6 @@ def test_a_limit_that_the_interval_reaches():
     assert "(1 of 2 settings keeps lag_s at most" in found
     assert "Whether it keeps its limit is not sure: the interval of lag_s reaches beyond." in found
     assert found.endswith("1 more may keep it: 30 s.")
-
-
-WAYS = ["unfinished", "missing", "dead"]
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("column", [name for name, column in COLUMNS.items() if column.worse == "more"])
-def test_a_column_never_gains_by_hiding(column, way):
-    """For every column of results: the best setting hides its worst windows, and is never better off than before."""
-    if way == "unfinished" and not (COLUMNS[column].ends or COLUMNS[column].follows):
-        way = "missing"
-    rows = rows_of({"10 s": 500 + LOAD + NOISE[0], "30 s": 501 + LOAD + NOISE[1], "60 s": 600 + LOAD}, column=column)
-    hard = (rows[KEY] == "60 s") & rows["window"].isin([f"w{i}" for i in np.argsort(LOAD)[2:]])
-    if way == "unfinished":
-        rows.loc[hard, "unfinished"] = column
-        rows.loc[hard, column] = 1.0
-    elif way == "missing":
-        rows.loc[hard, column] = np.nan
-    else:
-        rows.loc[hard, "job_status"] = "FAILED: killed"
-    found = sentence(asks(column=column), rows)
-    least = found[found.index("Least") :]
-
-    assert "60 s" not in least.partition("(of 3 settings)")[0]
-    assert "Take checkpoint.interval 60 s" not in found
-    assert (
-        "60 s in 6" in found
-        or "60 s the job fails in 6" in found
-        or f"60 s there is no value of {column} in 6" in found
-    )
 
 
 def test_the_longest_of_a_few_checkpoints_is_no_percentile():
