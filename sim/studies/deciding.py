@@ -94,27 +94,21 @@ def trials(comparison: Comparison) -> list[ValueTrial]:
     Of the omitted values, those with the largest estimated cost are tried.
     """
     expired = [
-        (line.label, line.singles.failed)
-        for line in comparison.strategies
-        if line.singles.failed is not None
-        and line.singles.failures[0][0] == EXPIRED
-        and not line.singles.failed.replication
-    ]
-    expired += [
         (line.label, single)
+        for kind in ("failed", "savepoint")
         for line in comparison.strategies
-        if (single := line.singles.savepoint) is not None
-        and single.cut_off
-        and not single.replication
-        and EXPIRED
-        in (result := comparison.results[line.label][0])
-        .checkpoints.loc[lambda rows: _row(single, result), "failure_message"]
-        .tolist()
+        if (single := getattr(line.singles, kind)) is not None and not single.replication
+        if _failure(single, comparison.results[line.label][0]) == EXPIRED
     ]
     return [
         *(_timeout_trial(label, single, comparison.results[label][0]) for label, single in expired[:MAX_DECIDING_RUNS]),
         *_likely_value_trials(comparison),
     ]
+
+
+def _failure(single: Single, result: Result) -> str:
+    """Return the failure message of a checkpoint, "" if it has not failed."""
+    return "".join(result.checkpoints.loc[_row(single, result), "failure_message"])
 
 
 def _timeout_trial(label: str, single: Single, result: Result) -> ValueTrial:

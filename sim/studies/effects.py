@@ -261,12 +261,6 @@ def trouble(rows: pd.DataFrame) -> list[str]:
     return messages
 
 
-def dead_sides(rows: pd.DataFrame) -> list[str]:
-    """Return the sides whose job dies in each run, or none if the job of both dies in some run."""
-    died = rows["job_status"].astype(str).str.startswith(DEAD).groupby(rows[SIDE], sort=False)
-    return [str(side) for side, has_died in died.all().items() if has_died] if died.any().sum() == 1 else []
-
-
 def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
     """Return a value per row.  NaN if the run failed, if there was nothing to measure, or if a percentile has too small a sample."""
     has_value = [
@@ -289,29 +283,22 @@ MAX_VALUE_CHARS = 60
 NO_DIFFERENCE = "Nothing that is simulated differs: the same values, or values that mean the same."
 
 
-def verdict(
-    differences: InputDifferences,
-    quantities: Sequence[QuantityDifference],
-    *,
-    has_failed: bool = False,
-    dead: Sequence[str] = (),
-) -> str:
-    """Return a sentence on the effect of the differing inputs.
-
-    `has_failed`: some runs have no values.  `dead`: the sides whose job dies in each run, if the other side's does in none.
-    """
+def verdict(differences: InputDifferences, quantities: Sequence[QuantityDifference], rows: pd.DataFrame) -> str:
+    """Return a sentence on the effect of the differing inputs.  `rows`: of all runs; empty if nothing that is simulated differs."""
     changes = differences.changes
     if not changes:
         others = [*(["names of vertices"] * bool(differences.renamed)), *(["how they run"] * bool(differences.runs))]
         return f"Nothing that is simulated differs but {' and '.join(others)}." if others else NO_DIFFERENCE
     first = leading(quantities)
+    has_failed = (rows["status"] != "ok").any()
     if has_failed and (first is None or first.is_of_one_side):
         return f"{_count_inputs(differences)}; runs failed, so what that changes is not known."
     if first is None:
         return f"{_count_inputs(differences)}, and no quantity surely changes."
     cause = f", from {changes[0].key}" if len(changes) == 1 else f"; {_count_inputs(differences)}"
-    if len(dead) == 1:
-        return f"The job of {dead[0]} dies in each run, the other runs on{cause}; {first.text}."
+    died = rows["job_status"].astype(str).str.startswith(DEAD).groupby(rows[SIDE])
+    if not has_failed and died.any().sum() == 1 == died.all().sum():
+        return f"The job of {died.all().idxmax()} dies in each run, the other runs on{cause}; {first.text}."
     return f"{capitalised(first.text)}{cause}."
 
 

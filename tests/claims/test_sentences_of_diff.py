@@ -395,7 +395,7 @@ TEMPLATES = tuple(
         ),
         ("vertices", r"(?:inputs )?(?P<what>renamed|added|removed): (?P<names>.*)$", vertices_are),
         ("more", r"\.\.\. and (?P<n>\d+) more below$", always),
-        ("changes", r"TITLE: CHANGE(?!,)$", changes),
+        ("changes", r"TITLE: CHANGE(?!,)\.?$", changes),
         ("the same", r"TITLE: (?P<before>.*), the same$", stays),
         ("runs", r"(?P<n>\d+) runs of (?P<most>at most )?(?P<ms>MS), (?P<seeds>\d+) seeds? on each side$", runs_are),
         (
@@ -493,7 +493,7 @@ def made_up(seed):
     found = SimpleNamespace(changes=changes_, renamed=(), added=(), removed=(), runs="")
     told = ToldDiff(pd.DataFrame(rows), count=len(changes_))
     answer = quantities(told.rows)
-    said = effects.verdict(found, answer, has_failed=bool((told.rows["status"] != "ok").any()))
+    said = effects.verdict(found, answer, told.rows)
     screen = effects.screen(found, answer, said, "")
     kept = [
         line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -21,7 +21,7 @@ from sim.app.verbs.options import DiffOptions, command_line, lines_of, path_of, 
 from sim.app.verbs.run import StudySource
 from sim.jobs.reading import read_source
 from sim.model.files import replace_file
-from sim.model.quantities import COST
+from sim.model.quantities import COST, Prices
 from sim.model.schema.option_values import influential_defaults
 from sim.model.schema.prices import load_prices
 from sim.model.schema.text import read_text
@@ -29,6 +29,7 @@ from sim.model.units import format_duration
 from sim.results.formats import TextTable
 from sim.studies import effects
 from sim.studies.differences import InputDifferences, input_differences
+from sim.studies.effects import QuantityDifference
 from sim.studies.remarks.load import rocksdb_access_sentence
 from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError
 from sim.studies.sides import (
@@ -39,8 +40,6 @@ from sim.studies.sides import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sim.studies.effects import QuantityDifference
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,71 +109,47 @@ def diff(
 
 
 def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> Diff:
+    import pandas as pd
+
     options = request.options
     differences = input_differences(a, b, options["replications"])
     notes = [*a.notes, *b.notes, *filter(None, [differences.runs])]
-    if not differences.changes:
-        return _result(request, differences, [], _no_rows(), "", notes)
-    prices = load_prices(options["prices"])
-    count, total_ns = effects.simulated_ns(differences)
-    progress = listener.progress(Work(f"{a.name} and {b.name}", total_ns, count, "runs"))
-    with progress as watch, stoppable("nothing is kept of an unfinished comparison"):
-        rows = effects.run_both_sides(
-            differences, prices=prices, engine=options["engine"], jobs=options["jobs"], watch=watch
-        )
-    at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
-    seeds = f"{options['replications']} seed{'' if options['replications'] == 1 else 's'} on each side"
-    runs = f"{count} runs of {at_most}{format_duration(differences.before.run.duration_ns)}, {seeds}"
-    if len(differences.changes) > 1:
-        alone = command_line("diff", [request.side("a")[0]] * 2, DiffOptions, {})
-        notes.append(f"What one of them does alone: {alone} --set-b KEY=VALUE")
-    notes += filter(
-        None,
-        [
-            effects.unlike_failures(rows),
-            effects.few_checkpoints(rows),
-            rocksdb_access_sentence([differences.before, differences.after]),
-        ],
-    )
-    notes += different_issues({"A": differences.before, "B": differences.after})
-    if defaults := influential_defaults([differences.before, differences.after]):
-        notes.append(f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}")
-    if rows.get(COST) is not None and rows[COST].notna().any():
-        notes.append(f"costs in {prices.currency} per month; prices: {prices.source}")
-    return _result(request, differences, effects.quantities(rows), rows, runs, notes)
-
-
-def _result(
-    request: DiffRequest,
-    differences: InputDifferences,
-    answer: Sequence[QuantityDifference],
-    rows: pd.DataFrame,
-    runs: str,
-    notes: Sequence[str],
-) -> Diff:
-    trouble = effects.trouble(rows) if len(rows) else []
-    place_a, place_b = request.side("a")[0], request.side("b")[0]
-    has_failed = bool(len(rows) and (rows["status"] != "ok").any())
-    dead = effects.dead_sides(rows) if len(rows) and not has_failed else []
-    verdict = effects.verdict(differences, answer, has_failed=has_failed, dead=dead)
-    screen = effects.screen(differences, answer, verdict, runs)
+    rows, runs, answer = pd.DataFrame(), "", list[QuantityDifference]()
+    trouble = list[str]()
+    if differences.changes:
+        prices = load_prices(options["prices"])
+        count, total_ns = effects.simulated_ns(differences)
+        progress = listener.progress(Work(f"{a.name} and {b.name}", total_ns, count, "runs"))
+        with progress as watch, stoppable("nothing is kept of an unfinished comparison"):
+            rows = effects.run_both_sides(
+                differences, prices=prices, engine=options["engine"], jobs=options["jobs"], watch=watch
+            )
+        at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
+        seeds = f"{options['replications']} seed{'' if options['replications'] == 1 else 's'} on each side"
+        runs = f"{count} runs of {at_most}{format_duration(differences.before.run.duration_ns)}, {seeds}"
+        answer, trouble = effects.quantities(rows), effects.trouble(rows)
+        notes += _notes(request, differences, rows, prices)
+    verdict = effects.verdict(differences, answer, rows)
     others = [*notes, *trouble, effects.same_quantities(answer)]
-    parts: tuple[str | TextTable, ...] = (screen, *effects.tables(differences, answer), *filter(None, others))
-    inputs = [
-        {
-            "key": change.key,
-            "before": change.before_text,
-            "after": change.after_text,
-            "flink": list(change.flink),
-            "about": change.kind,
-        }
-        for change in differences.changes
-    ]
-    data = {
-        "a": portable(place_a),
-        "b": portable(place_b),
+    parts = (
+        effects.screen(differences, answer, verdict, runs),
+        *effects.tables(differences, answer),
+        *filter(None, others),
+    )
+    facts = {
+        "a": portable(request.side("a")[0]),
+        "b": portable(request.side("b")[0]),
         "verdict": verdict,
-        "inputs": inputs,
+        "inputs": [
+            {
+                "key": change.key,
+                "before": change.before_text,
+                "after": change.after_text,
+                "flink": list(change.flink),
+                "about": change.kind,
+            }
+            for change in differences.changes
+        ],
         "renamed": [list(pair) for pair in differences.renamed],
         "added": list(differences.added),
         "removed": list(differences.removed),
@@ -186,7 +161,23 @@ def _result(
         "notes": [*filter(None, [runs]), *notes],
         "trouble": trouble,
     }
-    return Diff(verdict, parts, data, tuple(trouble), rows)
+    return Diff(verdict, parts, facts, tuple(trouble), rows)
+
+
+def _notes(request: DiffRequest, differences: InputDifferences, rows: pd.DataFrame, prices: Prices) -> Iterator[str]:
+    """Yield notes on the comparison of results."""
+    sides = [differences.before, differences.after]
+    if len(differences.changes) > 1:
+        alone = command_line("diff", [request.side("a")[0]] * 2, DiffOptions, {})
+        yield f"What one of them does alone: {alone} --set-b KEY=VALUE"
+    yield from filter(
+        None, [effects.unlike_failures(rows), effects.few_checkpoints(rows), rocksdb_access_sentence(sides)]
+    )
+    yield from different_issues(dict(zip("AB", sides, strict=True)))
+    if defaults := influential_defaults(sides):
+        yield f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}"
+    if COST in rows and rows[COST].notna().any():
+        yield f"costs in {prices.currency} per month; prices: {prices.source}"
 
 
 def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
@@ -205,12 +196,6 @@ def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
     if place.suffix in (".yaml", ".yml"):
         return side_of(portable(place), read_text(place), place.parent, changes, strategy)
     return side_of(portable(place), text_of(draft_of(read_source([place]))), Path(), changes, strategy)
-
-
-def _no_rows() -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame()
 
 
 def _kept(result: Diff, request: DiffRequest, folder: Path) -> Diff:
