@@ -286,6 +286,6 @@ def _summary_of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) ->
     if paths:
         spent = pd.DataFrame([rows.groupby("column")["duration"].sum() / 1e6 for rows in paths])
         columns = [column for column in dict.fromkeys(COLUMN_OF.values()) if column]
-        medians = spent.reindex(columns=columns).fillna(0.0).median().to_dict()
+        medians = dict(zip(columns, spent.reindex(columns=columns).fillna(0.0).median().tolist(), strict=True))
     cut_off = last.most_common(1)[0][0] if last else ""
     return NotCompleted(fate, len(lasted), float(np.median(lasted)), float(lasted.max()), medians, cut_off)

@@ -131,7 +131,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
         notes += _notes(request, differences, rows, prices)
     verdict = effects.verdict(differences, answer, rows)
     others = [*notes, *trouble, effects.same_quantities(answer)]
-    parts = (
+    parts: tuple[str | TextTable, ...] = (
         effects.screen(differences, answer, verdict, runs),
         *effects.tables(differences, answer),
         *filter(None, others),
