@@ -18,7 +18,6 @@ from sim.model.fields import (
     Positive,
     Share,
     Switch,
-    attribute_of,
     option,
 )
 from sim.model.state import StateOptions
@@ -280,9 +279,8 @@ def _barriers(at: At) -> Barriers:
     written = at.written("barriers")
     if written is None or isinstance(written, str):
         return Barriers(written or "aligned")
-    kinds = ((kind, getattr(written, attribute_of(kind.name))) for kind in BARRIERS.values() if kind.has_deadline)
-    kind, timeout_ns = next((kind, timeout_ns) for kind, timeout_ns in kinds if timeout_ns is not None)
+    kind, timeout_ns = written.only_key
     if timeout_ns == 0:
-        at.wrong(f"an {kind.name} of 0 is unaligned from the start: write unaligned", "barriers")
+        at.wrong(f"an {kind} of 0 is unaligned from the start: write unaligned", "barriers")
     # before 1.16 the deadline does not reach barriers in outputs
-    return Barriers(kind.name, timeout_ns, reaches_output=at.profile != OLDEST_PROFILE)
+    return Barriers(kind, timeout_ns, reaches_output=at.profile != OLDEST_PROFILE)

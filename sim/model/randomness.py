@@ -228,29 +228,27 @@ def size_table(law: Distribution) -> tuple[int, ...]:
     return tuple(max(1, size) for size in quantile_table(law))
 
 
-def share_table(shares: Sequence[Fraction], slices: int = SLICES) -> tuple[int, ...]:
+def share_table(shares: Sequence[Fraction]) -> tuple[int, ...]:
     """Return a table in which index i has its share of the entries; the cumulative sum is rounded, so shares add up."""
     total = sum(shares)
-    edges = [0] + [round(slices * part / total) for part in accumulate(shares)]
+    edges = [0] + [round(SLICES * part / total) for part in accumulate(shares)]
     return tuple(i for i in range(len(shares)) for _ in range(edges[i + 1] - edges[i]))
 
 
-_SLICES = 4096
-"""Equally likely values that stand for the law of one term: as many as a table of it has."""
 _POINTS = 1 << 17
 """The grid of the sum is so fine.  A step is less than a thousandth of the mean, and rounding to points keeps the mean."""
 
 
 def folded(partial_mean: Callable[[float], float], terms: int) -> Callable[[float], float]:
     """u -> E[S; S below its u-quantile] / mean, of the sum S of so many; `partial_mean`: the same of one of them."""
-    edges = np.array([partial_mean(i / _SLICES) for i in range(_SLICES)] + [1.0])
-    values = np.diff(edges) * _SLICES / terms  # of one term; the mean of the sum is 1
+    edges = np.array([partial_mean(i / SLICES) for i in range(SLICES)] + [1.0])
+    values = np.diff(edges) * SLICES / terms  # of one term; the mean of the sum is 1
     step = float(values.max()) * terms / (_POINTS - terms - 1)
     places = values / step
     below = places.astype(np.int64)
     above = places - below  # the share of a value that goes to the point above it: the mean stays
     weights = np.bincount(below, 1 - above, _POINTS) + np.bincount(below + 1, above, _POINTS)
-    chances = np.maximum(np.fft.irfft(np.fft.rfft(weights / _SLICES) ** terms, _POINTS), 0.0)
+    chances = np.maximum(np.fft.irfft(np.fft.rfft(weights / SLICES) ** terms, _POINTS), 0.0)
     sums = np.arange(_POINTS) * step
     mass, part = np.cumsum(chances / chances.sum()), np.cumsum(chances * sums)
     mass, part = mass / mass[-1], part / part[-1]

@@ -21,6 +21,7 @@ from sim.model.schema.history_file import Backtest, Residuals
 from sim.model.schema.job import Checkpoint, Vertex
 from sim.model.schema.sections import (
     FORMS,
+    ONE_OR_LIST,
     READ_ONCE,
     Axis,
     OneOf,
@@ -374,10 +375,7 @@ class Overheads(Options, of=(scenario.Overheads,), axes=False):
     """Times of an environment that no configuration key sets, such as those of messages and restarts."""
 
 
-Conditions = Annotated[
-    Annotated[Condition, Tag("one")] | Annotated[list[Condition], Tag("all")],
-    Discriminator(lambda value: "all" if isinstance(value, list) else "one"),
-]
+Conditions = Annotated[Annotated[Condition, Tag("one")] | Annotated[list[Condition], Tag("list")], ONE_OR_LIST]
 
 
 class Document(Section):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
 from sim.model import faults, units
 from sim.model.cluster import Cluster
@@ -18,6 +18,7 @@ from sim.model.faults import FAULT_KINDS, FaultLaw, Target, When
 from sim.model.fields import At, Duration, Leaf, Number, Parallelism, Positive, Switch, attribute_of, choice
 from sim.model.schema.sections import (
     MAP_OR_TEXT,
+    ONE_OR_LIST,
     Axis,
     Law,
     OneOf,
@@ -25,7 +26,6 @@ from sim.model.schema.sections import (
     Options,
     Section,
     law_section,
-    written_law,
 )
 from sim.model.schema.text import DocumentPath, Reading
 from sim.model.schema.trace import TraceError, TraceTable, file_signature
@@ -195,13 +195,8 @@ class Rescale(Section):
     """The latest completed checkpoint (default), or a savepoint taken for it; one that fails is requested again after 10 s."""
 
 
-def _one_or_several(value: object) -> str:
-    return "several" if isinstance(value, list) else "one"
-
-
 RescaleField = Annotated[
-    Annotated[Rescale, Tag("one")] | Annotated[list[Rescale], Field(min_length=1), Tag("several")],
-    Discriminator(_one_or_several),
+    Annotated[Rescale, Tag("one")] | Annotated[list[Rescale], Field(min_length=1), Tag("list")], ONE_OR_LIST
 ]
 
 
@@ -395,7 +390,7 @@ def _law(every: Law | int, at: At) -> FaultLaw:
     if isinstance(every, int):
         law = FaultLaw(every)
     else:
-        name, value = written_law(every)
+        name, value = every.only_key
         parameter = FAULT_KINDS[name].parameter
         law = (
             FaultLaw(value.mean, name, **{parameter: float(getattr(value, parameter))})

@@ -13,8 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from sim.model.checkpoint import BARRIERS, BarrierKind
 from sim.model.cluster import OLDEST_PROFILE, older_defaults, version_span, was_added_after
 from sim.model.faults import RESTARTS, RestartKind
@@ -200,7 +198,7 @@ def without_later_options(document: Document, version: str, reading: Reading) ->
     if was_added_after("1.15", version):
         document = document.model_copy(update={"actions": [*_canonical(document.actions or (), version, reading)]})
     written: Any = document.checkpoint.barriers or "aligned"
-    name = written if isinstance(written, str) else _mode(written)
+    name = written if isinstance(written, str) else written.only_key[0]
     if release := since(_BARRIERS, name, version):
         instead = next(kind for kind in ("unaligned", "aligned") if not since(_BARRIERS, kind, version))
         instead = instead if BARRIERS[name].has_deadline else "aligned"
@@ -233,11 +231,6 @@ def summary(version: str) -> str:
         for path, release in found.items()
         if not was_added_after(release, OLDEST_PROFILE) and path not in otherwise
     )
-
-
-def _mode(written: BaseModel) -> str:
-    """Return the name of the barrier mode in ``{aligned-timeout: 1 s}``."""
-    return next(name for name in BARRIERS if getattr(written, attribute_of(name), None) is not None)
 
 
 def _written(document: Document, paths: Mapping[tuple[str, ...], str]) -> Iterator[tuple[str, ...]]:

@@ -47,10 +47,10 @@ class OptionValue(NamedTuple):
         return option.leaf.write(value)
 
 
-def option_values(scenario: Scenario, *, without_effect: bool = False) -> Iterator[OptionValue]:
+def option_values(scenario: Scenario) -> Iterator[OptionValue]:
     """Yield the values of all options that the job's version of Flink has a key for; options of vertices once per vertex.
 
-    Options that have no effect, because of the value of another option, are included only if `without_effect` is True.
+    Options that have no effect, because of the value of another option, are left out.
     """
     holders = list(option_holders(scenario))
     by_vertex = [(vertex.name, list(option_holders(vertex))) for vertex in scenario.job.vertices]
@@ -63,7 +63,7 @@ def option_values(scenario: Scenario, *, without_effect: bool = False) -> Iterat
             places = [(key.path, holders)]
         for path, candidates in places:
             for holder in _with_option(key, candidates):
-                if without_effect or has_effect(key, holder):
+                if has_effect(key, holder):
                     yield OptionValue(key_of(path), key, getattr(holder, key.record.field))
 
 

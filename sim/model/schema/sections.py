@@ -209,6 +209,14 @@ class Section(BaseModel):
         """Return the keys that exclude each other."""
         return cls.ONE_OF
 
+    @property
+    def only_key(self) -> tuple[str, Any]:
+        """The name and the value of the only key that is written."""
+        fields = type(self).model_fields.items()
+        return next(
+            (field.alias or name, value) for name, field in fields if (value := getattr(self, name)) is not None
+        )
+
     @model_validator(mode="wrap")
     @classmethod
     def _of_mapping(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
@@ -265,6 +273,7 @@ def _map_or_text(value: object) -> str:
     return "map" if isinstance(value, (dict, BaseModel)) else "text"
 
 
+ONE_OR_LIST = Discriminator(lambda value: "list" if isinstance(value, list) else "one")
 MAP_OR_TEXT = Discriminator(_map_or_text)
 """Chooses between the branches tagged "map" and "text", so that only the mistakes of one are told."""
 
@@ -451,12 +460,6 @@ def law_section(name: str, sentence: str, types: AbcMapping[str, tuple[Any, str]
     return create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
 
 
-def written_law(section: Law) -> tuple[str, Any]:
-    """Return the name and the value of the only distribution that is written."""
-    fields = type(section).model_fields.items()
-    return next((field.alias or name, value) for name, field in fields if (value := getattr(section, name)) is not None)
-
-
 def _law_section(name: str, sentence: str, mean: Any, spread: type[Section], kinds: list[DistributionKind]) -> Any:
     one_or_axis: Any = Axis
     axis, alone = one_or_axis[mean], Annotated[mean, BeforeValidator(_mean)]
@@ -488,7 +491,7 @@ def law(section: int | Law | None, default: Distribution, at: At) -> Distributio
         return default
     if isinstance(section, int):
         return Distribution(section)
-    kind, value = written_law(section)
+    kind, value = section.only_key
     if isinstance(value, int):
         return Distribution(value, kind)
     most = DISTRIBUTIONS[kind].most_cv
