@@ -9,7 +9,6 @@
 #   simpy.Event     run its callbacks, as SimPy does
 #   _Call           call the action once                           (call_in)
 #   _Round          call the actions up to one that did something  (call_each_in)
-#   _Repetition     call the action, queue the next period         (call_every)
 #   _Looks          the data plane advances through several        (look_every)
 #                   look times in one call, up to the next entry
 #                   or a notice
@@ -101,9 +100,6 @@ class TwoPlaneEnvironment(simpy.Environment):
         self._time_ns, _, _, entry = heappop(entries)
         if isinstance(entry, _Call):
             entry.action()
-        elif isinstance(entry, _Repetition):
-            entry.action()
-            self._enter(entry.period_ns, entry)
         elif isinstance(entry, _Round):
             if any(action() for action in entry.remaining):
                 self._enter_round(self._time_ns, entry)
@@ -144,13 +140,6 @@ class TwoPlaneEnvironment(simpy.Environment):
         else:
             for action in actions:
                 action()
-
-    def call_every(self, period_ns: int, action: Callable[[], None]) -> None:
-        """Call `action` once per period, for the first time after one period.
-
-        The order is the same as with a process that waits for timeouts of one period.
-        """
-        self._enter(period_ns, _Repetition(period_ns, action))
 
     def look_every(
         self, period_ns: int, look: Callable[[Sequence[int], np.ndarray], None], left: Callable[[], int]
@@ -202,13 +191,6 @@ class _Call(NamedTuple):
     action: Callable[[], None]
 
 
-class _Repetition(NamedTuple):
-    """An entry that calls an action once per period."""
-
-    period_ns: int
-    action: Callable[[], None]
-
-
 class _Looks(NamedTuple):
     """An entry that reads the data plane once per period."""
 
@@ -217,7 +199,7 @@ class _Looks(NamedTuple):
     left: Callable[[], int]
 
 
-_Entry = simpy.Event | _Call | _Round | _Repetition | _Looks
+_Entry = simpy.Event | _Call | _Round | _Looks
 
 # ---- Background work with callbacks.  It starts at once, and becomes a process only if it takes time.
 

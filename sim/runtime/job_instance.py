@@ -40,7 +40,7 @@ class JobManager:
     """The JobManager of one job instance.  `before` are the faults of the previous job instance, or None for the first one."""
 
     def __init__(self, context: Context, tasks: Tasks, checks: Checks, before: Faults | None) -> None:
-        reachability = Reachability(context.env, context.hosts)
+        reachability = Reachability(context)
         self.files = SnapshotFiles(context)
         self.job_end = JobEnd(context)
         self.coordinator = CoordinatorHost(context, tasks, self.files, self.job_end, reachability, checks)

@@ -250,12 +250,16 @@ class UsualBacklog:
         self._samples: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=SAMPLES)
         scenario = context.scenario
         windows_ns = (vertex.window.size_ns for vertex in scenario.job.vertices if vertex.window is not None)
-        every_ns = max(MIN_SAMPLED_NS, scenario.checkpoint.interval_ns or 0, *windows_ns) // SAMPLES
-        schedule_urgent_callback(context.env, lambda: context.env.call_every(every_ns, self._sample))
+        self._period_ns = max(MIN_SAMPLED_NS, scenario.checkpoint.interval_ns or 0, *windows_ns) // SAMPLES
+        schedule_urgent_callback(context.env, self._sample_later)
+
+    def _sample_later(self) -> None:
+        self.context.env.call_in(self._period_ns, self._sample)
 
     def _sample(self) -> None:
         if not self.catching_up and self.is_up() and not self._is_stopping():
             self._samples.append((self.context.env.now, self.context.plane.served(), self.context.plane.in_flight()))
+        self._sample_later()
 
     def _is_stopping(self) -> bool:
         """Return whether a savepoint that is to stop the job is under way: tasks read nothing, and queues run empty."""
@@ -337,9 +341,8 @@ class CatchUp:
         # which fill all channels before and after
         logs = map(context.log, self.sources)
         self.in_flight_mean = in_flight_mean if any(log is not None and log.segments for log in logs) else None
-        self.restored = {task: parts[task].position.served for task in self.sources}
-        readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
-        self.readers = {task: parts[task].position.served for task in readers}
+        self.restored = {task: part.position.served for task, part in parts.items()}
+        self.readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
         self._watching = False
 
     def begin(self, tasks: set[int], then: Callable[[], None]) -> None:
@@ -355,9 +358,7 @@ class CatchUp:
 
     def _lag_ns(self, task: int) -> int:
         """Return the time since the record that a restored source emits next was due [ns], 0 if none is due."""
-        layout = self.context.layout
-        source = self.context.spec.vertices[layout.vertex[task]].log(layout.subtask[task])
-        following = self.restored[task]
+        source, following = self.context.log(task), self.restored[task]
         if source is None or not source.segments or following == source.total:
             return 0
         return max(0, self.env.now - source.due(following))
@@ -376,7 +377,7 @@ class CatchUp:
                 return
             if self.stats.first_record_ns < 0:
                 served = self.context.plane.served()
-                if any(served[task] > begun for task, begun in self.readers.items()):
+                if any(served[task] > self.restored[task] for task in self.readers):
                     self.stats.first_record_ns = self.env.now
             elif (distance := self._distance()) <= len(self.tasks) and self.stats.running_ns >= 0:
                 # up to one record per task is tolerated

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from sim.model.scenario import Scenario
-from sim.model.storage import Directories, StateFile, StoredSnapshot
+from sim.model.storage import Directories, StoredSnapshot
 from sim.model.units import SECOND, format_duration
 from sim.plane import Engine, PlaneFactory
 from sim.protocol.coordinator_messages import SchedulerStopped
@@ -168,10 +168,6 @@ class Chain:
         }
         kept = (snapshot for instance in self.instances for snapshot in instance.job.files.kept_here())
         return tuple(snapshot for snapshot in kept if (snapshot.instance, snapshot.checkpoint) not in gone)
-
-    def exists(self, file: StateFile) -> bool:
-        """Return whether a file exists at the end of the run."""
-        return self.instances[-1].job.files.exists(file)
 
     def file_rows(self) -> list[FileRow]:
         """Return one row per file, from the newest instance that used the file.  Deletions by later instances are included."""
@@ -385,7 +381,9 @@ def simulate(
         scenario=scenario,
         **{name: _joined([of_instance[name] for of_instance in tables]) for name in tables[0]},
         files=files_table(() if only.get("files") == () else chain.file_rows()),
-        snapshots=snapshots_table(snapshot_rows(chain.snapshots(), scenario.directories, chain.exists)),
+        snapshots=snapshots_table(
+            snapshot_rows(chain.snapshots(), scenario.directories, chain.instances[-1].job.files.exists)
+        ),
         restores=restores_table(chain.restore_rows()),
         journal=journals[0] if len(journals) == 1 else Journal(entry for journal in journals for entry in journal),
         job_status=chain.status,

@@ -151,16 +151,14 @@ class Blocked(NamedTuple):
 def standstill(context: Context, tasks: Iterable[TaskHost]) -> str:
     """Return a sentence about the tasks that wait for each other in a cycle, or "" if there is no cycle."""
     names = [name for name, _ in context.names]
-    late = frozenset(number for number, vertex in enumerate(context.scenario.job.vertices) if _has_late_outputs(vertex))
-    late_tasks = frozenset(task for task, vertex in enumerate(context.layout.vertex) if vertex in late)
-    storing = frozenset(task.task for task in tasks if task.storing)
-    circular = find_alignment_deadlock(
+    queues = Queues(
         context.plane,
         context.layout,
         flushes=context.spec.buffer_timeout_ns >= 0,
-        late_tasks=late_tasks,
-        storing=storing,
+        late_tasks=frozenset(task for task in context.tasks if _has_late_outputs(context.vertex(task))),
+        storing=frozenset(task.task for task in tasks if task.storing),
     )
+    circular = queues.find_alignment_deadlock()
     parts = [
         f"'{names[blocked.aligning]}' reads no more from '{names[blocked.early]}' until the barrier of '{names[blocked.late]}' comes,"
         f" and {_reason_for_missing_barrier(names[blocked.late], names[blocked.full])} until '{names[after.aligning]}' reads on"
@@ -184,43 +182,23 @@ def _reason_for_missing_barrier(late: str, full: str) -> str:
     )
 
 
-def find_alignment_deadlock(
-    plane: KernelPlane,
-    layout: Layout,
-    *,
-    flushes: bool = True,
-    late_tasks: Tasks = frozenset(),
-    storing: Tasks = frozenset(),
-) -> Sequence[Blocked]:
-    """Return the aligning tasks that wait for each other: each for the next one, and the last for the first.
-
-    Return an empty sequence if there is no deadlock.
+class Queues:
+    """The queues and buffers of the data plane at one instant, and the tasks that wait because of them.
 
     `flushes`: whether buffers are also sent after the buffer timeout, before they are full.
     `late_tasks`: tasks whose pending outputs wait for a checkpoint or a watermark.
     `storing`: tasks that get buffers back when these are in storage, so that they do not wait for other tasks.
     """
-    queues = _Queues(plane, layout, flushes=flushes, late_tasks=late_tasks, storing=storing)
-    stuck = queues.stuck()
-    path: list[Blocked] = []
-    early = -1  # of the first task it is known when the cycle closes
-    aligning = next((task for task in sorted(stuck) if queues.aligns(task)), None)
-    while aligning is not None:
-        aligning_before = [blocked.aligning for blocked in path]
-        if aligning in aligning_before:
-            first = aligning_before.index(aligning)
-            return [path[first]._replace(early=early), *path[first + 1 :]]
-        late = queues.late(aligning, stuck)
-        full, channel = queues.held_up(late, stuck)
-        path.append(Blocked(aligning, early, late, full))
-        early, aligning = layout.writer[channel], layout.reader[channel]
-    return []
 
-
-class _Queues:
-    """The queues and buffers of the data plane at one instant, and the tasks that wait because of them."""
-
-    def __init__(self, plane: KernelPlane, layout: Layout, *, flushes: bool, late_tasks: Tasks, storing: Tasks) -> None:
+    def __init__(
+        self,
+        plane: KernelPlane,
+        layout: Layout,
+        *,
+        flushes: bool = True,
+        late_tasks: Tasks = frozenset(),
+        storing: Tasks = frozenset(),
+    ) -> None:
         channels = plane.channels("written", "sent", "arrived", "consumed", "queued", "received", "blocked")
         self._plane, self._layout = plane, layout
         self._late_tasks, self._storing = late_tasks, storing
@@ -233,6 +211,26 @@ class _Queues:
         self._kept = unsent | (np.array(layout.local, bool) & unread)  # a local reader reads the buffers of its writer
         self._available = plane.partitions()["available"]
         self._state = plane.tasks("state")["state"]
+
+    def find_alignment_deadlock(self) -> Sequence[Blocked]:
+        """Return the aligning tasks that wait for each other: each for the next one, and the last for the first.
+
+        Return an empty sequence if there is no deadlock.
+        """
+        stuck = self.stuck()
+        path: list[Blocked] = []
+        early = -1  # of the first task it is known when the cycle closes
+        aligning = next((task for task in sorted(stuck) if self.aligns(task)), None)
+        while aligning is not None:
+            aligning_before = [blocked.aligning for blocked in path]
+            if aligning in aligning_before:
+                first = aligning_before.index(aligning)
+                return [path[first]._replace(early=early), *path[first + 1 :]]
+            late = self.late(aligning, stuck)
+            full, channel = self.held_up(late, stuck)
+            path.append(Blocked(aligning, early, late, full))
+            early, aligning = self._layout.writer[channel], self._layout.reader[channel]
+        return []
 
     def inputs(self, task: int) -> list[int]:
         """Return the input channels of a task."""

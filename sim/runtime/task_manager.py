@@ -326,7 +326,6 @@ class StagingSpace:
         self.limit_bytes = limit_bytes  # None: unlimited
         self.waits = waits
         self.used_bytes = 0
-        self.most_bytes = 0  # maximum of `used_bytes` so far
         # called when a writer must wait; they start uploads that were delayed
         self.when_short: list[Callable[[], None]] = []
         self._waiting: list[tuple[int, simpy.Event]] = []
@@ -345,14 +344,14 @@ class StagingSpace:
                 upload()
             yield from self._granted(size_bytes, turn)
         else:
-            self._take(size_bytes)
+            self.used_bytes += size_bytes
 
     def release(self, size_bytes: int) -> None:
         """Release the space of a file that was uploaded, and grant it to waiting writers."""
         self.used_bytes -= size_bytes
         while self._waiting and self._fits(self._waiting[0][0]):
             size, turn = self._waiting.pop(0)
-            self._take(size)
+            self.used_bytes += size
             turn.succeed()
 
     def _granted(self, size_bytes: int, turn: simpy.Event) -> Work[None]:
@@ -368,10 +367,6 @@ class StagingSpace:
 
     def _fits(self, size_bytes: int) -> bool:
         return self.limit_bytes is None or self.used_bytes + size_bytes <= self.limit_bytes
-
-    def _take(self, size_bytes: int) -> None:
-        self.used_bytes += size_bytes
-        self.most_bytes = max(self.most_bytes, self.used_bytes)
 
 
 # ---- Uploads of changelogs of one TaskManager: parts that subtasks hand in at about the same time become one file.

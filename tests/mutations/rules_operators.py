@@ -51,7 +51,7 @@ OPERATORS = (
     Rule(
         "a failed flush leaves the task thread",
         "runtime/task/parts.py",
-        "                self.slot.thread.freed()  #",
+        "                self.slot.thread.free()  #",
         "                pass  #",
         f"{_IO}a_failed_flush_leaves_the_thread",
     ),

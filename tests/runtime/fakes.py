@@ -4,10 +4,6 @@ from sim.plane.interface import Notice, NoticeKind
 from sim.runtime.clock import TwoPlaneEnvironment
 
 
-def notice(time, task=0, kind=NoticeKind.SAFE):
-    return Notice(time, kind, task)
-
-
 class FakePlane:
     """Reports `notices` at their times (rule E3); `input_bytes` is what a capture holds at the moment."""
 

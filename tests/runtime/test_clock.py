@@ -35,7 +35,11 @@ def test_looks_stand_where_a_repetition_would():
         return list(heard)
 
     def one_by_one(env, plane):
-        env.call_every(10, lambda: heard.append((env.now, plane.served().tolist())))
+        def look():
+            heard.append((env.now, plane.served().tolist()))
+            env.call_in(10, look)
+
+        env.call_in(10, look)
 
     def together(env, plane):
         def look(times, rows):

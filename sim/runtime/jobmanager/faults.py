@@ -84,9 +84,7 @@ class Faults:
         self.reachability = reachability
         self._drawn = 0  # components chosen at random so far, by all job instances
         self._storage_down_until_ns = 0
-        self._slow: dict[int, list[int]] = {}  # current slowdown factors, by task
-        # (fault, end) of all slowdowns so far, also those that are over; the end is None if it is the end of the run
-        self._slow_until: list[tuple[SlowTask, int | None]] = []
+        self._slowdowns: list[tuple[SlowTask, int | None]] = []  # (fault, end); None: the end of the run
         if before is not None:
             self._continue_from(before)
         for number, fault in enumerate(context.scenario.faults):
@@ -100,7 +98,7 @@ class Faults:
         self.context.failing_commits.update(before.context.failing_commits)
         self.reachability.continue_from(before.reachability)
         self.recovery.cluster.task_managers.continue_from(before.recovery.cluster.task_managers)
-        for what, until_ns in before._slow_until:
+        for what, until_ns in before._slowdowns:
             if until_ns is None or until_ns > self.env.now:
                 self._slow_down_until(what, until_ns)
 
@@ -190,18 +188,20 @@ class Faults:
 
     def _slow_down_until(self, what: SlowTask, until_ns: int | None) -> None:
         """Slow down the tasks of a fault until `until_ns`, or to the end of the run if it is None."""
-        self._slow_until.append((what, until_ns))
-        for task in self._tasks_of(what.vertex, what.subtask):
-            self._slow.setdefault(task, []).append(what.factor)
-            self._scale(task)
-            if until_ns is not None:
-                self.env.call_in(until_ns - self.env.now, lambda task=task: self._speed_up(task, what.factor))  # type: ignore[misc]
+        self._slowdowns.append((what, until_ns))
+        self._scale(what.vertex)
 
-    def _speed_up(self, task: int, factor: int) -> None:
-        """End one slowdown of a task."""
-        self._slow[task].remove(factor)
-        self._scale(task)
+        def end() -> None:
+            self._slowdowns.remove((what, until_ns))
+            self._scale(what.vertex)
 
-    def _scale(self, task: int) -> None:
-        """Apply the largest slowdown factor of a task; they do not multiply."""
-        self.context.speed.set_factor(task, "fault", Fraction(max(self._slow[task], default=1)))
+        if until_ns is not None:
+            self.env.call_in(until_ns - self.env.now, end)
+
+    def _scale(self, vertex: str) -> None:
+        """Apply the largest slowdown factor of each task of a vertex; they do not multiply."""
+        slowdowns = [what for what, _ in self._slowdowns if what.vertex == vertex]
+        for task in self._tasks_of(vertex, None):
+            subtask = self.context.names[task][1]
+            factors = [what.factor for what in slowdowns if what.subtask in (None, subtask)]
+            self.context.speed.set_factor(task, "fault", Fraction(max(factors, default=1)))

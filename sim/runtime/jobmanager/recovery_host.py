@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, assert_never
 
 import simpy
@@ -247,7 +248,7 @@ class RecoveryHost:
         self.coordinator.presumed_running.update(presumed)
         self.context.storage.lose_disk(number)
         for task in lost:
-            self.tasks[task].free()
+            self.tasks[task].thread.free()
 
         if failing and self._tasks_stopped_ns < 0:
             self._tasks_stopped_ns = failed_ns
@@ -439,9 +440,9 @@ class RecoveryHost:
 
         for task in sorted(cancelling):
             if unreachable[task]:
-                self.env.call_in(self._unanswered_cancellation_ns(task), lambda task=task: freed(task))  # type: ignore[misc]
+                self.env.call_in(self._unanswered_cancellation_ns(task), partial(freed, task))
             else:
-                self.tasks[task].when_freed(lambda task=task: freed(task))  # type: ignore[misc]
+                self.tasks[task].thread.when_freed = partial(freed, task)
         if cancelling:
             limit_ns = self.context.scenario.restart.cancellation_timeout_ns
             if limit_ns:  # 0: no watchdog, as in Flink

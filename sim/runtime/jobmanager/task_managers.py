@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-import simpy
-
 from sim.model.faults import TaskManagerLost
 from sim.model.randomness import draw, quantile_table, stream
 from sim.protocol.recovery import Deployment, Heartbeats, LostSlots, Slots
@@ -18,11 +16,11 @@ from sim.runtime.host_loop import without_task_managers
 
 
 class Reachability:
-    """The TaskManagers that are cut off from the network.  `hosts` is the number of the TaskManager of each task."""
+    """The TaskManagers that are cut off from the network."""
 
-    def __init__(self, env: simpy.Environment, hosts: Sequence[int]) -> None:
-        self.env = env
-        self.hosts = hosts
+    def __init__(self, context: Context) -> None:
+        self.env = context.env
+        self.hosts = context.hosts
         self._cut_off_until_ns: dict[int, int] = {}  # by TaskManager
 
     def cut_off(self, manager: int, until_ns: int) -> None:

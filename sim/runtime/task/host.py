@@ -6,6 +6,7 @@ It passes notices of the data plane and timers to the machine `TaskCheckpointing
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Literal, assert_never
 
@@ -267,8 +268,6 @@ class TaskHost:
         self.running = True  # neither initializing, nor cancelled or failed
         self.stopped = False  # cancelled or failed; a restarted task is another TaskHost
         self._closed = False  # restored as finished: its operators are not opened again (FLIP-147)
-        self._when_freed: Callable[[], None] | None = None
-        self.thread.freed = self.free
         self._outputs = self.context.outputs(slot.task)
         self._polled_at_first_barrier: dict[int, int] = {}
 
@@ -418,21 +417,10 @@ class TaskHost:
         """Close the state backend, which ends materialisations."""
         self.state.keyed.stop()
 
-    def when_freed(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the thread of a stopped task has finished work that cannot be interrupted."""
-        self._when_freed = callback
-
     def _on_event_after_stop(self, event: TaskEvent) -> None:
         """Handle an event of a stopped task: only the end of work that holds its thread matters."""
         if isinstance(event, vocabulary.PhaseFinished) and event.phase is not Phase.ASYNC:
-            self.free()
-
-    def free(self) -> None:
-        """Mark the thread of a stopped task as free: its work has ended, or its process has."""
-        self.thread.occupied = False
-        if self._when_freed is not None:
-            callback, self._when_freed = self._when_freed, None
-            callback()
+            self.thread.free()
 
     def _barrier_arrived(self, notice: Notice) -> None:
         """Pass a barrier to the machine, after the wake-up time of the thread if it is the first one of its checkpoint."""
@@ -555,8 +543,8 @@ class TaskHost:
             snapshot.options.stop for snapshot in self.machine.snapshots if snapshot.checkpoint == command.checkpoint
         )
         self.ending.snapshot_begun(command.checkpoint, stop)
-        finished = lambda: self.dispatch(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.PRE_BARRIER))  # noqa: E731
-        self.parts.before_barrier(command, self._thread_ns(command.work, "pre_barrier", command.checkpoint), finished)
+        own_ns = self._thread_ns(command.work, "pre_barrier", command.checkpoint)
+        self.parts.before_barrier(command, own_ns, partial(self._finish, command.checkpoint, Phase.PRE_BARRIER))
 
     def _forward_barrier(self, command: vocabulary.ForwardBarrier) -> None:
         """Forward the barrier to all outputs, and take the snapshot of the position of the task."""
@@ -575,7 +563,7 @@ class TaskHost:
                 part.overtaken(command.checkpoint, overtaken_bytes)
         self.parts.cut(command.checkpoint, finished=self.ending.machine.drained or self._closed)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
-        self.dispatch(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
+        self._finish(command.checkpoint, Phase.FORWARD_BARRIER)
         if command.options.timeoutable and not watched:  # no output queue in which the barrier could wait
             self.dispatch(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
 
@@ -590,7 +578,9 @@ class TaskHost:
         own_ns = self._thread_ns(command.work, "sync", command.checkpoint) + self.context.residual_ns(
             "sync", self.task, command.checkpoint
         )
-        self._occupy(own_ns + frozen_ns, command.checkpoint, Phase.SYNC)
+        if own_ns + frozen_ns:
+            self.thread.occupy()
+        self.env.call_in(own_ns + frozen_ns, partial(self._finish, command.checkpoint, Phase.SYNC))
 
     def _on_channel_state_written(self, checkpoint: int) -> None:
         """Handle that the in-flight data of a snapshot is durable."""
@@ -610,14 +600,17 @@ class TaskHost:
         if self._stats(checkpoint).async_begun_ns < 0:
             self._channel_state_failed |= {checkpoint}
         else:
-            self.dispatch(vocabulary.AsyncFailed(self.env.now, checkpoint))
+            self._fail_async(checkpoint)
+
+    def _fail_async(self, checkpoint: int) -> None:
+        self.dispatch(vocabulary.AsyncFailed(self.env.now, checkpoint))
 
     def _run_async(self, command: vocabulary.RunAsync) -> None:
         """Queue the asynchronous phase of a snapshot on the asynchronous thread."""
         self._note(Happening.SYNC_FINISHED, command.checkpoint)
         self._stats(command.checkpoint).async_begun_ns = self.env.now
-        failed: Callable[[], None] = lambda: self.dispatch(vocabulary.AsyncFailed(self.env.now, command.checkpoint))  # noqa: E731
-        finished = lambda: self.dispatch(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.ASYNC))  # noqa: E731
+        finished = partial(self._finish, command.checkpoint, Phase.ASYNC)
+        failed = partial(self._fail_async, command.checkpoint)
         self.async_thread.queue(command.checkpoint, self._async_work(command), finished, failed)
         if command.checkpoint in self._channel_state_failed:
             self._channel_state_failed -= {command.checkpoint}
@@ -676,8 +669,6 @@ class TaskHost:
         """Return the time of the operators' work in a phase [ns]."""
         return self.state.work_ns(phase, checkpoint) if Work.OPERATOR_FLUSH in work or Work.OPERATOR_SYNC in work else 0
 
-    def _occupy(self, cost_ns: int, checkpoint: int, phase: Phase) -> None:
-        """Hold the task thread for `cost_ns`, then finish the phase."""
-        if cost_ns:
-            self.thread.occupy()
-        self.env.call_in(cost_ns, lambda: self.dispatch(vocabulary.PhaseFinished(self.env.now, checkpoint, phase)))
+    def _finish(self, checkpoint: int, phase: Phase) -> None:
+        """Finish a phase of a snapshot."""
+        self.dispatch(vocabulary.PhaseFinished(self.env.now, checkpoint, phase))

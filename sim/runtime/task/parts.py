@@ -376,7 +376,7 @@ class TaskParts:
                 done()
             else:
                 self.slot.job.fail_task(self.slot.task, f"flush: {failure}")
-                self.slot.thread.freed()  # the exception also ends the work, so the restart need not wait for it
+                self.slot.thread.free()  # the exception also ends the work, so the restart need not wait for it
 
         if begin(self.context.env, work, lambda _: done(), failed) is not None:
             self.slot.thread.occupy()

@@ -164,7 +164,8 @@ class TaskThread:
         self.stopped = False
         self.commits = False  # a commit holds it
         self.mails_only = False  # the thread processes no more records
-        self.freed: Callable[[], None] = lambda: None  # called when work ends that held the thread of a stopped task
+        # called once, when work has ended that held the thread of a stopped task and cannot be interrupted
+        self.when_freed: Callable[[], None] = lambda: None
         self.yields = False  # an operator yields: only notifications are processed
         self._at_mails = False
         self._writes = False  # released outputs are being written: mails wait
@@ -220,6 +221,12 @@ class TaskThread:
         self.stop()
         self.occupied = False
 
+    def free(self) -> None:
+        """Mark the thread of a stopped task as free: its work has ended, or its process has."""
+        self.occupied = False
+        callback, self.when_freed = self.when_freed, lambda: None
+        callback()
+
     def fail(self) -> None:
         """Handle that the task fails by an exception: a commit that holds the thread has failed."""
         self.occupied = self.occupied and not self.commits
@@ -248,7 +255,7 @@ class TaskThread:
     def vacate(self) -> None:
         """Release the thread, which processes mails and records again."""
         if self.occupied and self.stopped:
-            self.freed()
+            self.free()
         elif self.occupied:
             self.occupied = False
             if not self.mails_only:

@@ -1,6 +1,8 @@
 """What checkpoints and savepoints of whole runs hold: parts of earlier ones, union list state, the last word of a stop."""
 
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,11 +10,15 @@ from sim.model.faults import Kill, Restart
 from sim.model.job import Job
 from sim.model.scenario import Action
 from sim.model.sinks import Commit
+from sim.protocol import coordinator_messages
 from sim.protocol.recovery import regions
-from sim.results.journal import Happening
+from sim.results.journal import Happening, Journal
+from sim.runtime.context import Context
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, fault_at, scenario
 from tests.oracle import oracle
+from tests.runtime.task.fake_slots import FakeClock
 from tests.scenarios import read_scenario, run_scenario
 
 # Checkpoints to which a region contributes the part of an earlier one: an addition from outside, in a few lines.
@@ -54,8 +60,25 @@ def test_a_part_that_does_not_fit_the_others_is_refused():
 def test_engines_agree():
     first, other = run(), run(engine=oracle)
 
+    assert first.violations == ()
     assert all(table.equals(other.tables[name]) for name, table in first.tables.items())
     assert list(first.journal) == list(other.journal)
+
+
+def test_an_abort_names_the_checkpoint_that_a_task_has_its_part_of():
+    """A task that kept its part has an older one."""
+    env, calls, base = FakeClock(), [], scenario(chain(1))
+    task = lambda number: SimpleNamespace(notify_aborted=lambda *told: calls.append((env.now // MS, number, *told)))  # noqa: E731
+    parts = {(4, 1): SimpleNamespace(checkpoint=2)}
+    scenario_of_it = replace(base, overheads=replace(base.overheads, notify_ns=7 * MS))
+    contents = SimpleNamespace(of=lambda *which: parts.get(which))
+    context = SimpleNamespace(env=env, scenario=scenario_of_it, journal=Journal(), contents=contents, begun_from=0)
+    context.note = partial(Context.note, context)
+    host = CoordinatorHost(context, [task(0), task(1)], None, SimpleNamespace(), None, None)
+    host.carry_out(coordinator_messages.NotifyAborted(5, frozenset({1, 0}), 4))
+    env.run(100 * MS)
+
+    assert calls == [(7, 0, 5, 4), (7, 1, 5, 2)]
 
 
 # Union list state: each subtask restores that of all, after a failure and after a rescale; what is not cleared is multiplied.

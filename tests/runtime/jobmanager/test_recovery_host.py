@@ -15,7 +15,7 @@ from sim.model.faults import (
     TaskManagerLost,
 )
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
-from sim.model.state import StateOptions
+from sim.model.state import State, StateOptions
 from sim.plane.interface import ThreadState
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
@@ -129,20 +129,37 @@ def ends(job):
     return Job(tuple(vertex if vertex.source is None else replace(vertex, source=log) for vertex in job.vertices))
 
 
-@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
-@pytest.mark.parametrize("sink_ns", [2 * MS, 8 * MS])
-def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns):
-    """The index of every draw is part of a snapshot: whatever was lost is read again, to the byte, and nothing twice."""
+DOWNSTREAM = {"recover_output_on_downstream": True}
+BOTH = {"recover_output_on_downstream": True, "during_recovery": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sink_ns", "options", "placement"),
+    [
+        *((kind, sink_ns, {}, "isolated") for kind in (ALIGNED, UNALIGNED) for sink_ns in (2 * MS, 8 * MS)),
+        (ALIGNED, 20 * MS, BOTH, "single"),
+        (UNALIGNED, 20 * MS, BOTH, "isolated"),
+        (UNALIGNED, 20 * MS, DOWNSTREAM, "single"),
+    ],
+)
+def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns, options, placement):
+    """The index of every draw is part of a snapshot: whatever was lost is read again, to the byte, and nothing twice.
+
+    Also with checkpoints during recovery (FLIP-547), and where readers recover captured output and capture it again.
+    """
     instances = []
-    for faults in ((), ((Kill("stage0", 0), 1500), (Kill("source", 1), 2600))):
-        instance = started(failing(*faults, job=ends(chain(2, sink_ns=sink_ns)), kind=kind))
-        instance.env.run(until=instance.env.timeout(12 * SECOND))
+    kills = ((Kill("stage0", 0), 1500), (Kill("source", 1), 2600), (Kill("stage0", 0), 3300), (Kill("stage0", 0), 4400))
+    for faults in ((), kills):
+        base = failing(*faults, job=ends(chain(2, sink_ns=sink_ns)), kind=kind, **options)
+        instance = started(replace(base, cluster=replace(base.cluster, placement=placement)))
+        instance.env.run(until=instance.env.timeout(20 * SECOND))
         instance.plane.check()
         instances.append(instance)
     calm, hit = instances
     ever = [[instance.plane.counted(task).served for task in instance.context.tasks] for instance in instances]
 
-    assert len(hit.job.recovery.stats) == 2
+    assert len(hit.job.recovery.stats) == 4
+    assert hit.violations() == ()
     for column in ("written", "consumed", "records_in", "records_out"):
         assert calm.plane.channels()[column].tolist() == hit.plane.channels()[column].tolist()
     assert calm.plane.served().tolist() == hit.plane.served().tolist()
@@ -330,6 +347,38 @@ def test_what_was_on_its_way_to_a_lost_job_manager_is_lost():
 
     assert sent
     assert not [at for at in times(result, Happening.ACKNOWLEDGED) if 1800 < at <= 2000]
+
+
+def test_the_last_of_several_job_managers_takes_over():
+    """The second one is lost before it leads."""
+    result = run((JobManagerDown(400 * MS), 1500), (JobManagerDown(600 * MS), 1700))
+
+    assert times(result, Happening.JOB_MANAGER_LOST) == [1500]
+    assert times(result, Happening.JOB_MANAGER_ELECTED) == [2300]
+
+
+def test_a_deployment_ends_with_its_job_manager():
+    """It is due at 1950; the next one deploys the tasks."""
+    deployed = run((Kill("source", 0), 1500), (JobManagerDown(200 * MS), 1900)).recoveries["deployed"].tolist()
+
+    assert deployed[0] == -1 < 2100 < deployed[1]
+
+
+def test_a_failure_suspends_checkpoints_that_another_restart_would_resume():
+    """The first pipeline runs from 2450 ms on; the second one, which fails at 2300 ms, until 3250 ms: nothing is triggered before."""
+    stateful = Job(tuple(replace(vertex, state=State(1000)) for vertex in pipelines().vertices))
+    restart = replace(FIXED, state_start_ns=500 * MS)
+    result = run((Kill("source", 0), 1500), (Kill("source", 1), 2300), job=stateful, restart=restart)
+
+    assert len(result.recoveries) == 2
+    assert times(result, Happening.REFUSED) == []
+
+
+def test_a_job_without_another_attempt_is_given_up():
+    result = run((Kill("source", 0), 1500), restart=Restart("none"))
+
+    assert result.job_status == "FAILED: killed"
+    assert [row.detail for row in result.journal if row.happening is Happening.GIVEN_UP] == ["killed"]
 
 
 @pytest.mark.parametrize(("at_ms", "stopped"), [(2090, False), (2210, True)])

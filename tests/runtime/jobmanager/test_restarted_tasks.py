@@ -16,7 +16,7 @@ from sim.runtime.context import TaskSnapshot
 from sim.runtime.jobmanager.restore import on_downstream
 from sim.runtime.lowering import plane_spec
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, fault_at, scenario, started
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, fault_at, scenario
 from tests.oracle import oracle
 from tests.scenarios import run_scenario
 
@@ -230,50 +230,20 @@ def test_a_failure_during_a_cold_start_restarts_tasks_once():
 
 
 FIXED = Restart("fixed-delay", delay_ns=100 * MS)
-OFF: dict[str, bool] = {}
-DOWNSTREAM = {"recover_output_on_downstream": True}
 BOTH = {"recover_output_on_downstream": True, "during_recovery": True}
-
-
-def ended(kind, options, *kills_ms, sink_ns=20 * MS, placement="isolated", seconds=20):
-    """A bounded job whose sink is slow, to its end: 2 x 100 records/s for 3 s and a sink of 2 x 50/s."""
-    log = Source((Rate(0, Fraction(100)), Rate(3 * SECOND, Fraction(0))))
-    job = chain(2, sink_ns=sink_ns)
-    job = Job(tuple(vertex if vertex.source is None else replace(vertex, source=log) for vertex in job.vertices))
-    base = scenario(job, kind, seconds=seconds, interval_ms=400, **options)
-    faults = tuple(fault_at(Kill("stage0", 0), ms) for ms in kills_ms)
-    cluster = replace(base.cluster, placement=placement)
-    instance = started(replace(base, cluster=cluster, restart=FIXED, faults=faults))
-    instance.env.run(until=instance.env.timeout(seconds * SECOND))
-    instance.plane.check()
-    return instance
 
 
 def test_tasks_run_as_soon_as_their_in_flight_data_is_read():
     """Not when it is processed: there are some 20 records of 20 ms in front of each sink."""
-    slow, quick = (ended(UNALIGNED, options, 2000).job.recovery.stats[1] for options in (OFF, BOTH))
 
-    assert slow.running_ns - slow.deployed_ns > 150 * MS
-    assert quick.running_ns - quick.deployed_ns < 20 * MS
+    def restored_ms(**options):
+        base = scenario(chain(2, sink_ns=20 * MS), UNALIGNED, interval_ms=400, **options)
+        faults = (fault_at(Kill("stage0", 0), 2000),)
+        row = simulate(replace(base, restart=FIXED, faults=faults)).recoveries.iloc[0]
+        return row["running"] - row["deployed"]
 
-
-@pytest.mark.parametrize(
-    ("kind", "options", "placement"),
-    [
-        (ALIGNED, BOTH, "single"),
-        (UNALIGNED, BOTH, "isolated"),
-        (UNALIGNED, DOWNSTREAM, "single"),
-    ],
-)
-def test_a_run_with_failures_ends_where_one_without_does(kind, options, placement):
-    """Whatever is recovered where and captured again: every byte is read, and none twice."""
-    calm, hit = (ended(kind, options, *kills, placement=placement) for kills in ((), (1500, 2100, 2300, 4400)))
-
-    assert len(hit.job.recovery.stats) >= 3
-    assert hit.violations() == ()
-    assert calm.plane.served().tolist() == hit.plane.served().tolist()
-    for column in ("written", "consumed", "records_in", "records_out"):
-        assert calm.plane.channels(column)[column].tolist() == hit.plane.channels(column)[column].tolist()
+    assert restored_ms() > 150
+    assert restored_ms(**BOTH) < 20
 
 
 # ---------------------------------------------------------------------------------------------- captured output

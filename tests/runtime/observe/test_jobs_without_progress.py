@@ -11,7 +11,7 @@ from sim.results.tables import TOO_MANY_FAILED, RecoveryStats
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.sampling import CatchUp
 from sim.runtime.simulate import simulate
-from sim.runtime.standstill import endless, find_alignment_deadlock
+from sim.runtime.standstill import Queues, endless
 from tests.laws.small_jobs import chain
 from tests.places import DATA
 
@@ -291,7 +291,7 @@ def test_one_missing_barrier_is_enough(hung):
     layout, plane, _, channel = hung
     plane.channels()["blocked"][channel["late", "m3"]] = 0
 
-    assert len(find_alignment_deadlock(plane, layout)) == 1
+    assert len(Queues(plane, layout).find_alignment_deadlock()) == 1
 
 
 @pytest.mark.parametrize("vertex", ["m1", "m2", "m3"])
@@ -299,4 +299,4 @@ def test_no_circle_while_storage_has_buffers_of_one_of_its_tasks(hung, vertex):
     """They come back when they are written, and somebody goes on."""
     layout, plane, task, _ = hung
 
-    assert find_alignment_deadlock(plane, layout, storing=frozenset({task(vertex)})) == []
+    assert Queues(plane, layout, storing=frozenset({task(vertex)})).find_alignment_deadlock() == []

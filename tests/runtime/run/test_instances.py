@@ -195,14 +195,6 @@ def test_captured_output_is_read_by_its_writers_or_by_its_readers(on_downstream)
     assert (overtaken["source"] + overtaken["stage0"] == 0) == on_downstream
 
 
-@pytest.fixture(scope="module")
-def chained():
-    """Three jobs that claim."""
-    chained = Chain(jobs("claim"), "compiled", check=False)
-    chained.run()
-    return chained
-
-
 # Rescaling: the job goes on with another parallelism from a checkpoint or a savepoint, and serves every record once.
 
 

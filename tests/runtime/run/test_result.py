@@ -1,6 +1,5 @@
 """A result in a folder, a run's identity, and what many runs in one process leave behind."""
 
-import dataclasses
 import gc
 import json
 import tracemalloc
@@ -88,26 +87,6 @@ def manifest_scenario():
     return Scenario(
         "?", "base", Job((SOURCE, MAP)), options, Run(100, seed=9), Cluster(network=network), Storage(), Overheads()
     )
-
-
-def variants(value):
-    """Copies of a nested value with one leaf changed each, named by their path."""
-    if dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            for path, other in variants(getattr(value, field.name)):
-                yield f".{field.name}{path}", replace(value, **{field.name: other})
-    elif isinstance(value, tuple):
-        for i, item in enumerate(value):
-            for path, other in variants(item):
-                yield f"[{i}]{path}", (*value[:i], other, *value[i + 1 :])
-    elif isinstance(value, bool):
-        yield "", not value
-    elif isinstance(value, str):
-        yield "", value + "x"
-    elif value is None:
-        yield "", 1
-    else:
-        yield "", value + 1
 
 
 def test_the_code_version_is_that_of_the_whole_package():

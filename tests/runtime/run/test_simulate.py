@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 import sim
-from sim.model.job import Distribution, Input, Job, Vertex
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS, UNALIGNED, chain, scenario, source, with_options
+from tests.laws.small_jobs import MS, UNALIGNED, chain, scenario, with_options
 from tests.scenarios import read_scenario
 
 # Whole runs of tiny scenarios: engines agree, failures end the job, options reach what they are about.
@@ -60,13 +59,6 @@ def test_no_interval_no_checkpoints():
 
 
 # ---------------------------------------------------------------------------------------------- options reach their place
-
-
-def pointwise(ship="forward"):
-    """source -> map over one pointwise edge, map -> sink by hash; the sink is the slowest: everything is full."""
-    inlet = Input("source", ship, service=Distribution(100_000), record_bytes=Distribution(100))
-    outlet = replace(inlet, upstream="map", ship="hash", service=Distribution(3 * MS))
-    return Job((source("source", 2), Vertex("map", 2, inputs=(inlet,)), Vertex("sink", 2, inputs=(outlet,))))
 
 
 # Subtasks of one vertex that need other times for a record: in all engines, several records as one, and after a rescale.

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
 
 import pytest
 
@@ -107,15 +106,6 @@ def test_requests_under_way_are_dealt_out(stages):
     assert sum(part.position.late for part in stored.values()) == sum(late) > 0
     assert max(late) - min(late) <= 1
     assert all(part.position.late <= part.position.served for part in parts.values())
-
-
-class Kept(NamedTuple):
-    """What a feature keeps: its new tasks learn whose parts they come from."""
-
-    by: tuple[int, ...] = ()
-
-    def redistribute(self, parts, own, tasks):
-        return Kept(tuple(number for number, part in enumerate(parts) if "feature" in part.kept))
 
 
 @pytest.mark.parametrize("sinks", [1, 3])
