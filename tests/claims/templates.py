@@ -472,6 +472,17 @@ def timed_out_in_all(told, match):
     return all(same_count(match["count"], sum(own)) and int(match["n"]) == len(own) for own in lost)
 
 
+def waiting_buffers(told, match):
+    """No timer flushes, and a strategy has such a percentile."""
+    network = told.comparison.results[next(iter(told.comparison.results))][0].scenario.cluster.network
+    late_ms = (1e3 * found.delay_p99_s for found in told.comparison.consequences.values())
+    return (
+        network.buffer_timeout_ns < 0
+        and same_ms(match["late"], *late_ms)
+        and abs(number(match["size"]) - network.segment_bytes) < 0.02 * network.segment_bytes
+    )
+
+
 def late_records(told, match):
     """The last and the first of the strategies, of which the last one writes files before the barrier."""
     late_ms = {name: 1e3 * found.delay_p99_s for name, found in told.comparison.consequences.items()}
@@ -1677,6 +1688,12 @@ TEMPLATES = (
         r"Records are up to (?P<most>MS) late with (?P<late>NAMES), and (?P<least>MS) with (?P<early>NAMES) \(99th percentile\): tasks that write "
         r"files before the barrier serve no records meanwhile",
         late_records,
+    ),
+    template(
+        "waiting buffers",
+        rf"{ABOUT}Records are up to (?P<late>MS) late \(99th percentile\): without a buffer-timeout they leave when a buffer of (?P<size>SIZE) "
+        r"is full, or with a barrier",
+        waiting_buffers,
     ),
     template(
         "overtaking barriers",

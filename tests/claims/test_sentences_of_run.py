@@ -54,6 +54,12 @@ SLOW_FILES = "storage: {bandwidth: 30 MB/s, retry: {timeout: 600 ms, attempts: 1
 SERIALISED = "storage: {bandwidth: 8 MB/s}\nactions: [{savepoint: canonical, at: 6 s}]"
 CIRCLE = (WORLDS / "standstill-behind-event-time-windows.yaml").read_text()
 SCENARIOS = {
+    "no timer sends buffers": """version: 1
+job: {a: {source: {rate: 20/s, record: 200 B}}, b: {input: {a: hash}, service: 20 ms}}
+checkpoint: {interval: 10 s}
+cluster: {network: {buffer-timeout: never}}
+run: {duration: 30 s}
+""",
     "a stop that fails": """version: 1
 job: {a: {source: {rate: 100/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, state: {size: 300 MB}}}
 checkpoint: {interval: 6 s}

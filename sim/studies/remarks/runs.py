@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sim.studies.remarks.checkpoints import file_sentences, limit_sentences, output_sentences, timed_out_sentence
 from sim.studies.remarks.failures import failure_sentences, replayed_sentences
-from sim.studies.remarks.load import late_results, peak_sentences
+from sim.studies.remarks.load import late_results, peak_sentences, waiting_buffers
 from sim.studies.replications import Replications
 
 
@@ -18,6 +18,7 @@ def run_sentences(runs: Replications) -> Iterator[str]:
     if runs.consequences.commits:
         yield from replayed_sentences(result)
     yield from timed_out_sentence(runs)
+    yield from waiting_buffers(runs)
     yield from file_sentences(result)
     yield from failure_sentences(result)
     if result.recoveries.empty and any(vertex.source and len(vertex.source.rates) > 1 for vertex in sources):
