@@ -45,7 +45,7 @@ class Retry:
     most_backoff_ns: Duration = option(30 * SECOND, "Longest wait between two attempts.", key="max-backoff")
     timeout_ns: Duration | None = option(
         None,
-        "Longest attempt at a request, block or part; default: it waits for ever.",
+        "Longest attempt at a request, block or part; an outage ends attempts at once.  Default: it waits for ever.",
         usually="it waits for ever",
     )
 

@@ -26,6 +26,7 @@ from sim.protocol.options import forced_aligned_edges
 from sim.results.consequences import Consequences, consequences_sentence, consequences_texts, planned_restarts_table
 from sim.results.end_of_job import finish, last_trigger_s
 from sim.results.formats import TextTable, ms_text, others_text, share_text
+from sim.results.journal import Happening
 from sim.results.late_triggers import late_triggers, long_savepoint
 from sim.results.not_completed import not_completed
 from sim.results.rates import Tables
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
 
 _MIN_DISTURBED_SHARE = 0.5
 """Share of the run in which a job is down or catching up, from which the verdict begins with it."""
+_MAX_OUTAGES = 3
+"""Maximum recurring outages of storage of which the checkpoints in progress are named."""
 _MIN_LATE_FACTOR, _MIN_LATE_MS = 5, 1000
 """Minimum ratio and size of the delays of records that are compared."""
 RUNS_ON = "runs on"
@@ -338,7 +341,11 @@ class Comparison:
             ended_ms = rows["trigger_timestamp"] + rows["end_to_end_duration"]
             for fault in results[0].scenario.faults:
                 lasts_ns: int = getattr(fault.what, "lasts_ns", None) or 0
-                for at_ns in fault.when.at_ns if lasts_ns else ():
+                times_ns = fault.when.at_ns
+                if fault.when.every is not None and isinstance(fault.what, StorageOutage):  # the journal has its times
+                    noted = results[0].journal.only({Happening.FAULT})
+                    times_ns = tuple(row.time_ns for row in noted if row.detail.startswith("no storage"))[:_MAX_OUTAGES]
+                for at_ns in times_ns if lasts_ns else ():
                     at_ms, until_ms = at_ns / 1e6, (at_ns + lasts_ns) / 1e6
                     ids = rows["id"][(rows["trigger_timestamp"] <= until_ms) & (ended_ms >= at_ms)].tolist()
                     if ids:

@@ -1595,12 +1595,17 @@ TEMPLATES = (
     ),
     template(
         "on fewer slots",
-        rf"{ABOUT}The job runs on fewer slots for (?P<ms>MS): it is rescaled when slots are back, (?P<cool>MS) \(restart\.cooldown\) after it "
+        rf"{ABOUT}The job runs on fewer slots (?:for (?P<ms>MS)|from (?P<since>MS) to the end of the run): it is rescaled "
+        r"when slots are back, (?P<cool>MS) \(restart\.cooldown\) after it "
         r"began at the earliest, and then when a checkpoint has completed, 2 have failed \(restart\.rescale-failures\) or (?P<most>MS) are "
         r"over \(restart\.rescale-delay\)",
         of_each_run(
             lambda run, match: (
-                same_ms(match["ms"], *(run.recoveries["failed"] - run.recoveries["deployed"].shift()))
+                (
+                    same_ms(match["since"], *run.recoveries["deployed"])
+                    if match["since"]
+                    else same_ms(match["ms"], *(run.recoveries["failed"] - run.recoveries["deployed"].shift()))
+                )
                 and same_ms(match["cool"], run.scenario.restart.cooldown_ns / 1e6)
                 and same_ms(match["most"], 3 * run.scenario.checkpoint.interval_ns / 1e6)
             )
@@ -1621,6 +1626,31 @@ TEMPLATES = (
                         run.recoveries["running"].max() / 1e3 + number(match["ms"]) / 1e3 - 1,
                     )
                 ]["numBytesOutPerSecond"].any()
+            )
+        ),
+    ),
+    template(
+        "firings that no checkpoint meets",
+        rf"{ABOUT}{AT} fires for (?P<ms>MS) every (?P<step>MS), and no checkpoint meets that: it and the triggers, every (?P<interval>MS), have one "
+        r"phase in this run \(job\.(?P<of>\w+)\.window\.phase shifts it\); in a real job (?P<share>\d+) % of the phases do",
+        of_each_run(
+            lambda run, match: (
+                (window := run.scenario.job.vertex(match["at"]).window)
+                and (match["of"], number(match["step"])) == (match["at"], window.step_ns / 1e6)
+                and number(match["interval"]) == run.scenario.checkpoint.interval_ns / 1e6
+                and abs(
+                    int(match["share"])
+                    - 100 * number(match["ms"]) / min(window.step_ns, number(match["interval"]) * 1e6) * 1e6
+                )
+                < 2
+                and run.checkpoints["end_to_end_duration"].max() < number(match["ms"]) / 2
+                and same_ms(
+                    match["ms"],
+                    run.tasks.loc[run.tasks["vertex"] == match["at"], "numRecordsOut"].max()
+                    * window.fire_ns
+                    / 1e6
+                    / ((run.ended_ns - 1) // window.step_ns),
+                )
             )
         ),
     ),

@@ -388,6 +388,12 @@ run: {duration: 30 s}
         inputs="w: hash",
         duration="30 s",
     ),
+    "a window whose firings no checkpoint meets": job(
+        more="w: {input: {a: hash}, service: 100 us, window: {tumbling: 10 s, time: event, fire: 1 ms}}, ",
+        inputs="w: hash",
+        interval="5 s",
+        duration="30 s",
+    ),
     "a source that is silent at first": job(
         more="s: {source: {rate: [{at: 0 s, rate: 0/s}, {at: 14 s, rate: 100/s}], record: 1 kB}}, "
         "w: {input: {a: hash, s: hash}, service: 100 us, window: {tumbling: 2 s, time: event, state-per-record: 8 kB}}, ",

@@ -173,6 +173,12 @@ def _notes(request: DiffRequest, differences: InputDifferences, rows: pd.DataFra
     yield from filter(
         None, [effects.unlike_failures(rows), effects.few_checkpoints(rows), rocksdb_access_sentence(sides)]
     )
+    weaker = [name for name, own in zip("AB", sides, strict=True) if not own.checkpoint.barriers.record.exactly_once]
+    if len(weaker) == 1:
+        yield (
+            f"{weaker[0]} is at least once: after a failure state counts records twice that arrived while a barrier was awaited, which no "
+            "row shows; ckptsim run says how many"
+        )
     yield from different_issues(dict(zip("AB", sides, strict=True)))
     if defaults := influential_defaults(sides):
         yield f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}"

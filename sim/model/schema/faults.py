@@ -144,7 +144,7 @@ class Fault(Section):
     job_manager: DownFor | None = None
     """'down-for 30 s': no JobManager runs for this time; then a new one restarts the job from the latest completed checkpoint."""
     storage: Annotated[str, choice("outage")] | None = None
-    """Outage of checkpoint storage: reads and writes make no progress."""
+    """Outage of checkpoint storage: requests are refused at once, and clients try again after storage.retry.backoff."""
     network: Host | None = None
     """A task manager is cut off from all others: its number, counted from 0, or random."""
     slow: SubtaskName | None = None

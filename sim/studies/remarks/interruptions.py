@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from sim.model.faults import Restart
+from sim.model.job import Vertex
 from sim.model.quantities import PLANNED_RESTARTS
 from sim.model.scenario import Scenario
 from sim.model.text import listed
 from sim.model.units import format_duration
 from sim.results.estimates import is_noise
-from sim.results.formats import count_text, ms_text
+from sim.results.formats import count_text, ms_text, share_text
 from sim.results.journal import Happening
 from sim.results.tables import NO_SLOTS
 from sim.runtime.host_loop import can_be_redistributed
@@ -80,6 +81,7 @@ def sentences_on_windows(result: Result) -> Iterator[str]:
         if vertex.window is None or vertex.window.hold_ns:
             continue
         if vertex.window.time == "event":
+            yield from _phase_sentences(result, vertex)
             silent = [
                 own for own in job.vertices if own.name in sources[vertex.name] and own.source and own.source.silent
             ]
@@ -105,6 +107,24 @@ def sentences_on_windows(result: Result) -> Iterator[str]:
                     f"replayed ({count_text(row['replayed_records'])} records) and what was due meanwhile are in the next one"
                 )
                 return
+
+
+def _phase_sentences(result: Result, vertex: Vertex) -> Iterator[str]:
+    """Yield a sentence on a window whose firings no checkpoint meets, as both come at fixed times of this run."""
+    window, interval_ns = vertex.window, result.scenario.checkpoint.interval_ns
+    if window is None or not interval_ns or (window.step_ns % interval_ns and interval_ns % window.step_ns):
+        return
+    emitted = result.tasks.loc[result.tasks["vertex"] == vertex.name, "numRecordsOut"].max()
+    outputs = sum(own.upstream == vertex.name for reader in result.scenario.job.vertices for own in reader.inputs)
+    fired = max(1, (result.ended_ns - 1) // window.step_ns)  # the last one may be due when the run ends
+    fires_ms = emitted / max(1, outputs) / fired * window.fire_ns / 1e6
+    longest_ms = result.checkpoints["end_to_end_duration"].max()
+    if fires_ms >= _MIN_WAIT_MS and longest_ms < fires_ms / 2:
+        yield (
+            f"'{vertex.name}' fires for {ms_text(fires_ms)} every {format_duration(window.step_ns)}, and no checkpoint meets that: it and the "
+            f"triggers, every {format_duration(interval_ns)}, have one phase in this run (job.{vertex.name}.window.phase shifts it); in a real "
+            f"job {share_text(min(1.0, fires_ms * 1e6 / min(interval_ns, window.step_ns)))} of the phases do"
+        )
 
 
 def overlap_sentences(result: Result) -> Iterator[str]:
