@@ -22,6 +22,7 @@ from sim.storage.media.slow_nodes import slowness
 
 if TYPE_CHECKING:
     from sim.explain.close_up import ObservedInstance
+    from sim.model.state import State
     from sim.model.storage import SlowPlaces
     from sim.results.tables import CheckpointStats
     from sim.runtime.context import Context
@@ -97,6 +98,18 @@ def subtask_name(vertex: str, index: int) -> str:
     return f"{one_line(vertex, 24)}[{index}]"
 
 
+def _flushed(state: State | None, part: PathPart) -> str:
+    """Return a clause on the memtable that most of a synchronous part flushes, or "" if other work takes longer."""
+    if state is None or state.changelog is not None or not state.kind.keeps_files:
+        return ""
+    flush_ns = part.duration_ns - state.sync_ns - state.lsm.freeze_ns
+    if flush_ns < part.duration_ns / 2:
+        return ""
+    rate = state.lsm.flush_bytes_per_second
+    size = bytes_text(flush_ns * rate / SECOND)
+    return f": it flushes what the memtable has got since the last flush, {size} at {bytes_text(rate)}/s (state.lsm.memtable, flush)"
+
+
 class Causes:
     """Describes the places and causes of the critical path parts of one checkpoint.
 
@@ -139,6 +152,8 @@ class Causes:
                 return "the one asynchronous thread of the task was still at work for an older checkpoint"
             case PathKind.ASYNC_WORK:
                 return self._async_work(part)
+            case PathKind.SYNC:
+                return COMMON[part.kind] + _flushed(None if vertex is None else vertex.state, part)
             case PathKind.UPLOAD:
                 return self._written(parts)
             case PathKind.OUTPUT:

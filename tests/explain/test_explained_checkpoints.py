@@ -90,6 +90,17 @@ TWELVE = {
             extra="actions: [{savepoint: canonical, at: 2 s}]\nstorage: {bandwidth: 1 GB/s}",
         ),
     ),
+    "a memtable is flushed": Planted(
+        "sync",
+        "sink[",
+        "it flushes what the memtable has got since the last flush, 211 kB at 1 MB/s",
+        scenario(
+            STEADY,
+            "interval: 2 s, incremental: true",
+            sink=", state: {size: 2 MB, update: 100 %, value: 500 B, backend: rocksdb, lsm: {flush: 1 MB/s}}",
+            extra="storage: {bandwidth: 1 GB/s, file-latency: 1 ms}",
+        ),
+    ),
     "final": Planted(
         "sync",
         "sink[",
