@@ -16,12 +16,18 @@ from sim.jobs.history.explanation import (
     head_text,
     missing_information,
     profile_table,
+    remarks_on,
     slow_rows,
-    unacknowledged_lines,
     without_statistics_text,
 )
-from sim.jobs.history.history import History, garbage_text, moments, slow_subtasks_text, subtasks_of
-from sim.jobs.history.in_common import circumstances
+from sim.jobs.history.history import (
+    History,
+    find_checkpoint,
+    garbage_text,
+    moments,
+    slow_subtasks_text,
+    subtasks_of,
+)
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS
 from sim.results.formats import MISSING, TextTable, bytes_text, ms_text, share_text
@@ -124,13 +130,13 @@ def job_page(answer: HistoryAnswer, command: str = "", made: str = "") -> Page:
         Block("What Flink does not tell", " ".join(missing_information(history))),
     ]
     said = (
-        _flat(head_text(history)),
+        head_text(history),
         slow_subtasks_text(history),
         history.contention,
         garbage_text(history.garbage, history.age_ms),
     )
     findings = [line for line in said if line]
-    return Page(page_title, question, _flat(verdict), blocks, (), command, findings, made)
+    return Page(page_title, question, verdict, blocks, (), command, findings, made)
 
 
 def _longest(answer: HistoryAnswer) -> Account | None:
@@ -192,17 +198,12 @@ def _all_checkpoints(history: History) -> Iterator[Block]:
 
 
 def _explained_checkpoint(history: History, explained: Account, *, is_verdict: bool) -> Iterator[Block]:
-    point = history.checkpoint(explained.number)
-    if point is None:
-        raise KeyError(explained.number)
-    name = title(explained)
-    name = capitalised(name)
-    late = [] if point.status == "COMPLETED" else list(unacknowledged_lines(history, point))
-    late += circumstances(history, point)
+    point, name = find_checkpoint(history, explained.number), capitalised(title(explained))
+    remarks = remarks_on(history, explained.number)
     if not explained.lines:
-        yield Block(name, _flat(" ".join([without_statistics_text(explained, point), *late])))
+        yield Block(name, " ".join([without_statistics_text(explained, point), *remarks]))
         return
-    text = _flat(" ".join([*([] if is_verdict else [sentence(explained)]), *late]))
+    text = " ".join([*([] if is_verdict else [sentence(explained)]), *remarks])
     rows = [
         [f"{number}  {line.name}, {line.place}", duration(line.duration_ns), f"{capitalised(line.cause)}."]
         for number, line in enumerate(explained.lines, 1)
@@ -242,8 +243,3 @@ def _loads(history: History) -> dict[str, dict[str, str]]:
         }
         for vertex, own in threads.items()
     }
-
-
-def _flat(text: str) -> str:
-    """Return the text without line breaks."""
-    return " ".join(text.split())

@@ -128,10 +128,10 @@ def _blocks(answer: HistoryAnswer) -> Iterator[str]:
     yield fill(" ".join(history.partial), WIDTH)
     if history.partial and not history.checkpoints:
         return
-    yield head_text(history)
+    yield fill(head_text(history), WIDTH)
     yield from (fill(remark, WIDTH) for remark in history.remarks)
     if answer.asked_for is None:
-        yield choice_text(answer)
+        yield fill(choice_text(answer), WIDTH)
         yield "\n".join(_slow_lines(answer))
     yield from (account_text(history, explained) for explained in answer.accounts)
     yield fill(slow_subtasks_text(history), WIDTH)
@@ -147,12 +147,19 @@ def account_text(history: History, explained: Account) -> str:
 
     It ends with the subtasks that have not acknowledged, if the checkpoint did not complete, and with its circumstances.
     """
-    point = find_checkpoint(history, explained.number)
-    lines = [] if point.status == "COMPLETED" else list(unacknowledged_lines(history, point))
-    lines += [fill(sentence, WIDTH) for sentence in circumstances(history, point)]
+    remarks = remarks_on(history, explained.number)
     if explained.lines:
-        return "\n\n".join([text(explained), *(["\n".join(lines)] if lines else [])])
-    return fill(" ".join([without_statistics_text(explained, point), *lines]), WIDTH)
+        lines = "\n".join(fill(remark, WIDTH) for remark in remarks)
+        return "\n\n".join(filter(None, [text(explained), lines]))
+    point = find_checkpoint(history, explained.number)
+    return fill(" ".join([without_statistics_text(explained, point), *remarks]), WIDTH)
+
+
+def remarks_on(history: History, number: int) -> list[str]:
+    """Return sentences on the subtasks that have not acknowledged a checkpoint, and on its circumstances."""
+    point = find_checkpoint(history, number)
+    unacknowledged = () if point.status == "COMPLETED" else unacknowledged_sentences(history, point)
+    return [*unacknowledged, *circumstances(history, point)]
 
 
 def head_text(history: History) -> str:
@@ -162,13 +169,10 @@ def head_text(history: History) -> str:
     count, detailed_count = len(history.checkpoints), len(history.detailed)
     counted = f" of {history.counted}" if history.counted > count else ""
     if not count:
-        return fill(f"{one_line(history.name, 60)}{version}{barriers}: no checkpoint is known.", WIDTH)
+        return f"{one_line(history.name, 60)}{version}{barriers}: no checkpoint is known."
     times = f"{clock(history.checkpoints[0])} to {clock(history.checkpoints[-1])} UTC"
     subtasks = "" if detailed_count == count else f", {detailed_count} with statistics of their subtasks"
-    return fill(
-        f"{one_line(history.name, 60)}{version}{barriers}: {count}{counted} checkpoint{' is' if count == 1 else 's are'} known{subtasks}, {times}.",
-        WIDTH,
-    )
+    return f"{one_line(history.name, 60)}{version}{barriers}: {count}{counted} checkpoint{' is' if count == 1 else 's are'} known{subtasks}, {times}."
 
 
 def clock(point: RecordedCheckpoint) -> str:
@@ -219,7 +223,7 @@ def choice_text(answer: HistoryAnswer) -> str:
         parts.append(
             f"The job was restored {'once' if answer.history.restored == 1 else f'{answer.history.restored} times'}."
         )
-    return fill(" ".join(parts), WIDTH)
+    return " ".join(parts)
 
 
 def _what_slow_ones_write(groups: SplitHistory) -> str:
@@ -429,22 +433,20 @@ def _feature_lines(common: InCommon) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------ missing information
 
 
-def unacknowledged_lines(history: History, point: RecordedCheckpoint) -> Iterator[str]:
-    """Yield lines on the subtasks that have not acknowledged a checkpoint, and on their progress."""
+def unacknowledged_sentences(history: History, point: RecordedCheckpoint) -> Iterator[str]:
+    """Yield sentences on the subtasks that have not acknowledged a checkpoint, and on their progress."""
     unacknowledged = late_in(history, point)
     if not unacknowledged:
         if point.tasks:
             yield "All subtasks with statistics had acknowledged."
         return
     total = sum(vertex.parallelism for vertex in history.vertices if vertex.name in point.tasks)
-    yield fill(f"Not acknowledged by {len(unacknowledged)} of {total} subtasks: {_names(list(unacknowledged))}.", WIDTH)
+    yield f"Not acknowledged by {len(unacknowledged)} of {total} subtasks: {_names(list(unacknowledged))}."
     begun = [name for name, row in unacknowledged.items() if row is not None and row.start_delay >= 0]
     if begun:
-        yield fill(f"Of these, {_names(begun)} had received their first barrier.", WIDTH)
+        yield f"Of these, {_names(begun)} had received their first barrier."
     else:
-        yield fill(
-            "Flink reports nothing else about them; their progress is inferred from their upstream subtasks.", WIDTH
-        )
+        yield "Flink reports nothing else about them; their progress is inferred from their upstream subtasks."
 
 
 def _names(names: Sequence[SubtaskId]) -> str:

@@ -251,11 +251,6 @@ def subtasks_of(point: RecordedCheckpoint) -> dict[SubtaskId, RecordedSubtask]:
     return {(vertex, subtask.index): subtask for vertex, task in point.tasks.items() for subtask in task.subtasks}
 
 
-def durations_ms(history: History) -> list[float]:
-    """Return the durations of the usual checkpoints, oldest first."""
-    return [float(point.end_to_end_duration) for point in history.usual]
-
-
 # ---- Times at which each subtask reached each stage of a checkpoint [ns after the trigger], from Flink's durations.
 #
 #   aligned     trigger | start delay | alignment | work before barrier | sync | async | acknowledged

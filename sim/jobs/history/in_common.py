@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -55,29 +55,19 @@ def _part_and_vertex(step: PathStep) -> PartAndVertex:
     return step.kind, "" if step.subtask is None else step.subtask[0]
 
 
-def median_time_by_part(history: History, points: Iterable[RecordedCheckpoint]) -> dict[PartAndVertex, float]:
-    """Return the median time [ns] of each kind of step at each vertex, over the checkpoints with statistics of subtasks.
-
-    If a step is not on the critical path of a checkpoint, it counts as 0 there.
-    """
-    rows = [time_by_part(history, point) for point in points if point.tasks]
-    return {
-        where: float(median(row[where] for row in rows))
-        for where in dict.fromkeys(where for row in rows for where in row)
-    }
-
-
 def profile(
     history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]
 ) -> list[ProfileRow]:
-    """Return the profile, the longest time in slow checkpoints first.  If none is slow, sort by the time in the others."""
-    rows = [time_by_part(history, point) for point in slow if point.tasks]
-    medians = median_time_by_part(history, others)
-    profile_rows = [
-        ProfileRow(where, fmean(row[where] for row in rows) if rows else 0.0, medians.get(where, 0.0))
-        for where in dict.fromkeys([*(where for row in rows for where in row), *medians])
-    ]
-    return sorted(profile_rows, key=lambda row: (-row.slow_ns, -row.others_ns))
+    """Return the profile, the longest time in slow checkpoints first.  If none is slow, sort by the time in the others.
+
+    If a step is not on the critical path of a checkpoint, it counts as 0 there.
+    """
+    times = [[time_by_part(history, point) for point in points if point.tasks] for points in (slow, others)]
+    rows = []
+    for where in dict.fromkeys(where for points in times for row in points for where in row):
+        slow_ns, others_ns = ([row[where] for row in points] or [0] for points in times)
+        rows.append(ProfileRow(where, fmean(slow_ns), float(median(others_ns))))
+    return sorted(rows, key=lambda row: (-row.slow_ns, -row.others_ns))
 
 
 # ---- Circumstances of one checkpoint: earlier failures, restarts, other checkpoints in progress, delayed triggers.

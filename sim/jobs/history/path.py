@@ -108,7 +108,6 @@ class _Statistics:
         planned = {(vertex.name, index) for vertex in history.vertices for index in range(vertex.parallelism)}
         self.names = sorted(planned | self.rows.keys())  # by number of the task
         self.task_of = {name: task for task, name in enumerate(self.names)}
-        self.groups = list(range(len(self.names)))
         self.events = {self.task_of[name]: dict(self._events(name)) for name in self.rows.keys() | self.late.keys()}
 
     def path(self) -> Iterator[PathStep]:
@@ -122,6 +121,7 @@ class _Statistics:
             self._add_awaited_barrier(self.last)
         if not self.is_completed and failed_asynchronously(self.point):
             self._add_declined()
+        # these snapshots began with the first barrier, or at the timeout
         early = [name for name, row in self.moments.items() if row.unaligned and row.begun_ns < row.last_ns]
         trace = CheckpointTrace(
             self.point.status,
@@ -130,25 +130,22 @@ class _Statistics:
             [*self.events],
             {-1: {Happening.TASKS_TRIGGERED: min(calls_ns, default=0)}} | self.events,
             self._arrivals,
-            {
-                self.task_of[name]: 1 for name in early
-            },  # these snapshots began with the first barrier, or at the timeout
+            {self.task_of[name]: 1 for name in early},
             acknowledged,
         )
-        graph = Graph(self._writer, self._inputs, self.groups, self.history.aligned_for_ns or None)
+        # one group: only the subtask whose barrier was awaited has channel state that is complete, see `_add_awaited_barrier`
+        graph = Graph(self._writer, self._inputs, [0] * len(self.names), self.history.aligned_for_ns or None)
         for part in find_path(trace, graph, self._files):
             subtask = None if part.task < 0 else self.names[part.task]
             writer = None if part.channel < 0 else self.names[self._writer(part.channel)]
             is_open, kind = not self.is_completed and part.end_ns == self.end_ns, part.kind
-            if is_open and kind is PathKind.QUEUE and self._overtakes_at(part.begin_ns):
-                # data does not delay the barrier: the thread may be busy, or a file is being written
-                kind, writer = PathKind.UNREPORTED, None
+            if is_open and kind is PathKind.QUEUE and self.history.overtakes:
+                # data does not delay the barrier after the timeout: the thread may be busy, or a file is being written
+                if part.begin_ns >= self.history.aligned_for_ns:
+                    kind, writer = PathKind.UNREPORTED, None
             elif kind is PathKind.UPLOAD and subtask is not None:
                 kind = self._written_kind(subtask)
             yield PathStep(kind, part.begin_ns, part.end_ns, subtask, writer, is_open)
-
-    def _overtakes_at(self, time_ns: int) -> bool:
-        return self.history.overtakes and time_ns >= self.history.aligned_for_ns
 
     # ------------------------------------------------------------------------------------------ channels
 
@@ -257,10 +254,9 @@ class _Statistics:
         in_flight = sum(max(self.rows[other].alignment.persisted, 0) for other in {name, *together})
         least = _ASYNC_SHARE_STATELESS if state <= in_flight else _ASYNC_SHARE_STATEFUL
         if self.history.overtakes and complete_ns - row.synced_ns >= least * (written_ns - row.synced_ns) > 0:
-            task, last_task = self.task_of[name], self.task_of[last]
-            self.groups[last_task] = self.groups[task]
-            self.events[task] |= {Happening.STATE_WRITTEN: row.synced_ns, Happening.CHANNEL_STATE_WRITTEN: written_ns}
-            self.events[last_task][Happening.IN_FLIGHT_COMPLETE] = complete_ns
+            written = {Happening.STATE_WRITTEN: row.synced_ns, Happening.CHANNEL_STATE_WRITTEN: written_ns}
+            self.events[self.task_of[name]] |= written
+            self.events[self.task_of[last]][Happening.IN_FLIGHT_COMPLETE] = complete_ns
 
     def _shares(self, name: SubtaskId, other: SubtaskId) -> bool:
         """Return whether two subtasks run, or may run, in the same TaskManager, and so may share a channel state file."""
@@ -276,9 +272,8 @@ class _Statistics:
         begun = [name for name in silent if self.moments.keys() >= set(writers_of(self.history, name))]
         if silent:
             name = min(begun or silent)
-            sent_ns = [
-                row.forwarded_ns for writer in writers_of(self.history, name) if (row := self.moments.get(writer))
-            ]
+            writers = self.moments.keys() & set(writers_of(self.history, name))
+            sent_ns = max((self.moments[writer].forwarded_ns for writer in writers), default=0)
             stages = (Happening.SNAPSHOT_BEGUN, Happening.BARRIER_FORWARDED, Happening.SYNC_FINISHED)
-            self.events[self.task_of[name]] |= dict.fromkeys(stages, min(self.end_ns, max(sent_ns, default=0)))
-            self.events[self.task_of[name]][Happening.DECLINED] = self.end_ns
+            declined = {Happening.DECLINED: self.end_ns}
+            self.events[self.task_of[name]] |= dict.fromkeys(stages, min(self.end_ns, sent_ns)) | declined
