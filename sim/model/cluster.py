@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 from sim.model.fields import (
@@ -57,8 +58,12 @@ class Span(NamedTuple):
         )
 
 
+@lru_cache(maxsize=1024)
 def version_span(text: str) -> Span:
-    """Return the range of 1.20.1, 1.20, 2.x, 1.1.0-rc1, 2.3-SNAPSHOT or 3.2.0-1.19 (of a connector).  Raises `ValueError`."""
+    """Return the range of 1.20.1, 1.20, 2.x, 1.1.0-rc1, 2.3-SNAPSHOT or 3.2.0-1.19 (of a connector).  Raises `ValueError`.
+
+    Cached, because each combination of a sweep compares its version with all others.
+    """
     match = _FORM.fullmatch(text.strip().lower().replace("_", "."))
     if match is None:
         raise ValueError(f"'{text[:40]}' is not a version: write 1.20.1, or 1.20 if the patch release is not known")

@@ -346,8 +346,9 @@ def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
     """
     total = 0
     for name, vertex in job.items():
-        for key, edge in vertex.edges.items():
-            writers, readers, kind = counts.get(edge.from_ or key, 1), counts[name], SHIPPING[edge.ship]
+        for key, edge in (vertex.input or {}).items():  # `Vertex.edges` would take a tenth of the time of a plan
+            upstream, ship = (key, edge) if isinstance(edge, str) else (edge.from_ or key, edge.ship)
+            writers, readers, kind = counts.get(upstream, 1), counts[name], SHIPPING[ship]
             pointwise = kind.pointwise and (writers == readers or not kind.one_to_one)  # otherwise Flink uses rebalance
             total += max(writers, readers) if pointwise else writers * readers
     return total
