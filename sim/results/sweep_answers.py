@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -350,15 +350,6 @@ class Exceeded:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownPercentile:
-    """A percentile with a limit that a setting has too few observations for."""
-
-    column: str
-    sample: int  # number of observations
-    needed: int  # minimum number
-
-
-@dataclass(frozen=True, slots=True)
 class Standing:
     """Mean, limits and sample of one setting in a comparison."""
 
@@ -372,7 +363,8 @@ class Standing:
     failed: int = 0  # number of windows in which a run failed or lacks a value that another setting has
     absent: int = 0  # number of windows in which it did not run
     sample: int | None = None  # observations of the ranking percentile in all its runs; None if it is not a percentile
-    unknown: tuple[UnknownPercentile, ...] = ()  # limits that cannot be checked because the sample is too small
+    # column of a percentile whose sample is too small to check its limit -> number of observations
+    unknown: Mapping[str, int] = field(default_factory=dict)
     ranked: bool = True  # False if its sample is too small for a percentile, while other settings have the sample
 
     @property
@@ -407,7 +399,6 @@ class Selection:
     # "changes" (fewest changes from the current setting) or "least" (smallest mean)
     reason: str = ""
     ties: tuple[Setting, ...] = ()  # settings that equal `advised` in every window
-    needed: int = 1  # minimum sample of the ranking percentile
 
     @property
     def eligible(self) -> tuple[Standing, ...]:
@@ -462,11 +453,15 @@ def choose(
                 int(lost[:, position].sum()),
                 int((~ran.iloc[:, position]).sum()),
                 counts_of[least].get(setting),
-                tuple(_unknown_percentiles(counts_of, setting, limits)),
+                {
+                    limit.column: sample
+                    for limit in limits
+                    if (sample := counts_of[limit.column].get(setting)) is not None
+                    and sample < smallest_sample_of(limit.column)
+                },
             )
         )
-    needed = smallest_sample_of(least)
-    standings = _with_ranks(standings, needed)
+    standings = _with_ranks(standings, smallest_sample_of(least))
     ordered = sorted(
         standings, key=lambda standing: (not standing.eligible, not standing.sound, standing.behind, standing.value)
     )
@@ -478,7 +473,6 @@ def choose(
         tuple(map(str, failed.index[failed])),
         int(counted.notna().any(axis=1).sum()),
         unmeasured,
-        needed=needed,
     )
     return _with_choice(selection, ranking, counted, tuple(reference))
 
@@ -550,16 +544,6 @@ def _with_ranks(standings: Sequence[Standing], needed: int) -> list[Standing]:
         return list(standings)
     ranked = {standing.setting for standing in enough or known}
     return [replace(standing, ranked=standing.setting in ranked or not standing.sound) for standing in standings]
-
-
-def _unknown_percentiles(
-    counts_of: Mapping[str, Mapping[Setting, int]], setting: Setting, limits: Sequence[Limit]
-) -> Iterator[UnknownPercentile]:
-    """Yield the limits on percentiles for which a setting has too few observations."""
-    for column in dict.fromkeys(limit.column for limit in limits):
-        sample, needed = counts_of[column].get(setting), smallest_sample_of(column)
-        if sample is not None and sample < needed:
-            yield UnknownPercentile(column, sample, needed)
 
 
 def _keeps_limit(table: Observed, position: int, limit: Limit) -> bool:

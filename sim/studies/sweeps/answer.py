@@ -198,11 +198,9 @@ def _unknown_limits(question: Question, selection: Selection) -> Iterator[str]:
     of_setting = " of a setting" if len(selection.standings) > 1 else ""
     for limit in question.limits:
         samples = [
-            (standing.setting, unknown.sample)
+            (standing.setting, standing.unknown[limit.column])
             for standing in selection.standings
-            if standing.sound
-            for unknown in standing.unknown
-            if unknown.column == limit.column
+            if standing.sound and limit.column in standing.unknown
         ]
         if samples:
             needs = f"{smallest_sample_of(limit.column)} {STATISTICS[limit.column].counts} in all runs{of_setting}"
@@ -219,6 +217,7 @@ def _sample_sizes(samples: Sequence[tuple[Setting, int]]) -> str:
 def _unranked(question: Question, selection: Selection) -> Iterator[str]:
     """Yield sentences on settings with too small a sample for the percentile that settings are ranked by."""
     noun = STATISTICS[question.least].counts if question.least in STATISTICS else ""
+    needed = smallest_sample_of(question.least)
     samples = [
         (standing.setting, standing.sample)
         for standing in selection.standings
@@ -226,13 +225,13 @@ def _unranked(question: Question, selection: Selection) -> Iterator[str]:
     ]
     if samples:
         yield (
-            f"Not ranked, as {question.least} needs {selection.needed} {noun} in all runs of a setting: {_sample_sizes(samples)}."
+            f"Not ranked, as {question.least} needs {needed} {noun} in all runs of a setting: {_sample_sizes(samples)}."
         )
     sizes = [standing.sample for standing in selection.eligible if standing.sample is not None]
-    if sizes and max(sizes) < selection.needed:
+    if sizes and max(sizes) < needed:
         span = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
         yield (
-            f"No setting that could be chosen has the {selection.needed} {noun} that {question.least} needs: "
+            f"No setting that could be chosen has the {needed} {noun} that {question.least} needs: "
             f"it is the longest of {span}, and compared as that."
         )
 

@@ -83,6 +83,6 @@ def test_a_limit_of_a_percentile_is_known_with_its_sample():
 
     assert [standing.setting[0] for standing in found.standings] == ["10 s", "5 min", "1 s"]
     assert list(found.best) == [("10 s",)]
-    assert [(unknown.sample, unknown.needed) for unknown in found.standing(("5 min",)).unknown] == [(8, 100)]
+    assert found.standing(("5 min",)).unknown == {"end_to_end_p99_ms": 8}
     assert advised(rows.assign(completed=2), limit).advised == ("5 min",)
     assert advised(rows.drop(columns="completed"), limit).advised == ("5 min",)
