@@ -352,7 +352,7 @@ _AMOUNTS: dict[str, Callable[[RecordedCheckpoint], float]] = {
 }
 _WARM_UP_CHECKPOINTS = 3
 """Up to this checkpoint id, slow checkpoints may be slow because the job has just started."""
-_MIN_RANKS = 8
+_MIN_RANKS = 7
 """Minimum number of checkpoints for a rank correlation."""
 _MIN_RANK_CORRELATION = 0.5
 """A weaker rank correlation explains little, even if it is significant."""
@@ -382,12 +382,15 @@ def _amounts(
 
 
 def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
-    """Yield findings that longer checkpoints write more, or have more state (Spearman's rank correlation)."""
+    """Yield findings that longer checkpoints write more, have more state, or read more meanwhile (Spearman's rank correlation)."""
     durations = [point.end_to_end_duration for point in points]
     written, state = ([_AMOUNTS[name](point) for point in points] for name in ("bytes written", "size of all state"))
     larger = f"the larger the state{_in_flight_clause(points)}"
     is_full = state == [point.checkpointed_size - max(point.persisted_data, 0) for point in points]
-    for text, amounts in (("the more it writes", written), (larger, [] if is_full else state)):
+    # statistics of subtasks say more of this
+    read = [0 if point.tasks else max(point.processed_data, point.alignment_buffered) for point in points]
+    waits = "the more data its tasks read between their first barrier and their last, so barriers wait, and not storage"
+    for text, amounts in (("the more it writes", written), (larger, [] if is_full else state), (waits, read)):
         is_known = len(amounts) >= _MIN_RANKS and min(amounts) >= 0
         if not is_known or max(amounts) <= _MIN_FACTOR * min(amounts) or len({*durations}) == 1:
             continue

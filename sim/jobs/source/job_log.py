@@ -992,6 +992,15 @@ def _notable(log: JobLog) -> Iterator[str]:
                 else " Look at what kept it from renewing its lease (the API server, a pause of the garbage collector)."
             )
         )
+    states = pairwise(sorted(log.switches))
+    begun = [
+        clock(at_ms) for (_, _, before), (at_ms, created, _) in states if (before, created) == ("RUNNING", "CREATED")
+    ]
+    if begun and len(log.versions) < 2:
+        yield (
+            f"The JobManager began anew without a failure of the job before ({first_names(begun, 4)}): its process ended. Look at what ended it "
+            "(memory limit, eviction, node); each time sources read again from the latest checkpoint."
+        )
     if (longest := max(_downtimes(log), default=(0, 0)))[0] >= _MIN_LONG_DOWNTIME_MS:
         yield f"The job was not running for {_about(longest[0])}, from {clock(longest[1])} on, besides the restore of its tasks."
     if len(versions := sorted(log.versions.items(), key=itemgetter(1))) > 1:

@@ -81,6 +81,19 @@ def test_amounts_that_are_alike_are_no_findings():
     assert not [finding for finding in found_in(points).findings if "bytes" in finding.text]
 
 
+def test_longer_checkpoints_that_read_more_meanwhile_wait_for_barriers():
+    """Without statistics of subtasks this amount alone tells that of storage and barriers; Flink up to 1.10 names it otherwise."""
+    points = [
+        plain(number, 100 * number).model_copy(update={"tasks": {}, name: 10**8 * number})
+        for number in range(2, 12)
+        for name in [("processed_data", "alignment_buffered")[number % 2]]
+    ]
+
+    assert "so barriers wait, and not storage: 200 MB to 1.1 GB" in " ".join(
+        finding.text for finding in found_in(points).findings
+    )
+
+
 def test_timers_that_fire_together_are_a_rhythm(recorded):
     """No plan names them: the state of the function falls every 7 s; where a checkpoint comes while they fire, durations must agree."""
     for name in ("R3-firing-aligned", "R3-firing-timeout500", "R3-firing-unaligned"):

@@ -1084,3 +1084,10 @@ def test_what_is_no_source_is_named(tmp_path, text, said):
 
     with pytest.raises(RecordingError, match=said):
         read_source([tmp_path / "saved"])
+
+
+def test_a_job_manager_whose_process_ended_is_told(tmp_path):
+    """Two starts of the job with nothing between them that ended the first one."""
+    text = told(tmp_path, "06:09:00 CREATED -> RUNNING", *checkpoint(1, "06:10:00"), "06:11:14 CREATED -> RUNNING")
+
+    assert "began anew without a failure of the job before (2025-12-29 06:11:14): its process ended" in text
