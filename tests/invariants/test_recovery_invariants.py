@@ -12,7 +12,7 @@ from sim.model.scenario import Action
 from sim.results.journal import Entry, Happening
 from sim.runtime.context import Origin, RestoredState, Stamp
 from sim.runtime.invariants import recovery
-from sim.runtime.invariants.recovery import STABLE_SLOTS, Allowance, Restarts, Waits
+from sim.runtime.invariants.recovery import STABLE_SLOTS, Restarts
 from tests.invariants.watched import (
     MAP,
     account_of,
@@ -91,8 +91,12 @@ def test_a_job_that_begins_from_a_snapshot_restarts_all():
     assert len(partial_restarts(EVERYTHING)) == 1
 
 
-def restart_strategy_errors(rows, *allowance, origin=None):
-    return of_rows(Restarts._check_strategy, *rows, arguments=[Allowance(*allowance)], origin=origin)
+def restart_strategy_errors(rows, most, within_ns, delay_ns, origin=None, strategy="fixed-delay"):
+    options = {"attempts": most, "delay_ns": delay_ns}
+    if within_ns is not None:
+        strategy, options = "failure-rate", {"rate": most, "rate_interval_ns": within_ns, "delay_ns": delay_ns}
+    scenario = replace(stateful().scenario, restart=Restart(strategy, **options))
+    return of_rows(Restarts._check_strategy, *rows, scenario=scenario, origin=origin, now_ns=99)
 
 
 def test_restarts_are_counted_and_wait():
@@ -113,6 +117,8 @@ def test_restarts_are_counted_and_wait():
     assert restart_strategy_errors(rows, 1, 13, 3) == []
     assert restart_strategy_errors(elected, 1, None, 0) == []
     assert len(restart_strategy_errors(elected, 0, None, 0)) == 1
+    assert len(restart_strategy_errors(rows, 9, None, 0, strategy="none")) == 1
+    assert restart_strategy_errors(rows, 0, None, 9, strategy="exponential-delay") == []
 
 
 def test_task_managers_are_there():
@@ -159,15 +165,20 @@ def test_checkpoints_go_on():
 
 
 S = 10**9
-WAITS = Waits(10 * S, 30 * S, 15 * S)
+WAITS = Restart(scheduler="adaptive", stabilization_ns=10 * S, cooldown_ns=30 * S, rescale_delay_ns=15 * S)
 FAILED_TASKS = Entry(12 * S, Happening.JOB_RESTARTING, number=1)
 DEPLOYED = Entry(20 * S, Happening.JOB_RESTORED, 1, number=1)
 
 
-def facts_of_scheduler(*rows, waits=WAITS, deploy_ns=0):
-    overheads = SimpleNamespace(deploy_ns=deploy_ns)
-    scenario = replace(stateful().scenario, overheads=overheads)
-    return of_rows(Restarts._check_rescales, *rows, arguments=[waits], scenario=scenario)
+def facts_of_scheduler(*rows, restart=WAITS, deploy_ns=0, profile="2.x", interval_ns=S):
+    scenario = stateful().scenario
+    cluster, checkpoint = (
+        replace(scenario.cluster, profile=profile),
+        replace(scenario.checkpoint, interval_ns=interval_ns),
+    )
+    changes = {"restart": restart, "cluster": cluster, "checkpoint": checkpoint}
+    scenario = replace(scenario, overheads=SimpleNamespace(deploy_ns=deploy_ns), **changes)
+    return of_rows(Restarts._check_rescales, *rows, scenario=scenario)
 
 
 def rescaled(seconds):
@@ -184,7 +195,7 @@ def test_it_waits_until_slots_are_stable():
 def test_it_keeps_its_cooldown():
     done = Entry(49 * S, Happening.COMPLETED, 3)
 
-    assert facts_of_scheduler(FAILED_TASKS, DEPLOYED, rescaled(50), waits=WAITS._replace(checkpoint_ns=None)) == []
+    assert facts_of_scheduler(FAILED_TASKS, DEPLOYED, rescaled(50), profile="1.20") == []
     assert facts_of_scheduler(FAILED_TASKS, DEPLOYED, done, rescaled(49)) == [
         "it is rescaled after 29000 ms, its cooldown takes 30000 ms"
     ]
@@ -192,7 +203,7 @@ def test_it_keeps_its_cooldown():
 
 def test_a_job_runs_while_its_tasks_are_deployed():
     """Flink enters Executing, then deploys.  A job that waits for slots is not deployed."""
-    options = {"waits": WAITS._replace(checkpoint_ns=None), "deploy_ns": 2 * S}
+    options = {"interval_ns": None, "deploy_ns": 2 * S}
 
     assert facts_of_scheduler(DEPLOYED, rescaled(48), **options) == []
     assert facts_of_scheduler(DEPLOYED, rescaled(47), **options) == [
@@ -330,34 +341,6 @@ class TestLocalCopies:
         assert len(end_facts(account, lost._replace(time_ns=trigger_ns))) == 1
         assert end_facts(account, lost._replace(time_ns=trigger_ns - 1)) == []
         assert end_facts(account, lost._replace(number=0)) == []
-
-
-class TestStrategies:
-    @pytest.mark.parametrize(
-        ("options", "allowed"),
-        [
-            (Restart("none"), Allowance(0)),
-            (Restart("fixed-delay", attempts=3, delay_ns=7), Allowance(3, None, 7)),
-            (Restart("failure-rate", rate=2, rate_interval_ns=9, delay_ns=5), Allowance(2, 9, 5)),
-            (Restart("exponential-delay", attempts=3), Allowance()),
-        ],
-        ids=lambda value: getattr(value, "strategy", ""),
-    )
-    def test_what_a_strategy_allows(self, account, options, allowed):
-        assert allowed == with_scenario(account, restart=options)._strategy()
-
-
-class TestTheAdaptiveScheduler:
-    def waits(self, account, profile="2.x", interval_ns=SECOND, **options):
-        scenario = account.context.scenario
-        restart = Restart(scheduler="adaptive", stabilization_ns=3, cooldown_ns=5, **options)
-        with_checkpoint(account, interval_ns=interval_ns)
-        with_scenario(account, restart=restart, cluster=replace(scenario.cluster, profile=profile))
-        return account._waits()
-
-    def test_without_checkpoints_it_waits_for_none(self, account):
-        assert Waits(3, 5, None) == self.waits(account, interval_ns=None)
-        assert Waits(3, 5, None) == self.waits(account, profile="1.20")
 
 
 class TestCheckpointsThatResume:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -31,23 +31,6 @@ STABLE_SLOTS = "an adaptive job goes on with other slots when these are stable; 
 _MAX_INTERVALS_TO_RESUME = 4
 """Maximum checkpoint intervals until checkpoints resume after a restart.  The first triggers may be refused."""
 _SLACK_NS = 100_000_000
-
-
-class Allowance(NamedTuple):
-    """The limits of the restart strategy."""
-
-    most: int | None = None  # maximum number of restarts; None if unlimited
-    within_ns: int | None = None  # interval in which `most` applies; None means since the election of the JobManager
-    delay_ns: int = 0  # minimum delay of a restart
-
-
-class Waits(NamedTuple):
-    """The minimum waiting times of the adaptive scheduler."""
-
-    stable_ns: int  # time for which a job waits for missing slots
-    cooldown_ns: int  # time for which a job runs before it is rescaled
-    checkpoint_ns: int | None  # time for which it then waits for a completed checkpoint; None if it does not wait
-    failures: int = 2  # failed checkpoints that count as a completed one
 
 
 class Restarts(Invariant):
@@ -112,9 +95,8 @@ class Restarts(Invariant):
                     self._report(COPY_THERE, fact)
 
     def at_the_end(self) -> None:
-        self._check_strategy(self._strategy())
-        if (waits := self._waits()) is not None:
-            self._check_rescales(waits)
+        self._check_strategy()
+        self._check_rescales()
         if self.run.deployed:
             self._check_regions()
             self._check_task_managers()
@@ -153,27 +135,17 @@ class Restarts(Invariant):
                 case Happening.TASK_MANAGER_LOST | Happening.DEPLOYMENT_FAILED:
                     failed |= {task for task, host in enumerate(context.hosts) if host == row.number}
 
-    def _strategy(self) -> Allowance:
-        """Return the limits of the restart strategy."""
-        options = self.context.scenario.restart
-        match options.strategy:
-            case "none":
-                return Allowance(0)
-            case "fixed-delay":
-                return Allowance(options.attempts, None, options.delay_ns)
-            case "failure-rate":
-                return Allowance(options.rate, options.rate_interval_ns, options.delay_ns)
-            case _:
-                # exponential-delay merges failures that occur before the restart; the limits of plug-ins are not known
-                return Allowance()
-
-    def _check_strategy(self, strategy: Allowance) -> None:
+    def _check_strategy(self) -> None:
         """Check the number of restarts and their delays.
 
         The restart by a newly elected JobManager does not count, and neither does the start from a snapshot.
         """
-        is_uncounted, counted_ns = self.context.origin is not None, list[int]()
-        begun_ns: dict[int, int] = {}
+        options, is_uncounted = self.context.scenario.restart, self.context.origin is not None
+        # exponential-delay merges failures that occur before the restart; the limits of plug-ins are not known
+        if options.strategy not in ("none", "fixed-delay", "failure-rate"):
+            return
+        within_ns = options.rate_interval_ns if options.strategy == "failure-rate" else self.now_ns
+        counted_ns, begun_ns = list[int](), dict[int, int]()
         for row in self.run.events:
             if row.happening is Happening.JOB_MANAGER_ELECTED:
                 is_uncounted, counted_ns = True, []
@@ -182,14 +154,14 @@ class Restarts(Invariant):
             elif row.happening is Happening.JOB_RESTARTING:
                 begun_ns[row.number] = row.time_ns
                 counted_ns.append(row.time_ns)
-                since_ns = 0 if strategy.within_ns is None else row.time_ns - strategy.within_ns
-                recent = sum(at_ns >= since_ns for at_ns in counted_ns)
-                if strategy.most is not None and recent > strategy.most:
-                    fact = f"it is the restart number {recent}, the strategy allows {strategy.most}"
+                recent = sum(row.time_ns - at_ns <= within_ns for at_ns in counted_ns)
+                if options.most_restarts is not None and recent > options.most_restarts:
+                    fact = f"it is the restart number {recent}, the strategy allows {options.most_restarts}"
                     self._report(ATTEMPTS, fact, row)
             elif row.happening is Happening.JOB_RESTORED and row.number in begun_ns:
-                if (after_ns := row.time_ns - begun_ns[row.number]) < strategy.delay_ns:
-                    fact = f"its tasks are deployed {milliseconds(after_ns)} later, the delay is {milliseconds(strategy.delay_ns)}"
+                if (after_ns := row.time_ns - begun_ns[row.number]) < options.delay_ns:
+                    delay = milliseconds(options.delay_ns)
+                    fact = f"its tasks are deployed {milliseconds(after_ns)} later, the delay is {delay}"
                     self._report(ATTEMPTS, fact, row)
 
     def _check_task_managers(self) -> None:
@@ -262,20 +234,24 @@ class Restarts(Invariant):
             elif row.happening in OF_JOB or row.happening in (Happening.TRIGGERED, Happening.REFUSED):
                 recovered = None
 
-    def _waits(self) -> Waits | None:
-        """Return the times for invariant 118, or None if the user rescales the job or the scheduler is not adaptive."""
-        scenario = self.context.scenario
-        options, interval_ns = scenario.restart, scenario.checkpoint.interval_ns
-        if options.scheduler != "adaptive" or scenario.rescale:
-            return None
-        checkpoint_ns = None
-        if scenario.cluster.profile == "2.x" and interval_ns is not None:
-            checkpoint_ns = options.longest_rescale_delay_ns(interval_ns)
-        stable_ns = 0 if options.reactive else options.stabilization_ns
-        return Waits(stable_ns, options.cooldown_ns, checkpoint_ns, options.rescale_failures)
+    def _check_rescales(self) -> None:
+        """Check that an adaptive job is not rescaled too early, unless the user rescales it.
 
-    def _check_rescales(self, waits: Waits) -> None:
-        """Check that a job instance is not rescaled too early.  Its deployment counts as running."""
+        A job waits for missing slots until those that it has are stable.  A running one, which includes its deployment,
+        waits for its cooldown, and then for a checkpoint: a completed one, or too many that failed.
+        """
+        scenario = self.context.scenario
+        options, interval_ns, deploy_ns = (
+            scenario.restart,
+            scenario.checkpoint.interval_ns,
+            scenario.overheads.deploy_ns,
+        )
+        if options.scheduler != "adaptive" or scenario.rescale:
+            return
+        stable_ns = 0 if options.reactive else options.stabilization_ns
+        cooldown_ns = without_ns = options.cooldown_ns
+        if scenario.cluster.profile == "2.x" and interval_ns is not None:
+            without_ns += options.longest_rescale_delay_ns(interval_ns)
         since, runs, completed_ns, failed = 0, True, -1, 0
         for row in self.run.events:
             after_ns = row.time_ns - since
@@ -283,17 +259,18 @@ class Restarts(Invariant):
                 completed_ns, failed = row.time_ns, 0
             elif row.happening is Happening.ABORTED:
                 failed += 1
-                completed_ns = row.time_ns if failed >= waits.failures else completed_ns
+                completed_ns = row.time_ns if failed >= options.rescale_failures else completed_ns
             elif row.happening in (Happening.JOB_RESTARTING, Happening.JOB_RESTORED):
                 runs, failed = row.happening is Happening.JOB_RESTORED, 0
-                since = row.time_ns - (self.context.scenario.overheads.deploy_ns if runs else 0)
+                since = row.time_ns - (deploy_ns if runs else 0)
             elif row.happening is Happening.RESCALED:
                 after, fact = milliseconds(after_ns), None
-                without_ns = waits.cooldown_ns + (waits.checkpoint_ns or 0)
-                if not runs and after_ns < waits.stable_ns:
-                    fact = f"it goes on without all slots after {after}, they are stable after {milliseconds(waits.stable_ns)}"
-                elif runs and after_ns < waits.cooldown_ns:
-                    fact = f"it is rescaled after {after}, its cooldown takes {milliseconds(waits.cooldown_ns)}"
+                if not runs and after_ns < stable_ns:
+                    fact = (
+                        f"it goes on without all slots after {after}, they are stable after {milliseconds(stable_ns)}"
+                    )
+                elif runs and after_ns < cooldown_ns:
+                    fact = f"it is rescaled after {after}, its cooldown takes {milliseconds(cooldown_ns)}"
                 elif runs and completed_ns < row.time_ns and after_ns < without_ns:
                     fact = f"it is rescaled without a checkpoint after {after}, it waits {milliseconds(without_ns)} for one"
                 if fact is not None:
