@@ -22,7 +22,7 @@ from tests.invariants.watched import account_of, facts, stopped
 
 def heard(*signals):
     """(channel, what it says), one after the other, on two channels."""
-    inputs = Inputs.of([4, 5])
+    inputs = Inputs({4: 0, 5: 0})
     return inputs, [inputs.on_watermark(channel, number) for channel, number in signals]
 
 
@@ -56,7 +56,7 @@ def test_the_last_channel_that_falls_idle_lets_all_watermarks_count():
 
 def test_records_behind_a_watermark_belong_to_later_windows():
     """Windows of 100: on channel 4 seven of ten records came before its watermark, channel 5 has not come so far."""
-    windows = OpenWindows.of(100, 0, 0, [4, 5])
+    windows = OpenWindows(100, 0, 0, {4: [], 5: []})
     windows.on_watermark(4, 100, 7, 0)
     windows.on_watermark(4, 130, 9, 0)
     windows.on_watermark(5, 210, 20, 0)
@@ -70,7 +70,7 @@ def test_records_behind_a_watermark_belong_to_later_windows():
 
 
 def test_records_of_an_idle_channel_leave_up_to_its_silence():
-    windows = OpenWindows.of(100, 0, 0, [4])
+    windows = OpenWindows(100, 0, 0, {4: []})
     windows.on_watermark(4, IDLE, 5, 0)
 
     assert windows.later_records(100, {4: 8}) == 3
@@ -78,7 +78,7 @@ def test_records_of_an_idle_channel_leave_up_to_its_silence():
 
 def test_records_of_sessions_wait_behind_their_watermark():
     """A gap of 50: what came before the watermark of 100 leaves at 150."""
-    windows = OpenWindows.of(1, 0, 50, [4])
+    windows = OpenWindows(1, 0, 50, {4: []})
     windows.on_watermark(4, 100, 7, 0)
     windows.on_watermark(4, 150, 9, 0)
 
@@ -88,7 +88,7 @@ def test_records_of_sessions_wait_behind_their_watermark():
 
 def test_records_of_an_idle_channel_wait_for_their_own_window_only():
     """Windows of 100 that end 50 later."""
-    windows = OpenWindows.of(100, 0, 50, [4, 5])
+    windows = OpenWindows(100, 0, 50, {4: [], 5: []})
     for channel in (4, 5):
         windows.on_watermark(channel, 100, 4, 0)
     windows.on_watermark(5, IDLE, 7, 120)
@@ -100,13 +100,13 @@ def test_records_of_an_idle_channel_wait_for_their_own_window_only():
 
 def test_windows_may_begin_anywhere():
     """Windows of 100 that end at 30, 130 and so on."""
-    windows = OpenWindows.of(100, 30, 0, [4])
+    windows = OpenWindows(100, 30, 0, {4: []})
 
     assert [windows.end_until(time) for time in (29, 30, 129, 130)] == [0, 30, 30, 130]
 
 
 def test_a_channel_whose_data_has_ended_goes_on_no_more():
-    inputs = Inputs.of([4, 5])
+    inputs = Inputs({4: 0, 5: 0})
     inputs.on_watermark(4, 30)
     inputs.on_watermark(4, LAST_WATERMARK)
     assert inputs.is_active_again

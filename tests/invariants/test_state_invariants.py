@@ -311,7 +311,7 @@ class TestCompletion:
     def test_a_task_without_a_part_is_not_looked_at(self, account, stored, monkeypatch):
         monkeypatch.setattr(account.contents.checkpoints[LATEST][MAP], "parts", ())
         assert self.facts_of(account) == []
-        assert account._by_checkpoint[LATEST] == {}
+        assert account._completed[LATEST] == {}
 
 
 class TestRestores:
@@ -413,7 +413,7 @@ class TestStamps:
         return facts(account)
 
     def own(self, account, task=MAP):
-        stamp, size_bytes = account.parts[LATEST][task]["keyed"]
+        stamp, size_bytes = account.parts[LATEST][account.names[task]]["keyed"]
         return RestoredState("keyed", stamp, ALL, size_bytes)
 
     def test_a_task_gets_its_own_state(self, account):

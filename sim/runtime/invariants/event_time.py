@@ -26,7 +26,7 @@ OWN_WINDOW = "records leave with the watermark that ends their window: none of a
 
 @dataclass(slots=True)
 class Inputs:
-    """The watermarks of the input channels of one task since its start."""
+    """The watermarks of the input channels of one task since its start, which are 0 then."""
 
     reached: dict[int, int]  # channel -> its watermark [ns]
     idle: set[int] = field(default_factory=set)  # idle channels
@@ -34,11 +34,6 @@ class Inputs:
     behind: set[int] = field(default_factory=set)
     closed: set[int] = field(default_factory=set)  # channels that have received their last watermark
     time_ns: int = 0  # watermark of the task
-
-    @classmethod
-    def of(cls, channels: Iterable[int]) -> Inputs:
-        """Return the inputs of a task that starts, all with watermark 0."""
-        return cls(dict.fromkeys(channels, 0))
 
     @property
     def is_active_again(self) -> bool:
@@ -88,11 +83,6 @@ class OpenWindows:
     marks: dict[int, list[tuple[int, int]]]
     idle: dict[int, int] = field(default_factory=dict)  # idle channel -> records read before it became idle
     fired_ns: int = 0  # end of the last window that has ended
-
-    @classmethod
-    def of(cls, step_ns: int, phase_ns: int, hold_ns: int, channels: Iterable[int]) -> OpenWindows:
-        """Return the state of a task that starts, without marks."""
-        return cls(step_ns, phase_ns, hold_ns, {channel: [] for channel in channels})
 
     def end_until(self, time_ns: int) -> int:
         """Return the last window end at or before this time [ns], or 0."""
@@ -270,10 +260,10 @@ class EventTime(Invariant):
         self._inputs = [channels_in(self.context.layout, task) for task in self.context.tasks]
         self._windows = [self.context.vertex(task).window for task in self.context.tasks]
         self._tasks: dict[int, _TaskAttempt] = {}
-        # by (vertex, index): timers in the snapshot, or None if the operators had finished
-        self._timers = ByCheckpoint[tuple[str, int], tuple[Pending, ...] | None]()
-        # by (vertex, index): records emitted by each end of sliding windows
-        self._window_ends = ByCheckpoint[tuple[str, int], tuple[int, ...]]()
+        # timers in the snapshot, or None if the operators had finished
+        self._timers = ByCheckpoint[tuple[Pending, ...] | None]()
+        # records emitted by each end of sliding windows
+        self._window_ends = ByCheckpoint[tuple[int, ...]]()
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
         """Handle that the job starts from a checkpoint of another job instance.
@@ -473,13 +463,13 @@ class EventTime(Invariant):
 
     def _new_attempt(self, task: int) -> _TaskAttempt:
         channels, window = self._inputs[task], self._windows[task]
-        attempt = _TaskAttempt(Inputs.of(channels))
+        attempt = _TaskAttempt(Inputs(dict.fromkeys(channels, 0)))
         if window is None:
             return attempt
         attempt.window_ends = deque(maxlen=window.overlapping)
         if window.time == "event":
             windows = self.context.scenario.job.event_time_windows[self.context.names[task][0]]
-            attempt.open_windows = OpenWindows.of(*windows, channels)
+            attempt.open_windows = OpenWindows(*windows, {channel: [] for channel in channels})
         else:
             begun_ns = 0 if self.context.origin is None and not self.context.env.now else self.now_ns
             attempt.timers = Timers(window.step_ns, window.phase_ns, window.hold_ns, begun_ns=begun_ns)

@@ -7,9 +7,9 @@ methods of the events that it needs, and need not register for them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from sim.plane.interface import channels_in, channels_out, places
 from sim.protocol.coordinator import Coordinator
@@ -19,17 +19,11 @@ from sim.runtime.context import Checks, Context, KeptSnapshot
 from sim.runtime.invariants.ledger import Ledger
 from sim.runtime.task.tasks import Tasks
 
-K = TypeVar("K")
 V = TypeVar("V")
 
 
-class ByCheckpoint(dict[int, dict[K, V]]):
-    """Data of an invariant about checkpoints, by checkpoint and task.  `Invariant.forget` drops those that are gone."""
-
-    def keep(self, checkpoint: int, before: int, task: K) -> None:
-        """Let a task have the data of an earlier checkpoint, whose part it reuses in this one."""
-        if task in (parts := self.get(before, {})):
-            self.setdefault(checkpoint, {})[task] = parts[task]
+class ByCheckpoint(dict[int, dict[tuple[str, int], V]]):
+    """Data of an invariant about checkpoints: checkpoint -> (vertex, index) of a task -> its data."""
 
 
 class Surplus(NamedTuple):
@@ -91,15 +85,30 @@ class Invariant(Checks):
         self.found: list[Violation] = []
         self._reported: set[Hashable] = set()
 
+    def _by_checkpoint(self) -> Iterator[tuple[str, ByCheckpoint[Any]]]:
+        """Yield the attributes that have data about checkpoints."""
+        return ((name, data) for name, data in vars(self).items() if isinstance(data, ByCheckpoint))
+
     def continue_from(self, before: Self, checkpoint: int) -> None:
-        """Handle that the job starts from a checkpoint of another job instance.  `before` is this invariant of that instance."""
+        """Take over the data about a checkpoint of another job instance, from which the job starts.
+
+        `before` is this invariant of that instance.
+        """
+        for name, data in self._by_checkpoint():
+            data[checkpoint] = getattr(before, name).get(checkpoint, {})
+
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+        """Let a task have the data of the earlier checkpoint `before`, whose part it reuses in this one."""
+        name = self.context.names[task]
+        for _, data in self._by_checkpoint():
+            if name in (parts := data.get(before, {})):
+                data.setdefault(checkpoint, {})[name] = parts[name]
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         """Drop the data of checkpoints for which `gone` returns True: they can neither complete nor be restored any more."""
-        for data in vars(self).values():
-            if isinstance(data, ByCheckpoint):
-                for checkpoint in [number for number in data if gone(number)]:
-                    del data[checkpoint]
+        for _, data in self._by_checkpoint():
+            for checkpoint in [number for number in data if gone(number)]:
+                del data[checkpoint]
 
     def at_the_end(self) -> None:
         """Report the violations that can be detected only at the end of the run."""

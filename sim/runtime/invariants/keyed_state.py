@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from sim.model.job import key_groups
 from sim.model.state import State
@@ -226,13 +226,10 @@ class KeyedStates(Invariant):
         super().__init__(run)
         initial = ((task, self._initial_state(task)) for task in self.context.tasks)
         self._subtasks = {task: subtask for task, subtask in initial if subtask is not None}
-        self._frozen = ByCheckpoint[int, tuple[FrozenState, _Content]]()
-        self._by_checkpoint = ByCheckpoint[tuple[str, int], _Content]()  # tasks are (vertex, index)
+        self._frozen = ByCheckpoint[tuple[FrozenState, _Content]]()
+        self._completed = ByCheckpoint[_Content]()
         # task restored as finished -> maximum size of its state, which is not opened again [bytes]
         self._closed: dict[int, int] = {}
-
-    def continue_from(self, before: Self, checkpoint: int) -> None:
-        self._by_checkpoint[checkpoint] = before._by_checkpoint.get(checkpoint, {})
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """Check that a snapshot contains the expected keyed state, or for a changelog the complete log."""
@@ -244,13 +241,13 @@ class KeyedStates(Invariant):
             return
         served = self.ledger.served(checkpoint, task)
         self._report(AGED, checkpoint, task, self._ttl_error(subtask, snapshot.ages, served))
-        self._frozen.setdefault(checkpoint, {})[task] = frozen, _Content((), snapshot.ages, self.now_ns)
+        self._frozen.setdefault(checkpoint, {})[self.context.names[task]] = (
+            frozen,
+            _Content((), snapshot.ages, self.now_ns),
+        )
         is_logged = subtask.state.changelog is not None and snapshot.type in ("checkpoint", "full")
         error = subtask.log_error(frozen, served) if is_logged else subtask.size_error(frozen, served, snapshot.ages)
         self._report(COVERED, checkpoint, task, error)
-
-    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
-        self._by_checkpoint.keep(checkpoint, before, self.context.names[task])
 
     def materialising(self, task: int, number: int) -> None:
         """Record the position of the log when a materialisation starts."""
@@ -264,14 +261,16 @@ class KeyedStates(Invariant):
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """Check that all files of a completed checkpoint exist, with the size of the state that was frozen."""
-        files, contents = self.context.storage.files, self._by_checkpoint.setdefault(checkpoint, {})
-        parts = self.contents.checkpoints.get(checkpoint, {})
-        for task, (frozen, note) in self._frozen.pop(checkpoint, {}).items():
-            if task not in parts or not parts[task].parts:
+        files, contents = self.context.storage.files, self._completed.setdefault(checkpoint, {})
+        frozen_parts = self._frozen.pop(checkpoint, {})
+        for task, part in self.contents.checkpoints.get(checkpoint, {}).items():
+            name = self.context.names[task]
+            if name not in frozen_parts or not part.parts:
                 continue
-            snapshot = parts[task].parts[0][0]
+            frozen, note = frozen_parts[name]
+            snapshot = part.parts[0][0]
             handles = tuple(snapshot.handles)
-            contents[self.context.names[task]] = note._replace(handles=handles)
+            contents[name] = note._replace(handles=handles)
             size_bytes, expected = sum(handle.size_bytes for handle in handles), frozen.full_bytes
             if size_bytes != expected:
                 fact = f"it names {number_of(len(handles), 'file')} with {size_bytes} bytes of keyed state, {expected} were frozen"
@@ -297,7 +296,7 @@ class KeyedStates(Invariant):
         self._closed.pop(task, None)
         self._subtasks[task] = subtask
         subtask.served = self.ledger.served(checkpoint, task)
-        contents = self._by_checkpoint.get(checkpoint, {})
+        contents = self._completed.get(checkpoint, {})
         contributions = [
             (contents[stamp.vertex, stamp.subtask], piece.share)
             for piece in restored_parts

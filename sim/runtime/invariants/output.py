@@ -52,10 +52,10 @@ class Commits(Invariant):
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
         self.names = self.context.names
-        self._in_checkpoint = ByCheckpoint[int, _Content]()  # transactions of each committer
+        self._in_checkpoint = ByCheckpoint[_Content]()  # transactions of each committer
         self._ended = Counter[Transaction]()  # committed or lost by earlier job instances
-        # records that each writer, (vertex, index), has read and not written
-        self._held_back = ByCheckpoint[tuple[str, int], int]()
+        # records that each writer has read and not written
+        self._held_back = ByCheckpoint[int]()
         # transactions in the checkpoint that this instance starts from, until its first checkpoint completes
         self._owed = Counter[Transaction]()
         self._begun_from = 0  # that checkpoint
@@ -63,18 +63,14 @@ class Commits(Invariant):
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """Record the committables of a task in its snapshot, and the records that its writer has read but not written."""
         if part.committables is not None:
-            self._in_checkpoint.setdefault(checkpoint, {})[task] = _Content(self.names, part.committables)
+            self._in_checkpoint.setdefault(checkpoint, {})[self.names[task]] = _Content(self.names, part.committables)
         if any(part.held_back):
             self._held_back.setdefault(checkpoint, {})[self.names[task]] = sum(part.held_back)
 
-    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
-        self._in_checkpoint.keep(checkpoint, before, task)
-        self._held_back.keep(checkpoint, before, self.names[task])
-
     def continue_from(self, before: Self, checkpoint: int) -> None:
         """Check that records which writers have not written are redistributed completely, and take over open transactions."""
+        super().continue_from(before, checkpoint)
         self._begun_from, self._ended = checkpoint, before.ended
-        self._held_back[checkpoint] = before._held_back.get(checkpoint, {})
         held_back, restored = Counter[str](), Counter[str]()
         for (vertex, _), records in self._held_back[checkpoint].items():
             held_back[vertex] += records
@@ -84,10 +80,8 @@ class Commits(Invariant):
             if held_back[vertex] != restored[vertex]:
                 fact = f"its writers held {held_back[vertex]} records back, they begin with {restored[vertex]}"
                 self.report(ONCE, fact, where=f"{vertex}, in checkpoint {checkpoint} the job began from")
-        contents = self._in_checkpoint[checkpoint] = before._in_checkpoint.get(checkpoint, {})
-        self._owed = Counter(
-            _transaction(content.names, row) for content in contents.values() for row in content.uncommitted.all
-        )
+        contents = self._in_checkpoint[checkpoint].values()
+        self._owed = Counter(_transaction(part.names, row) for part in contents for row in part.uncommitted.all)
 
     @property
     def ended(self) -> Counter[Transaction]:
@@ -286,11 +280,14 @@ class EndOfData(Invariant):
                 continue
             total = self.context.vertex(row.task).total(layout.subtask[row.task])
             has_more = not layout.task_gates[row.task] and (total is None or int(served[row.task]) < total)
+            fact = ""
             if row.detail == "no-drain" and request != "no-drain":
                 asked = f"the stop asked for {request}" if request else "no stop asked for that"
-                self._report(AS_ASKED, f"its data ends without a drain, {asked}", row)
+                fact = f"its data ends without a drain, {asked}"
             elif row.detail == "drain" and request == "no-drain" and stops and self.run.finished and has_more:
-                self._report(AS_ASKED, "it is drained, the stop was to be without", row)
+                fact = "it is drained, the stop was to be without"
+            if fact:
+                self.report(AS_ASKED, fact, task=row.task, time_ns=row.time_ns, once=True)
 
     def _check_finished_counts(self) -> None:
         """Check that a checkpoint does not count more finished tasks than there are.
@@ -340,7 +337,3 @@ class EndOfData(Invariant):
                     since = row if len(ended) == len(context.names) and runs and not pending else None
                 case Happening.JOB_RECOVERED:
                     runs = True
-
-    def _report(self, law: str, fact: str, row: Entry) -> None:
-        """Report the first violation of an invariant by a task, at the time of an event."""
-        self.report(law, fact, task=row.task, time_ns=row.time_ns, once=True)

@@ -24,7 +24,7 @@ class RestoredStates(Invariant):
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
         self.names = self.context.names
-        self.parts = ByCheckpoint[int, Part]()
+        self.parts = ByCheckpoint[Part]()
         # checkpoint of another job instance -> (invariant of that instance, vertices that were rescaled since)
         self._rescaled_from: dict[int, tuple[RestoredStates, frozenset[str]]] = {}
         # task of a rescaled vertex -> state it has restored
@@ -39,12 +39,9 @@ class RestoredStates(Invariant):
             "operator": snapshot.operator_bytes,
             "union": snapshot.union_bytes,
         }
-        self.parts.setdefault(checkpoint, {})[task] = {
+        self.parts.setdefault(checkpoint, {})[self.names[task]] = {
             kind: (stamp, size_bytes) for kind, size_bytes in sizes.items() if size_bytes
         }
-
-    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
-        self.parts.keep(checkpoint, before, task)
 
     def continue_from(self, before: RestoredStates, checkpoint: int) -> None:
         """Handle that the job starts from a checkpoint, which may have been taken by an earlier instance than `before`.
@@ -53,10 +50,8 @@ class RestoredStates(Invariant):
         """
         taker, resized = before._rescaled_from.get(checkpoint, (before, frozenset[str]()))
         resized |= self.resized(before)
-        number, self.parts[checkpoint] = {name: task for task, name in enumerate(self.names)}, {}
-        for task, part in taker.parts.get(checkpoint, {}).items():
-            if taker.names[task] in number:
-                self.parts[checkpoint][number[taker.names[task]]] = part
+        parts, names = taker.parts.get(checkpoint, {}), set(self.names)
+        self.parts[checkpoint] = {name: part for name, part in parts.items() if name in names}
         if resized:
             self._rescaled_from[checkpoint] = taker, resized
 
@@ -80,7 +75,7 @@ class RestoredStates(Invariant):
             self._restored_parts[task] = own
             self._check_redistribution(checkpoint, self.context.layout.vertex[task])
         else:
-            part = self.parts.get(checkpoint, {}).get(task, {})
+            part = self.parts.get(checkpoint, {}).get(self.names[task], {})
             facts += _differences({kind: row for kind, row in part.items() if kind != "union"}, own)
         where = f"{self.formatter.task(task)}, restored from checkpoint {checkpoint}"
         for fact in facts:
@@ -88,7 +83,7 @@ class RestoredStates(Invariant):
 
     def parts_of(self, checkpoint: int, vertex: str) -> Iterator[Part]:
         """Return the state that each subtask of a vertex has stored in a checkpoint."""
-        return (part for task, part in self.parts.get(checkpoint, {}).items() if self.names[task][0] == vertex)
+        return (part for name, part in self.parts.get(checkpoint, {}).items() if name[0] == vertex)
 
     def _check_redistribution(self, checkpoint: int, vertex: int) -> None:
         """Check that the new subtasks of a rescaled vertex together received each part of the old state once.
