@@ -437,7 +437,7 @@ def _materialized_per_hour(instance: JobInstance) -> dict[str, float]:
             if file.complete and file.name[:2] == ("materialized", vertex):
                 sizes[file.name[:4], seen[file.name]] += file.size_bytes
                 seen[file.name] += 1
-        counted = [size for (name, again), size in sizes.items() if name[3] + again > 1 or not state.kind.keeps_files]
+        counted = [size for (name, again), size in sizes.items() if name[3] != 1 or again or not state.kind.keeps_files]
         if counted:
             rates[vertex] = fmean(counted) * 3600 * SECOND / state.changelog.materialize_ns
     return rates
