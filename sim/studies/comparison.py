@@ -49,14 +49,14 @@ from sim.studies.labels import is_of_workload, label
 from sim.studies.plan import baseline
 from sim.studies.remarks.assumptions import DecidingAssumption
 from sim.studies.remarks.checkpoints import (
-    aligned_inputs,
+    aligned_input_sentences,
     harmed_sink,
-    long_transactions,
+    long_transaction_sentences,
     shared_file_sentence,
     sink_sentences,
     without_readers,
 )
-from sim.studies.remarks.failures import interruptions
+from sim.studies.remarks.failures import interruption_sentences
 from sim.studies.remarks.load import held_window, is_full, rocksdb_access_sentence, scarce_cores, uneven_subtask
 from sim.studies.remarks.runs import run_sentences
 from sim.studies.replications import Replications
@@ -242,7 +242,7 @@ class Comparison:
             *(f"Cores are scarce: {name}: {load}." for name, load in self.scarce.items()),
             *dict.fromkeys(self._uneven()),
             *self._during_faults(),
-            *dict.fromkeys(chain.from_iterable(map(aligned_inputs, self._scenarios))),
+            *dict.fromkeys(chain.from_iterable(map(aligned_input_sentences, self._scenarios))),
             *self._of_each(shared_file_sentence),
             *self._without_p99(),
             *map(str, self.deciding),
@@ -267,7 +267,7 @@ class Comparison:
             *self._of_each(sink_sentences),
             *(f"{sentence}." for sentence in dict.fromkeys([*self._sinks(), *self._axes_without_effect()])),
             *filter(None, [longest_downtime_sentence(self._tables, runs_during_recovery, waits_for_more_slots)]),
-            *self._of_each(lambda runs: interruptions(runs.results[0])),
+            *self._of_each(lambda runs: interruption_sentences(runs.results[0])),
             *self._drained(),
             *(
                 f"Refused: {name}: {rows[0]}{others_text(len(rows) - 1)}."
@@ -381,14 +381,13 @@ class Comparison:
 
     def _sinks(self) -> Iterator[str]:
         """Yield sentences, without a full stop, on what sinks do to output that is replayed, and what results do not include."""
-        yield from chain.from_iterable(map(long_transactions, self._scenarios))
+        yield from chain.from_iterable(map(long_transaction_sentences, self._scenarios))
         known = dict(pair for job in self._jobs for pair in known_sinks(job).items())
         committing = {name: kind for name, (vertex, kind) in known.items() if vertex.commit is not None}
         has_restarts = any(not result.recoveries.empty for results in self.results.values() for result in results)
         for name, kind in committing.items():
             if kind.readers and has_restarts:
                 yield f"'{name}': {kind.readers}"
-        for name, kind in committing.items():
             if kind.left_out:
                 yield f"'{name}' {kind.left_out}"
         metadata = {name: kind.metadata for job in self._jobs for name, kind in table_sinks(job).items()}

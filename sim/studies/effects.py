@@ -312,7 +312,7 @@ def screen(differences: InputDifferences, quantities: Sequence[QuantityDifferenc
     inputs = [change.sentence() for change in changes[: min(max(room, 0), MAX_INPUTS)]]
     more = [f"... and {len(changes) - len(inputs)} more below"] if len(inputs) < len(changes) else []
     head += _labelled("inputs", [_count_inputs(differences), *vertices, *inputs, *more])
-    return "\n".join([*head[: MAX_LINES - len(tail)], *tail][:MAX_LINES])
+    return "\n".join([*head[: MAX_LINES - len(tail)], *tail])
 
 
 def tables(differences: InputDifferences, quantities: Sequence[QuantityDifference]) -> list[TextTable]:

@@ -61,7 +61,7 @@ def shared_file_sentence(runs: Replications) -> Iterator[str]:
         )
 
 
-def aligned_inputs(scenario: Scenario) -> Iterator[str]:
+def aligned_input_sentences(scenario: Scenario) -> Iterator[str]:
     """Yield a sentence on each vertex at which barriers stay aligned although unaligned checkpoints are enabled.
 
     One input whose channels cannot store in-flight data keeps all inputs of its vertex aligned.
@@ -290,7 +290,7 @@ def timed_out_sentence(runs: Replications) -> Iterator[str]:
         )
 
 
-def long_transactions(scenario: Scenario) -> Iterator[str]:
+def long_transaction_sentences(scenario: Scenario) -> Iterator[str]:
     """Yield sentences on sinks whose transaction timeout exceeds the broker's default limit, or is shorter than the interval."""
     interval_ns = scenario.checkpoint.interval_ns or 0
     for name, (vertex, kind) in known_sinks(scenario.job).items():

@@ -225,7 +225,7 @@ _MAX_GAPS = 3
 """Maximum times without a trigger that a sentence gives."""
 
 
-def interruptions(result: Result) -> Iterator[str]:
+def interruption_sentences(result: Result) -> Iterator[str]:
     """Yield sentences on interruptions of the job.
 
     These are: the longest time without a trigger during a backlog, stops with a savepoint, restarts before any checkpoint had

@@ -208,7 +208,7 @@ def waiting_buffers(runs: Replications) -> Iterator[str]:
 _MIN_WAIT_IN_BUFFERS_MS = 1000
 
 
-def late_results(result: Result) -> Iterator[str]:
+def late_result_sentences(result: Result) -> Iterator[str]:
     """Yield a sentence on the first event-time window that emits nothing for a while, as a source is silent meanwhile.
 
     Session windows are left out: they end when there are no records.

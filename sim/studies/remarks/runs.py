@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sim.studies.remarks.checkpoints import file_sentences, limit_sentences, output_sentences, timed_out_sentence
 from sim.studies.remarks.failures import failure_sentences, replayed_sentences
-from sim.studies.remarks.load import late_results, peak_sentences, waiting_buffers
+from sim.studies.remarks.load import late_result_sentences, peak_sentences, waiting_buffers
 from sim.studies.replications import Replications
 
 
@@ -23,5 +23,5 @@ def run_sentences(runs: Replications) -> Iterator[str]:
     yield from failure_sentences(result)
     if result.recoveries.empty and any(vertex.source and len(vertex.source.rates) > 1 for vertex in sources):
         yield from peak_sentences(result.series, [vertex.name for vertex in sources])
-        yield from late_results(result)
+        yield from late_result_sentences(result)
     yield from limit_sentences(result)
