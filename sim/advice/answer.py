@@ -24,12 +24,12 @@ from sim.advice.texts import (
     condition_of,
     equal_intervals,
     equal_text,
+    file_cautions,
     firing_cautions,
-    loss_during_backlog,
+    keeps_in_file,
     name_of,
     quantity_of,
     reason_against,
-    savepoint_cautions,
     transaction_cautions,
     value_text,
 )
@@ -152,17 +152,25 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
         off = needed[column] if column in needed else search.margins(setting.name, column)
         # few checkpoints, or no window that fires, show that a limit is broken, not that it is kept
         is_unsure = column == "checkpoint_ms" and (not setting.ran_long or firing_cautions(search, setting))
-        if column == "recovery_ms":
-            is_unsure = bool(savepoint_cautions(search))
-        elif column == "loss":
-            is_unsure = setting.name in search.behind or loss_during_backlog(search, setting) > bound
-        label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
-        quantity = judged(search) if column == "recovery_ms" else quantity_of(column, setting)
-        was = "" if before is None else f"{close_value(column, before.value(column), bound)} -> "
+        if column == "loss":
+            is_unsure = setting.name in search.behind
+        was_in_file = 0.0 if before is None else _in_file(search, before, column)
+        is_own = before is not None and was_in_file > before.value(column)
+        quantity = judged(search) if column == "recovery_ms" and not is_own else quantity_of(column, setting)
         why = f" ({setting.rare})" if setting.rare and column == "checkpoint_ms" else _range(column, value, off)
+        if (in_file := _in_file(search, setting, column)) > value:
+            value, quantity, why = in_file, LIMITED[column], f" ({search.file_runs[setting.name].events[column]})"
+        is_unsure = bool(is_unsure) or not keeps_in_file(search, setting, column)
+        label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
+        was = "" if before is None else f"{close_value(column, max(before.value(column), was_in_file), bound)} -> "
         rest = f"{close_value(column, value, bound)}{why}, limit {value_text(column, bound)}"
         texts = [f"{quantity.removeprefix('the ')} {beginning}{rest}" for beginning in (was, "")]
         yield Text(label, next((text for text in texts if len(text) <= WIDTH - LABEL), texts[-1]))
+
+
+def _in_file(search: CandidateSearch, setting: Setting, column: str) -> float:
+    """Return a value of the job as its file is, or 0 if no such run shows it."""
+    return search.file_runs[setting.name].limited.get(column, 0.0) if setting.name in search.file_runs else 0.0
 
 
 def _range(column: str, value: float, off: float) -> str:
@@ -380,9 +388,9 @@ def answer(
     changes, refused, today = candidate.changes, refusals(search.scenario), search.current
     warnings = [
         *transaction_cautions(search, chosen),
+        *file_cautions(search, chosen),
         *attempts_cautions(search, chosen),
         *cautions(search.scenario, candidate.barriers, changes),
-        *savepoint_cautions(search),
         *firing_cautions(search, chosen),
         *backlog_cautions(search, chosen),
         *new_defects(search.scenario, scenario),
@@ -393,7 +401,10 @@ def answer(
         f"+ {what}: {value}" for what, value in others.items()
     ]
     time = dominant(situation_of(search, today.name)) if today is not None else ""
-    lacking = [] if today is None else _expiring(search, today)
+    in_file = (
+        [caution.short for caution in file_cautions(search, today)] if today is not None and today != chosen else []
+    )
+    lacking = in_file or ([] if today is None else _expiring(search, today))
     is_most, other = bool(search.unasked_updates([candidate])), other_failure(search, chosen)
     ranges = watch(
         chosen,
@@ -499,7 +510,8 @@ def _others(candidate: Candidate) -> dict[str, str]:
     for change in candidate.changes:
         if not change.lever.is_configuration:
             keys = {key: value for key, value in change.point.items() if key in candidate.point}
-            values[change.lever.name] = ", ".join(f"{key} = {value}" for key, value in keys.items()) or change.name
+            written = [f"{key} = {value}" for key, value in keys.items() if not isinstance(value, list)]
+            values[change.lever.name] = ", ".join(written) or change.name
     return values
 
 

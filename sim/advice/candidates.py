@@ -34,12 +34,14 @@ import numpy as np
 import pandas as pd
 
 from sim.advice.judgement import (
+    AT_LIMIT,
     EQUAL_LOSS_RELATIVE,
     EQUAL_SHORTFALL,
     MEASURED,
     NOTABLE_LOSS_SHARE,
     SPREAD_RUNS,
     Choice,
+    FileRun,
     Limits,
     Margins,
     Setting,
@@ -243,6 +245,7 @@ class CandidateSearch:
         self.long_rows: dict[SettingName, pd.DataFrame] = {}  # setting -> rows of its long runs
         self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
+        self.file_runs: dict[SettingName, FileRun] = {}  # setting -> what its runs of the file as it is show
         self._judged_pairs: dict[tuple[SettingName, SettingName, int], tuple[Setting, ...]] = {}  # by `trials`
         self._unfinished: set[SettingName] = set()  # settings of trials that ended before the job had caught up
         self.losing: set[SettingName] = set()  # settings that lost output in a run without a failure
@@ -352,6 +355,7 @@ class CandidateSearch:
 
     def _eligible(self, settings: Sequence[Setting]) -> Sequence[Setting]:
         """Return the settings to choose from: those that need all of their changes, unless none of these keeps the limits."""
+        settings = self.without_broken(settings)
         by_name = {setting.name: setting for setting in settings}
         needed = [
             setting
@@ -380,6 +384,25 @@ class CandidateSearch:
             safe = [setting for setting in found if self.transactions_ms(setting) <= min(timeouts_ms.values())]
             found = safe if any(setting.keeps_limits for setting in safe) else found
         return self._within_reason(found)
+
+    def without_broken(self, settings: Sequence[Setting]) -> Sequence[Setting]:
+        """Return the settings that keep the limits in the job as its file is, or may; all, if none of these keeps them in trials."""
+        found = [setting for setting in settings if not self._is_broken(setting)]
+        return found if any(setting.keeps_limits for setting in found) else settings
+
+    def _is_broken(self, setting: Setting) -> bool:
+        """Return True if a setting breaks a limit as the file is, or would if events of the file cost it as much as one that has run so."""
+        if (run := self.file_runs.get(setting.name)) is not None:
+            return run.is_broken
+        for name, run in self.file_runs.items():
+            if run.is_broken and (other := self.setting(name)) is not None:
+                added = ((column, run.limited[column] - other.value(column)) for column in run.broken)
+                bounds = self.limits.bounds
+                if run.restarts or run.ends:
+                    return True
+                if any(setting.value(column) + more > bounds[column] * (1 + AT_LIMIT) for column, more in added):
+                    return True
+        return False
 
     @property
     def timeouts_ms(self) -> dict[str, float]:
@@ -801,7 +824,7 @@ class CandidateSearch:
         kinds = (UNDISTURBED, FAILURE, LONG) if long else (UNDISTURBED, FAILURE)
         try:
             trials = list(self.bench.trials(candidate, kinds, extra=extra, ahead_s=ahead_s))
-            rows = self._run_others(trials, 1, FULL_BUDGET)
+            rows = self.run_others(trials, 1, FULL_BUDGET)
         except ScenarioError:
             return None
         if rows is None:
@@ -813,7 +836,7 @@ class CandidateSearch:
         settings = self.judge(self._with_losses(results))
         return next((setting for setting in settings if setting.name == candidate.name), None)
 
-    def _run_others(self, trials: Sequence[Trial], replications: int, share: float) -> pd.DataFrame | None:
+    def run_others(self, trials: Sequence[Trial], replications: int, share: float) -> pd.DataFrame | None:
         """Run trials that do not count in the comparison of settings, and return their rows.
 
         None: this share of the budget, or the time limit, does not cover them.
@@ -976,7 +999,7 @@ class CandidateSearch:
         if not compared or self.bench.failure != TASK_MANAGER:
             return
         trials = [trial for candidate in compared for trial in self.bench.trials(candidate, (FAILING_TASK,))]
-        rows = self._run_others(trials, 1, FULL_BUDGET)
+        rows = self.run_others(trials, 1, FULL_BUDGET)
         if rows is None:
             self.skip("the recovery from a failing task")
             return
@@ -998,7 +1021,7 @@ class CandidateSearch:
         """
         trials = list(self.bench.trials(self.candidate_of(name), (LONG,)))
         for count in dict.fromkeys((1, runs)):
-            rows = self._run_others(trials, count, share)
+            rows = self.run_others(trials, count, share)
             if rows is None:
                 self.skip(f"{name[1]}, every {name[0]} for {count * MIN_CHECKPOINTS_FOR_P99} checkpoints")
                 return False

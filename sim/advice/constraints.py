@@ -13,7 +13,6 @@ from sim.advice.situation import PARTS
 from sim.advice.trials import TASK_MANAGER, Failure, restarts_after_losses
 from sim.jobs.evidence.envelope import firings_ns
 from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
-from sim.model.faults import StorageOutage
 from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.job import SHIPPING
 from sim.model.schema.option_values import OptionValue, key_in_release, option_values
@@ -279,23 +278,6 @@ def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) 
         *_of_tables(scenario),
     ]
     return sorted(all_cautions, key=lambda caution: not caution.is_question)
-
-
-def outage_cautions(scenario: Scenario) -> list[Caution]:
-    """Return a caution on storage outages of the scenario that restart the job: trials leave them out."""
-    lasts_ns = max(
-        (fault.what.lasts_ns for fault in scenario.faults if isinstance(fault.what, StorageOutage)), default=0
-    )
-    timeout_ns, tolerated = scenario.checkpoint.timeout_ns, scenario.checkpoint.tolerable_failed
-    if lasts_ns // timeout_ns <= tolerated:  # checkpoints expire one after the other
-        return []
-    outage, timeout = format_duration(lasts_ns), format_duration(timeout_ns)
-    text = (
-        f"Trials leave out the storage outage of {outage} (faults). A checkpoint that meets it expires after {timeout} "
-        f"(checkpoint.timeout), and the job restarts after more than {tolerated} in a row (checkpoint.tolerable-failed). A larger value "
-        "of either key prevents that; `ckptsim run` shows it."
-    )
-    return [Caution(f"a storage outage of {outage} restarts the job: tolerable-failed", text, "sim.advice.constraints")]
 
 
 def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:

@@ -67,17 +67,17 @@ def prepare_bench(
     unasked = _unasked_updates(scenario, plain)
     split = (override.partition("=") for override in overrides)
     overridden = {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}  # for the sweep file
-    common = {**unasked, **overridden, **_left_out(scenario, plain)}
+    as_written = {**unasked, **overridden} | ({"expect": {}} if plain.get("expect") else {})
     if sees_output:
-        common |= {
+        as_written |= {
             key_of(("job", vertex.name, "commit")): "as-connector"
             for vertex in scenario.job.vertices
             if vertex.leaves_out_commit and "commit" not in plain["job"].get(vertex.name, {"commit": None})
         }
     driven, worlds = load_worlds(file, plain, scenario, load_files)
-    bench = Bench(
-        file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest, failure=failure
-    )
+    as_written |= driven
+    common = as_written | _left_out(scenario, plain)
+    bench = Bench(file, common, as_written, patience_ns, worlds, study.backtest, failure)
     bench.warnings = study.warnings
     bench.unasked_updates = tuple(unasked)
     bench.horizon = horizon(
@@ -116,11 +116,13 @@ def _unasked_updates(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
 
 
 def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
-    """Return the change that removes actions, rescaling, expectations, a cold start and the end of bounded sources."""
-    point: Point = {key: empty for key, empty in (("actions", []), ("rescale", []), ("expect", {})) if plain.get(key)}
+    """Return the change that removes actions, rescaling, a cold start, history that sources read first, and the end of bounded sources."""
+    point: Point = {key: [] for key in ("actions", "rescale") if plain.get(key)}
     if scenario.run.cold_start_ns:
         point["run.cold-start"] = "0 s"  # settings are compared on a warm job
     for vertex in scenario.job.vertices:
+        if vertex.source is not None and vertex.source.backlog is not None and vertex.source.backlog.records:
+            point[key_of(("job", vertex.name, "source", "backlog", "records"))] = 0
         if vertex.source is not None and vertex.source.total is not None:
             is_total = "records" in plain["job"][vertex.name]["source"]
             key, records = (

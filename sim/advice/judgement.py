@@ -22,7 +22,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -165,6 +165,24 @@ class Setting(Measured):
     def lack(self) -> float:
         """Return the largest `Tight.lack`, or 1 if there is enough room."""
         return max((tight.lack for tight in self.tight), default=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRun:
+    """What the runs of one setting in the job as its file is show of the limited quantities."""
+
+    limited: Mapping[str, float] = field(default_factory=dict)  # limited column -> value; inf: never
+    events: Mapping[str, str] = field(default_factory=dict)  # limited column -> what it is the value of
+    unsure: tuple[
+        str, ...
+    ] = ()  # columns whose value may be larger: the run ended before, or several failures are pooled
+    broken: tuple[str, ...] = ()  # columns beyond their limit
+    restarts: str = ""  # what makes checkpoints fail, which restart the job; "": none does
+    ends: str = ""  # the status of the job if it fails for good
+
+    @property
+    def is_broken(self) -> bool:
+        return bool(self.broken or self.restarts or self.ends)
 
 
 @dataclass(frozen=True, slots=True)

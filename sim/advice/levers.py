@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.settings import (
@@ -27,9 +27,12 @@ from sim.advice.settings import (
 from sim.advice.situation import (
     ALIGNMENT,
     ASYNC_WORK,
+    BACKLOG_READ,
     CHANNEL_STATE,
     EXPIRY,
+    FAILED_CHECKPOINTS,
     FOLDER,
+    LONG_SAVEPOINT,
     LOSS,
     OUTAGE,
     PARTS,
@@ -60,6 +63,8 @@ if TYPE_CHECKING:
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs"
 DEBLOAT_TARGETS_PER_LIMIT, ROUND_TARGET_MS = 3, 10
 """A proposed target of debloating is a third of the limit on checkpoints, rounded down to so many ms."""
+ROOM_OF_LOSS = 1.2
+"""Factor by which the proposed interval during a backlog costs less than may be lost."""
 SMALL_SEGMENT = 8192
 TOLERABLE_FAILURES = 10
 """Proposed number of tolerable consecutive failures."""
@@ -122,8 +127,9 @@ def _no_pause(situation: Situation) -> Iterator[Change]:
 
 
 def _tolerance(situation: Situation) -> Iterator[Change]:
-    """Propose to tolerate more failed checkpoints if checkpoints expire."""
-    if situation.shares.get(EXPIRY) and situation.scenario.checkpoint.tolerable_failed < TOLERABLE_FAILURES:
+    """Propose to tolerate more failed checkpoints if checkpoints expire, or restart the job as the file is."""
+    fails = situation.shares.get(EXPIRY) or situation.shares.get(FAILED_CHECKPOINTS)
+    if fails and situation.scenario.checkpoint.tolerable_failed < TOLERABLE_FAILURES:
         yield Change(
             TOLERANCE,
             f"{TOLERABLE_FAILURES} failed checkpoints tolerated",
@@ -136,6 +142,26 @@ def _timeout(situation: Situation) -> Iterator[Change]:
     longer = format_duration(max(situation.scenario.checkpoint.timeout_ns, TIMEOUT_NS) * LONGER_TIMEOUT_FACTOR)
     if situation.shares.get(EXPIRY):
         yield Change(TIMEOUT, f"timeout {longer}", {"checkpoint.timeout": longer})
+
+
+def _backlog_interval(situation: Situation) -> Iterator[Change]:
+    """Propose a longer interval while a backlog is read, by which it costs as much throughput as may be lost; or none, if that is too long."""
+    if not situation.shares.get(BACKLOG_READ):
+        return
+    needed_ns = situation.loss / (situation.loss_limit or inf) * ROOM_OF_LOSS * situation.interval_ns
+    _, longer = neighbouring_intervals(max(situation.interval_ns, round(needed_ns) - 1))
+    interval = format_duration(longer[0]) if longer else "off"
+    yield Change(BACKLOG_INTERVAL, f"{interval} during a backlog", {"checkpoint.interval-during-backlog": interval})
+
+
+def _native_savepoints(situation: Situation) -> Iterator[Change]:
+    """Propose native savepoints, which take as long as a checkpoint, in place of the canonical ones of the file."""
+    if not situation.shares.get(LONG_SAVEPOINT):
+        return
+    actions = [
+        {**action, "savepoint": "native"} for action in situation.plain.get("actions", []) if "savepoint" in action
+    ]
+    yield Change(NATIVE_SAVEPOINTS, "native savepoints", {"actions": actions})
 
 
 def _segments(situation: Situation) -> Iterator[Change]:
@@ -169,9 +195,32 @@ INTERVAL = Lever(
 MIN_PAUSE = Lever("min-pause", (LOSS,), _min_pause, costs="fewer checkpoints: more is replayed")
 NO_PAUSE = Lever("no min-pause", tuple(PARTS), _no_pause, costs="checkpoints may follow each other without a pause")
 TOLERANCE = Lever(
-    "tolerated failures", (EXPIRY, LOSS), _tolerance, costs="a job whose checkpoints fail goes on for longer"
+    "tolerated failures",
+    (EXPIRY, LOSS, FAILED_CHECKPOINTS),
+    _tolerance,
+    costs="a job whose checkpoints fail goes on for longer",
 )
 TIMEOUT = Lever("timeout", (EXPIRY,), _timeout, costs="a checkpoint that hangs is noticed later")
+BACKLOG_INTERVAL = Lever(
+    "interval during a backlog",
+    (BACKLOG_READ,),
+    _backlog_interval,
+    costs="a failure meanwhile repeats more of the backlog, and its output is visible later",
+    caution="connectors have to report a backlog: HybridSource and MySQL CDC do",
+    source="FLIP-309",
+)
+NATIVE_SAVEPOINTS = Lever(
+    "savepoint format",
+    (LONG_SAVEPOINT,),
+    _native_savepoints,
+    costs="a native savepoint restores into the same state backend only",
+    short_caution="flink savepoint --type native; the operator has a key for it, too",
+    caution="flink savepoint --type native, or kubernetes.operator.savepoint.format.type: NATIVE; only a canonical one moves state to "
+    "another backend",
+    source=f"{_DOCS}/ops/state/savepoints#savepoint-format",
+    is_configuration=False,
+    since="1.15",  # FLIP-203
+)
 
 
 SEGMENTS = Lever(
@@ -581,6 +630,8 @@ LEVERS: tuple[Lever, ...] = (
     MIN_PAUSE,
     TIMEOUT,
     TOLERANCE,
+    BACKLOG_INTERVAL,
+    NATIVE_SAVEPOINTS,
     INLINE,
     PREFIXES,
     INCREMENTAL,

@@ -26,6 +26,7 @@
 #     repeat                 a second run of the choice and of today's setting       REPEAT     65 %
 #     confirm                long runs, if the tail of checkpoints has a limit       CONFIRM    85 %
 #   search.relax_limiting_keys, if no setting keeps the limits                       REST       95 %, then all
+#   run_as_the_file_is       with the file's faults, savepoints and backlog         all       100 %
 #   measure_bytes            a long run, if few checkpoints show bytes of changes    CONFIRM    85 %
 #   fail_tasks               a failing task instead of a lost TaskManager            all       100 %
 #
@@ -48,9 +49,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.advice.candidates import CandidateSearch
+from sim.advice.file_runs import MAX_FILE_RUNS, run_file
 from sim.advice.horizon import Horizon
 from sim.advice.judgement import EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE, Setting
-from sim.advice.search import add_levers, reason_for_levers, relax_limiting_keys
+from sim.advice.search import add_levers, add_levers_against_events, reason_for_levers, relax_limiting_keys
 from sim.advice.settings import (
     BETWEEN_NS,
     ROUND_INTERVALS_NS,
@@ -366,6 +368,7 @@ def run_until_decided(search: CandidateSearch) -> None:
             relax_limiting_keys(search)
             search.repeat()
             search.confirm()
+        run_as_the_file_is(search)
         search.measure_bytes()
         search.fail_tasks()
     except TimeUpError:
@@ -373,6 +376,16 @@ def run_until_decided(search: CandidateSearch) -> None:
     search.is_over = True
     if not search.runs:
         raise NothingRanError("time was up before a single setting had run: give more with --within, or a shorter job")
+
+
+def run_as_the_file_is(search: CandidateSearch) -> None:
+    """Run the chosen setting and today's in the job as its file is; choose another setting if the file's events break a limit."""
+    while len(search.file_runs) < MAX_FILE_RUNS and (chosen := search.chosen) is not None and run_file(search, chosen):
+        add_levers_against_events(search, chosen)
+        search.repeat()
+        search.confirm()
+    if search.replaced is not None:
+        run_file(search, search.replaced)
 
 
 def _refine(search: CandidateSearch) -> None:

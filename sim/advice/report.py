@@ -208,10 +208,8 @@ def _remarks_on_trials(search: CandidateSearch) -> Iterator[str]:
             "barriers and the interval are. Windows of SQL let unaligned barriers pass with interruptible timers (FLIP-443); the "
             "DataStream WindowOperator never does."
         )
-    left_out = ["faults"] * bool(search.scenario.faults)
-    left_out += [key for key in ("actions", "rescale") if key in search.bench.common]
-    if left_out:
-        yield f"Trials leave out {listed(left_out)} of the scenario: each has one failure of its own. `ckptsim run` simulates them."
+    if in_file := texts.file_runs_text(search):
+        yield in_file
     if later := _not_released(search):
         named = listed([f"{name} (since {release})" for name, release in later.items()])
         yield f"Not tried, as Flink {search.scenario.cluster.release} does not have it: {named}."
@@ -276,6 +274,7 @@ def _search_to_json(search: CandidateSearch, choice: Choice, chosen: Setting | N
             }
             for name, situation in situations.items()
         ],
+        "file_runs": [{"setting": name, **asdict(run)} for name, run in search.file_runs.items()],
         "against_today": [row.plain() for row in differences_to_current(search)],
         "alternatives": [{"setting": name, "share": share} for name, share in choice.others],
         "mtbf_changes_advice_s": [mtbf_s for mtbf_s, _ in texts.changed_by_failures(search)],

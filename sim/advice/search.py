@@ -12,14 +12,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim.advice.candidates import excess
 from sim.advice.constraints import relaxations
+from sim.advice.file_runs import MAX_FILE_RUNS, run_file
 from sim.advice.levers import rank_levers
 from sim.advice.settings import Change, Lever, intervals, make_candidate, neighbouring_intervals, writes_changes
-from sim.advice.situation import ASYNC_WORK, PARTS, SYNC, UPLOAD, situation_of
-from sim.advice.trials import FULL_BUDGET, LEVER_SHARE, REST_SHARE, TASK_MANAGER
+from sim.advice.situation import (
+    ASYNC_WORK,
+    BACKLOG_READ,
+    FAILED_CHECKPOINTS,
+    LONG_SAVEPOINT,
+    PARTS,
+    SYNC,
+    UPLOAD,
+    situation_of,
+)
+from sim.advice.trials import FULL_BUDGET, LEVER_SHARE, REST_SHARE, SAVEPOINT, TASK_MANAGER
 from sim.model.schema.text import ScenarioError
 from sim.results.formats import ms_text
 
@@ -59,6 +70,24 @@ def add_levers(search: CandidateSearch) -> None:
         if best is None or excess(best, search.limits) > before * remaining:
             return
         current = search.candidate_of(best.name)
+
+
+def add_levers_against_events(search: CandidateSearch, setting: Setting) -> None:
+    """Try levers against what breaks a limit with a setting as the file is, until one of them keeps all limits there."""
+    run, current = search.file_runs[setting.name], search.candidate_of(setting.name)
+    found = situation_of(search, setting.name)
+    causes = [FAILED_CHECKPOINTS] * bool(run.restarts) + [BACKLOG_READ] * ("loss" in run.broken)
+    causes += [LONG_SAVEPOINT] * (SAVEPOINT in run.events.get("recovery_ms", "") and "recovery_ms" in run.broken)
+    shares = dict.fromkeys(causes, 1.0)
+    for lever, changes in rank_levers(replace(found, shares=shares, loss=run.limited.get("loss", found.loss))):
+        for candidate in (_apply(search, current, change) for change in changes):
+            if len(search.file_runs) >= MAX_FILE_RUNS or not search.replicate_if_affordable(
+                [candidate], FULL_BUDGET, f"the lever '{lever.name}', as the file is"
+            ):
+                return
+            changed = search.setting(candidate.name)
+            if changed is not None and run_file(search, changed) and not search.file_runs[changed.name].is_broken:
+                return
 
 
 def relax_limiting_keys(search: CandidateSearch) -> None:

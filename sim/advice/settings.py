@@ -188,6 +188,7 @@ class Situation:
     loss: float = 0.0  # of throughput, as a share
     breaks: tuple[str, ...] = ()  # exceeded limits
     checkpoint_limit_ms: float | None = None  # the limit on checkpoints, if there is one
+    loss_limit: float | None = None  # the same of throughput loss
     recovery_limit_ms: float | None = None  # the same of recovery
     rare: RareCheckpoints | None = None  # checkpoints that trials may not show
     recorded_ms: float = 0.0  # longest checkpoint of the job's history [ms], of today's setting

@@ -29,6 +29,7 @@ UPLOAD, ASYNC_WORK, CHANNEL_STATE = "upload", "asynchronous work", "channel stat
 MESSAGES, HICCUPS = "messages", "hiccups"
 EXPIRY, LOSS = "expiry", "loss"
 OUTAGE, REPLACEMENT, RESTORE, REPLAY = "outage", "replacement", "restore", "replay"
+FAILED_CHECKPOINTS, LONG_SAVEPOINT, BACKLOG_READ = "failed checkpoints", "savepoint", "backlog"
 PARTS: dict[str, str] = {
     QUEUE: "barriers wait behind data",
     ALIGNMENT: "from the first to the last barrier",
@@ -45,6 +46,9 @@ PARTS: dict[str, str] = {
     RESTORE: "restart and restore",
     REPLAY: "catching up",
     LOSS: "throughput that checkpoints cost",
+    FAILED_CHECKPOINTS: "restarts by checkpoints that fail",
+    LONG_SAVEPOINT: "savepoints, in which no checkpoint is triggered",
+    BACKLOG_READ: "throughput that checkpoints cost while a backlog is read",
 }
 """Part of a checkpoint, recovery or throughput loss -> description."""
 OVERTAKEN = "barriers wait for a task thread"
@@ -118,6 +122,7 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         loss=setting.loss,
         breaks=setting.breaks,
         checkpoint_limit_ms=search.limits.checkpoint_ms,
+        loss_limit=search.limits.loss,
         recovery_limit_ms=search.limits.recovery_ms,
         rare=search.rare[name],
         recorded_ms=max(backtest.longest_ms, default=0.0) if backtest is not None and is_today else 0.0,
@@ -300,9 +305,9 @@ def _as_shares(parts: Mapping[str, float]) -> Iterator[tuple[str, float]]:
 
 
 def _plain(search: CandidateSearch) -> Mapping[str, Any]:
-    """Return the scenario document of the job, with the changes common to all trials."""
+    """Return the scenario document of the job, with the changes that the user gave."""
     reading = Reading(str(search.bench.file))
-    changes = [override(key, value) for key, value in search.bench.common.items()]
+    changes = [override(key, value) for key, value in search.bench.as_written.items()]
     plain: Mapping[str, Any] = apply(compose(read_text(search.bench.file), reading), changes, reading)
     return plain
 

@@ -8,16 +8,17 @@ from typing import Any
 
 from sim.advice.candidates import LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
-from sim.advice.constraints import Caution, condition, exhausted_attempts, outage_cautions, unseen_firings
+from sim.advice.constraints import Caution, condition, exhausted_attempts, unseen_firings
+from sim.advice.file_runs import file_trials
 from sim.advice.judgement import (
     EQUAL_SHORTFALL,
     Choice,
+    FileRun,
     Limits,
     Setting,
     Tight,
     falls_short,
     near_ties,
-    pause_s,
     rows_of,
 )
 from sim.advice.settings import PAUSE, TIMEOUT, SettingName, later_options
@@ -38,6 +39,12 @@ LIMITED = {
     "loss": "throughput loss",
     "visible_ms": "output visible",
     "recovery_ms": "recovery",
+}
+_IN_FILE = {
+    "checkpoint_ms": "the longest checkpoint takes",
+    "loss": "throughput loss is",
+    "visible_ms": "output is visible after",
+    "recovery_ms": "recovery takes",
 }
 _REMARK_NAMES = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
 """Limited column -> short name in remarks."""
@@ -82,9 +89,8 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
     elif doubtful := [
         *transaction_cautions(search, chosen),
+        *file_cautions(search, chosen),
         *attempts_cautions(search, chosen),
-        *(savepoint_cautions(search) if limits.recovery_ms is not None else []),
-        *(backlog_cautions(search, chosen) if loss_during_backlog(search, chosen) > (limits.loss or math.inf) else []),
         *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.bench.varying else []),
     ]:
         advice = f"Try, and watch: {use} {name}. In trials it {keeps}, but {doubtful[0].short}."
@@ -239,7 +245,8 @@ def grade(search: CandidateSearch) -> str:
     """Return the grade of the advice: "use", "try" (watch it, and revert if it exceeds its limit) or "nothing"."""
     if search.chosen is None:
         return "nothing"
-    return "use" if search.confirmed and not attempts_cautions(search, search.chosen) else "try"
+    doubtful = [*attempts_cautions(search, search.chosen), *file_cautions(search, search.chosen)]
+    return "use" if search.confirmed and not doubtful else "try"
 
 
 PART_OF_LOAD = Caution(
@@ -282,56 +289,66 @@ def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
     return search.bench.load(search.bench.common | search.candidate_of(chosen.name).point | search.own_keys(chosen))
 
 
-def loss_during_backlog(search: CandidateSearch, setting: Setting) -> float:
-    """Return the share of throughput that checkpoints cost while a source has a backlog, or 0 if none has or they are rarer then.
+def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:
+    """Return a caution for each limit that a setting does not clearly keep in the job as its file is, and if that has not run."""
+    run, trials = search.file_runs.get(setting.name), file_trials(search, setting)
+    if run is None:
+        short = "the job as its file is was not run"
+        why = f"{short}: {search.runner.lack()}. Trials leave out its faults, savepoints and backlog; `ckptsim run` simulates them."
+        return [Caution(short, capitalised(why), "sim.advice.file_runs")] if trials else []
+    shorts = [f"{run.ends}"] * bool(run.ends)
+    shorts += [f"checkpoints that fail restart the job ({run.restarts})"] * bool(run.restarts)
+    for column in search.limits.bounds:
+        if column in run.limited and not keeps_in_file(search, setting, column):
+            shorts.append(f"{_IN_FILE[column]} {file_text(search, run, column)}")
+    return [
+        Caution(f"as the file is, {short}", f"As the file is, {short}.", "sim.advice.file_runs") for short in shorts
+    ]
 
-    A trial does not show it if the job catches up afterwards.
-    """
-    scenario = search.bench.with_setting(search.candidate_of(setting.name))
-    has_backlog = any(
-        vertex.source is not None and vertex.source.backlog is not None for vertex in scenario.job.vertices
-    )
-    if not has_backlog or scenario.checkpoint.interval_during_backlog_ns is not None:
-        return 0.0
-    return float(pause_s(search.steady.loc[[setting.name]]).iloc[0]) * 1e9 / search.period_ns(setting)
+
+def keeps_in_file(search: CandidateSearch, setting: Setting, column: str) -> bool:
+    """Return False if a setting has not run as the file is, though events of the file need it, or does not keep a limit with room there."""
+    run = search.file_runs.get(setting.name)
+    if run is None:
+        return not file_trials(search, setting)
+    value = run.limited.get(column, 0.0) * (1 + search.margins(setting.name, column))
+    return column not in run.unsure and value <= search.limits.bounds[column]
+
+
+def file_text(search: CandidateSearch, run: FileRun, column: str) -> str:
+    """Return a value of the job as its file is, and the event, e.g. ``2.2 min (late in the savepoint of 2 min)``."""
+    value = close_value(column, run.limited[column], search.limits.bounds.get(column, math.inf))
+    return f"{'more than ' * (column in run.unsure)}{value} ({run.events[column]})"
 
 
 def backlog_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     """Return a caution if checkpoints cost throughput while a source has a backlog, and its version of Flink can make them rarer."""
-    lost, key = loss_during_backlog(search, chosen), "execution.checkpointing.interval-during-backlog"
+    run, key = search.file_runs.get(chosen.name), "execution.checkpointing.interval-during-backlog"
+    lost = 0.0 if run is None else run.limited.get("loss", 0.0)
     if lost < MIN_LISTED_SHARE or later_options(search.scenario, {"checkpoint.interval-during-backlog": "1 h"}):
         return []
     text = (
         f"While a source has a backlog, checkpoints cost {percentage(lost)} of throughput. {key} is their interval then, and 0 s stands "
-        "for none: output of the backlog is visible after it. It is not tried, as trials catch up with a backlog or are shorter."
+        "for none: output of the backlog is visible after it."
     )
     return [Caution(f"{percentage(lost)} is lost while there is a backlog: interval-during-backlog", text, "FLIP-309")]
 
 
-def savepoint_cautions(search: CandidateSearch) -> list[Caution]:
-    """Return a caution if canonical savepoints of the scenario, which trials leave out, take longer than its interval."""
-    scenario = search.bench.load({})
-    rate, interval_ns = scenario.checkpoint.state.savepoint_bytes_per_second, scenario.checkpoint.interval_ns
-    if not rate or not interval_ns or not any(action.format == "canonical" for action in scenario.actions):
-        return []
-    largest = max(
-        (vertex.state.bytes / vertex.parallelism for vertex in scenario.job.vertices if vertex.state), default=0
-    )
-    if largest / rate * 1e9 <= interval_ns:
-        return []
-    takes = ms_text(1e3 * largest / rate)
-    text = (
-        f"Trials leave out the savepoints of the scenario (actions). A canonical one takes {takes} (checkpoint.savepoint-rate), and no "
-        "checkpoint is triggered meanwhile: a failure at its end loses that much more work, whatever the interval is. A native one takes "
-        "as long as a checkpoint. `ckptsim run` shows both."
-    )
-    return [Caution(f"a failure in a canonical savepoint of {takes} is not tried", text, "sim.advice.texts")]
-
-
 def attempts_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
-    """Return cautions if outages of storage restart the job, or if the expected failures use up its restart attempts."""
-    scenario = advised_scenario(search, chosen)
-    return [*outage_cautions(scenario), *exhausted_attempts(scenario, search.mtbf_s, search.bench.failure)]
+    """Return a caution if the expected failures use up the restart attempts of the job."""
+    return exhausted_attempts(advised_scenario(search, chosen), search.mtbf_s, search.bench.failure)
+
+
+def file_runs_text(search: CandidateSearch) -> str:
+    """Return a sentence with what each run of the job as its file is shows, or "" without one."""
+    texts = []
+    for name, run in search.file_runs.items():
+        shown = [f"{LIMITED[column]} {file_text(search, run, column)}" for column in run.limited]
+        shown += [f"checkpoints that fail restart the job ({run.restarts})"] * bool(run.restarts)
+        texts.append(
+            f"{name_of(name)}: {', '.join([*shown, *filter(None, [run.ends])]) or 'nothing that a limit is about'}"
+        )
+    return f"As the file is, with its faults, savepoints and backlog: {'; '.join(texts)}." if texts else ""
 
 
 def room_text(search: CandidateSearch, setting: Setting) -> str:
@@ -355,7 +372,7 @@ def _alternatives(search: CandidateSearch, chosen: Setting) -> list[str]:
 
     These are the best setting of each other protocol, and the best setting with more room than the chosen one.
     """
-    kept = [setting for setting in search.permitted if setting.keeps_limits]
+    kept = [setting for setting in search.without_broken(search.permitted) if setting.keeps_limits]
     best = {
         setting.protocol: setting
         for setting in sorted(kept, key=lambda setting: (-setting.lack, -setting.lost))

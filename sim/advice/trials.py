@@ -228,9 +228,9 @@ class TrialRunner:
 
 
 def _cells(scenarios: Sequence[Scenario]) -> list[Cell]:
-    """Return the cells of undisturbed trials with their baselines, then those of all other trials."""
+    """Return the cells of trials in which throughput is compared, with their baselines, then those of all other trials."""
     steady, others = (
-        [scenario for scenario in scenarios if ((TRIAL, UNDISTURBED) in scenario.axes) == is_steady]
+        [scenario for scenario in scenarios if (dict(scenario.axes)[TRIAL] in (UNDISTURBED, BACKLOG)) == is_steady]
         for is_steady in (True, False)
     )
     return [*with_baselines(cells(steady)), *cells(others)]
@@ -291,6 +291,8 @@ LONG_PERIODS, LONGEST_NS = 100, 7200 * SECOND
 
 WORLD, INTERVAL, PROTOCOL, TRIAL = ("world", "interval", "protocol", "trial")
 UNDISTURBED, FAILURE, LONG, FAILING_TASK = "undisturbed", "failure", "long", "failing-task"
+FILE, SAVEPOINT, BACKLOG = "file", "savepoint", "backlog"
+"""Kinds of trials in the job as its file is (`sim.advice.file_runs`)."""
 
 Failure = Literal["task-manager", "task"]
 TASK_MANAGER, TASK = FAILURES = get_args(Failure)
@@ -359,6 +361,7 @@ class Bench:
 
     file: Path
     common: Point
+    as_written: Point = field(default_factory=dict)  # the same without what leaves out parts of the file
     patience_ns: int = 0  # minimum time for which a trial waits for the recovery
     worlds: Mapping[str, Point] = field(default_factory=lambda: {"": {}})  # e.g. windows of the load's trace
     backtest: Backtest | None = None  # comparison of the simulation with the history of the job; None without history
@@ -442,6 +445,9 @@ class Bench:
             for kind in kinds:
                 length = self._length(kind, candidate, name)
                 point = {**self.common, **changes, **extra, **aged, **candidate.point, **length}
+                point |= {
+                    key: [] for key in ("actions",) if key in candidate.point
+                }  # of the file, see `sim.advice.file_runs`
                 yield Trial(name, candidate, kind, point)
 
     def _state(self, extra: Point, ahead_s: float | None) -> Point:
@@ -500,13 +506,10 @@ class Bench:
             if scenario.cluster.profile == "2.x":  # so that it is late in an interval there, too
                 first_ns = (failure_ns - late_ns - pause_ns) % period_ns
                 first_trigger = {"overheads.first-trigger": format_duration(first_ns)}
-        killed: Point = {"kill": "random-task"}
-        if kind == FAILURE and self.failure == TASK_MANAGER:
-            is_silent = is_lost_silently(scenario)
-            killed = {"task-manager": "random", "silent": True} if is_silent else {"kill": "task-manager"}
+        killed: Point = {"kill": "random-task"} if kind == FAILING_TASK else self.failing(scenario)
         return {
             **first_trigger,
-            "run.duration": format_duration(failure_ns + self._slots_ns + self.patience_ns),
+            "run.duration": format_duration(failure_ns + self.slots_ns + self.patience_ns),
             "run.warmup": "0 s",
             "run.until": "caught-up",
             "faults": [{**killed, "at": format_duration(failure_ns)}],
@@ -551,8 +554,15 @@ class Bench:
             for name, window in windows.items()
         }
 
+    def failing(self, scenario: Scenario) -> Point:
+        """Return the fault by which recovery is judged, without its time."""
+        if self.failure == TASK:
+            return {"kill": "random-task"}
+        is_silent = is_lost_silently(scenario)
+        return {"task-manager": "random", "silent": True} if is_silent else {"kill": "task-manager"}
+
     @cached_property
-    def _slots_ns(self) -> int:
+    def slots_ns(self) -> int:
         """Return the maximum time without slots after a lost TaskManager in the current job [ns], rounded up to seconds.
 
         It is twice as long if the job runs on fewer slots meanwhile, because it may catch up only afterwards.

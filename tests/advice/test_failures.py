@@ -9,13 +9,13 @@ import pytest
 
 from sim.advice.answer import answer
 from sim.advice.configuration import diff_flink_keys
-from sim.advice.constraints import exhausted_attempts, outage_cautions
+from sim.advice.constraints import exhausted_attempts
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, WITHOUT_END, rank_levers
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
-from sim.advice.texts import grade, savepoint_cautions, transaction_cautions, verdict
+from sim.advice.texts import grade, transaction_cautions, verdict
 from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
 from sim.app.verbs.advise import Advised
 from sim.model.faults import TaskManagerLost
@@ -290,26 +290,6 @@ def test_levers_come_first_where_there_are_no_slots_for_longer_than_the_limit(jo
     assert {setting.interval for setting in found.settings if setting.protocol == "unaligned"} <= {"10 s", "5 s"}
 
 
-@pytest.mark.parametrize(
-    ("lasts", "timeout", "tolerated", "is_told"),
-    [
-        ("60 s", "30 s", 0, True),
-        ("60 s", "30 s", 1, True),
-        ("60 s", "30 s", 2, False),
-        ("60 s", "61 s", 0, False),
-        ("20 s", "30 s", 0, False),
-    ],
-)
-def test_outages_of_storage_that_restart_the_job_are_told(lasts, timeout, tolerated, is_told):
-    """Trials leave them out: two checkpoints of 30 s expire in a minute, one after the other."""
-    options = f"checkpoint: {{interval: 20 s, timeout: {timeout}, tolerable-failed: {tolerated}}}"
-    text = f"{JOB.replace('checkpoint: {interval: 30 s}', options)}faults: [{{storage: outage, at: 1 s, lasts: {lasts}}}]\n"
-
-    told = [caution.short for caution in outage_cautions(read_scenario(text))]
-
-    assert told == ["a storage outage of 1 min restarts the job: tolerable-failed"] * is_told
-
-
 @pytest.mark.parametrize(("cluster", "gives_up"), [("{placement: single}", False), ("{slots: 1}", True)])
 def test_a_loss_that_nobody_reports_uses_up_one_attempt(cluster, gives_up):
     """On a TaskManager with all tasks: heartbeats detect its end, and other slots are looked for."""
@@ -333,21 +313,3 @@ def test_a_task_manager_that_falls_silent_is_lost_in_trials_as_in_the_file(job):
     assert [change.point for change in HEARTBEATS.proposes(where)] == [
         {"restart.heartbeat-interval": "2 s", "restart.heartbeat-timeout": "10 s"}
     ]
-
-
-@pytest.mark.parametrize(
-    ("form", "rate", "told"),
-    [
-        ("canonical", "20 kB/s", ["a failure in a canonical savepoint of 50 s is not tried"]),
-        ("canonical", "40 kB/s", []),  # 25 s are within the interval
-        ("native", "20 kB/s", []),
-    ],
-)
-def test_savepoints_that_hold_checkpoints_up_are_told(job, form, rate, told):
-    """1 MB in each of two subtasks, every 30 s.  Trials leave them out."""
-    text = JOB.replace("service: 1 ms", "service: 1 ms, state: {size: 2 MB}")
-    text = text.replace("{interval: 30 s}", f"{{interval: 30 s, savepoint-rate: {rate}}}")
-    job.write_text(f"{text}actions: [{{savepoint: {form}, at: 1 s}}]\n")
-    bench = prepare_bench(job, (), (), recovery_ms=None)
-
-    assert [caution.short for caution in savepoint_cautions(SimpleNamespace(bench=bench))] == told

@@ -5,7 +5,6 @@ import math
 import pandas as pd
 import pytest
 
-from sim.advice.answer import NEAR, _limit_lines
 from sim.advice.candidates import LONG_RUNS, CandidateSearch, count_complete, longest_checkpoint
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.judgement import Limits
@@ -22,7 +21,6 @@ from sim.advice.optimizer import (
 from sim.advice.report import _configuration
 from sim.advice.search import _simpler, _writes_in_full
 from sim.advice.settings import make_candidate, protocols, with_files_after_barrier
-from sim.advice.texts import backlog_cautions, loss_during_backlog
 from sim.advice.trials import CONFIRM_SHARE, GRID_SHARE, LEVER_SHARE, REPEAT_SHARE, TASK, Bench
 from sim.model.units import parse_duration
 from sim.studies.sweeps.design import override
@@ -76,20 +74,6 @@ def test_an_interval_with_which_the_job_keeps_up_is_preferred_to_today_s(job):
     search._judged_pairs["as it was"] = ()
     search._measure(search.rows)
     assert search._judged_pairs == {}, "pairs of settings are judged anew when trials have run"
-
-
-@pytest.mark.parametrize(("options", "lost"), [("", 0.1), (", interval-during-backlog: off", 0.0)])
-def test_checkpoints_that_stop_a_full_thread_cost_throughput_while_there_is_a_backlog(job, options, lost):
-    """3 s every 30 s, of which trials that catch up show nothing."""
-    text = JOB.replace("record: 100 B", "record: 100 B, backlog: {records: 1k}")
-    job.write_text(text.replace("{interval: 30 s}", f"{{interval: 30 s{options}}}"))
-    search = search_of(job, MadeUp({"aligned": 100.0}, but=lambda _: {"tail_pre_barrier_ms": 3000.0}), loss=0.05)
-    search.replicate([search.current_candidate], 1)
-    told = [caution.short for caution in backlog_cautions(search, search.current)]
-
-    assert pytest.approx(lost) == loss_during_backlog(search, search.current)
-    assert told == ["10 % is lost while there is a backlog: interval-during-backlog"] * bool(lost)
-    assert [line.label == NEAR for line in _limit_lines(search, search.current)] == [bool(lost)]
 
 
 def test_a_setting_runs_as_often_as_is_asked_for_and_no_more(job):

@@ -48,6 +48,7 @@ def job_with_sink(connector=""):
 def search_of(*settings, limits=LIMITS, **others):
     named = {own.name: own for own in settings}
     return SimpleNamespace(
+        without_broken=list,
         **{
             "has_named_interval": lambda _: True,
             "settings": settings,
