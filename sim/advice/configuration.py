@@ -15,7 +15,7 @@ from sim.advice.settings import Change, SettingName
 from sim.model.quantities import cost_text
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_file import FlinkFile
-from sim.model.schema.option_values import key_in_release, non_default_keys
+from sim.model.schema.option_values import configuration_lines, key_in_release, non_default_keys
 from sim.model.schema.text import DocumentPath
 from sim.results.estimates import PairedChange, paired_change
 from sim.results.formats import bytes_text, ms_text, per_second_text
@@ -93,15 +93,17 @@ MAX_COMMENT_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """The change of one Flink key.  A value of None means that the key is not set."""
+    """The change of one Flink key.  A value of None means that the key is not set, and has the `default`, if that is known."""
 
     key: str
     today: str | None
     advised: str | None
+    default: str = ""
 
     def lines(self) -> list[str]:
-        """Return ``- key: old`` and ``+ key: new``, without the line of a side on which the key is not set."""
-        sides = (("-", self.today), ("+", self.advised))
+        """Return ``- key: old`` and ``+ key: new``.  A key that is not set any more has its default, one that was not set no first line."""
+        default = f"{self.default} (default)" if self.default and self.advised is None else None
+        sides = (("-", self.today), ("+", self.advised or default))
         return [f"{sign} {self.key}: {value}" for sign, value in sides if value is not None]
 
 
@@ -126,7 +128,10 @@ def diff_flink_keys(
     for key in keys:
         if conf is not None and (written := conf.keys.get(conf.written(key))) is not None:
             current_keys[key] = str(written[0]).lower() if isinstance(written[0], bool) else str(written[0])
-    return [KeyChange(key, current_keys.get(key), advised_keys.get(key)) for key in keys]
+    defaults = {
+        key_in_release(line.name, advised): line.text for line in configuration_lines(advised) if line.is_default
+    }
+    return [KeyChange(key, current_keys.get(key), advised_keys.get(key), defaults.get(key, "")) for key in keys]
 
 
 def patch(

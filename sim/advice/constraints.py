@@ -178,6 +178,8 @@ def _applies(scenario: Scenario, option: OptionValue) -> bool:
 
 FORGOTTEN_S = 365 * 86_400.0
 """If the attempts of a restart strategy last longer than this, they count as unlimited."""
+SOON_S = 30 * 86_400.0
+"""If they last no longer than this, more of them are part of the advice."""
 WATERMARKS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure"
 
 
@@ -197,7 +199,9 @@ class Caution:
         return f"{'Ask first' if self.is_question else 'Caution'}: {self.text}"
 
 
-def exhausted_attempts(scenario: Scenario, mtbf_s: float, failure: Failure) -> list[Caution]:
+def exhausted_attempts(
+    scenario: Scenario, mtbf_s: float, failure: Failure, forgotten_s: float = FORGOTTEN_S
+) -> list[Caution]:
     """Return a caution if the expected failures use up the attempts of the restart strategy, else [].
 
     After the loss of a TaskManager each deployment counts as an attempt until there are slots.
@@ -217,7 +221,7 @@ def exhausted_attempts(scenario: Scenario, mtbf_s: float, failure: Failure) -> l
         more += f", or {key_in_release('restart-strategy.type', scenario)}: exponential-delay"
     if restart.strategy == "fixed-delay" and restart.attempts is not None:
         first, last = (restart.attempts // count + 1 for count in (max(counts), max(min(counts), 1)))
-        if last * mtbf_s > FORGOTTEN_S:
+        if last * mtbf_s > forgotten_s:
             return []
         times = " to ".join(dict.fromkeys(str(count) for count in (first, last)))
         short = f"attempts are never reset: failure {times} ends the job, in {ms_text(1e3 * mtbf_s * last)}"

@@ -15,9 +15,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from sim.advice.constraints import SOON_S, exhausted_attempts
 from sim.advice.judgement import AT_LIMIT, FileRun, rows_of
+from sim.advice.levers import PATIENT
 from sim.advice.trials import BACKLOG, FAILURE_PHASE, FILE, LONGEST_NS, SAVEPOINT, Trial
-from sim.model.faults import kind_of_fault
+from sim.model.faults import RESTARTS, kind_of_fault
 from sim.model.text import listed
 from sim.model.units import SECOND, format_duration
 from sim.results.formats import ms_text
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from sim.advice.candidates import CandidateSearch
     from sim.advice.judgement import Limits, Setting
     from sim.model.scenario import Scenario
+    from sim.studies.sweeps.design import Point
 
 MAX_FILE_RUNS = 6
 """Maximum number of settings that run as the file is."""
@@ -34,10 +37,20 @@ MIN_CHECKPOINTS_OF_P99 = 100
 """With fewer checkpoints the longest one stands for p99."""
 
 
+def advised_point(search: CandidateSearch, setting: Setting) -> Point:
+    """Return the changes of the job that come with a setting: without those of trials, with more restarts if these are used up soon."""
+    point = {**search.candidate_of(setting.name).point, **search.own_keys(setting)}
+    advised = search.bench.load({**search.bench.common, **point})
+    if exhausted_attempts(advised, search.mtbf_s, search.bench.failure, SOON_S):
+        limit = RESTARTS[advised.restart.strategy].limit
+        point[f"restart.{limit}"] = PATIENT[limit][1]
+    return point
+
+
 def file_trials(search: CandidateSearch, setting: Setting) -> list[Trial]:
     """Return the trials of a setting in the job as its file is; [] if other trials leave nothing out."""
     bench, candidate = search.bench, search.candidate_of(setting.name)
-    point = {**bench.as_written, **candidate.point, **search.own_keys(setting)}
+    point = {**bench.as_written, **advised_point(search, setting)}
     scenario, duration = bench.load(point), "run.duration"
     trials = []
     if scenario.faults or scenario.actions or scenario.rescale:

@@ -381,7 +381,7 @@ MAX_FAILURES_PER_INTERVAL = 100
 
 Deployments to a lost TaskManager fail until its loss is detected, and there are fewer of these.
 """
-_PATIENT = {
+PATIENT = {
     "attempts": ("restarts without end", WITHOUT_END),
     "rate": (f"{MAX_FAILURES_PER_INTERVAL} failures tolerated", MAX_FAILURES_PER_INTERVAL),
 }
@@ -423,7 +423,7 @@ def _restarts(situation: Situation) -> Iterator[Change]:
     if slots_ms(scenario) is None:
         usual = Restart().strategy
         key = kind.limit or "strategy"
-        name, value = _PATIENT[key] if kind.limit else (f"restart strategy {usual}", usual)
+        name, value = PATIENT[key] if kind.limit else (f"restart strategy {usual}", usual)
         yield Change(RESTARTS, name, {f"restart.{key}": value})
         return
     # with shorter delays, the strategy may use up its attempts before there are slots

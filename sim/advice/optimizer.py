@@ -102,6 +102,10 @@ def try_intervals(search: CandidateSearch) -> None:
     tried = _protocols(search)
     if search.current_candidate is not None:
         search.replicate([search.current_candidate], 1)
+        broken = () if search.current is None else search.current.breaks
+        if broken and not {"recovery_ms", "visible_ms"} & set(broken):  # other barriers alone may be enough
+            todays = [make_candidate(search.scenario, search.current_candidate.interval_ns, mode) for mode in tried]
+            search.replicate_if_affordable(todays, GRID_SHARE)
     for i, interval_ns in enumerate(ladder):
         rest = [make_candidate(search.scenario, other, protocol) for other in ladder[i:] for protocol in tried]
         if reason := _not_worth(search, interval_ns):
@@ -157,6 +161,24 @@ def try_shorter(search: CandidateSearch) -> None:
         if search.has_room or best.interval_ns > _shortest_ns(search):
             return
         if not _try(search, [search.at_interval(best, interval_ns)]):
+            return
+
+
+def try_fewer_changes(search: CandidateSearch) -> None:
+    """Run what changes less than the chosen setting and has not run: today's interval or barrier mode, or one lever less."""
+    chosen = search.chosen
+    if chosen is None or search.replaced is None:
+        return
+    candidate, effective = search.candidate_of(chosen.name), search.protocol_in_effect
+    fewer = list(search.simpler(candidate))
+    if effective is not None and candidate.barriers.name == search.current_protocol.name:
+        fewer.append(
+            make_candidate(search.scenario, parse_duration(search.replaced.interval), effective, candidate.changes)
+        )
+    for other in dict.fromkeys(fewer):
+        if other not in search.runs and not search.replicate_if_affordable(
+            [other], REST_SHARE, "settings with fewer changes"
+        ):
             return
 
 
@@ -368,6 +390,9 @@ def run_until_decided(search: CandidateSearch) -> None:
             relax_limiting_keys(search)
             search.repeat()
             search.confirm()
+        try_fewer_changes(search)
+        search.repeat()
+        search.confirm()
         run_as_the_file_is(search)
         search.measure_bytes()
         search.fail_tasks()

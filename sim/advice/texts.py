@@ -9,7 +9,7 @@ from typing import Any
 from sim.advice.candidates import LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
 from sim.advice.constraints import Caution, condition, exhausted_attempts, unseen_firings
-from sim.advice.file_runs import file_trials
+from sim.advice.file_runs import advised_point, file_trials
 from sim.advice.judgement import (
     EQUAL_SHORTFALL,
     Choice,
@@ -21,6 +21,7 @@ from sim.advice.judgement import (
     near_ties,
     rows_of,
 )
+from sim.advice.levers import PATIENT
 from sim.advice.settings import PAUSE, TIMEOUT, SettingName, later_options
 from sim.advice.situation import hot_subtask, situation_of
 from sim.advice.trials import LONG, UNDISTURBED
@@ -76,8 +77,17 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         ]
     today = None if search.current_candidate is None else search.current_candidate.name
     needed, but = condition_of(search, chosen), _exception_of_lost_task_managers(search, chosen)
-    name = f"{name_of(chosen.name)}{_with_keys(search, chosen)}"
-    use = "stay with today's setting" if chosen.name == today else f"if {needed}, use" if needed else "use"
+    more_keys = advised_point(search, chosen).keys() - search.candidate_of(chosen.name).point.keys()
+    patient = [text for key, (text, _) in PATIENT.items() if f"restart.{key}" in more_keys]
+    keys = _with_keys(search, chosen)
+    name = name_of(chosen.name) + keys + "".join(f", {'and' if keys else 'with'} {more}" for more in patient)
+    use = (
+        "stay with today's setting"
+        if chosen.name == today and not patient
+        else f"if {needed}, use"
+        if needed
+        else "use"
+    )
     keeps = f"keeps the limits ({bounds}){but}" if bounds else "is good"
     if chosen.tight:
         advice = f"Try, and watch: {use} {name}. Too little room: {room_text(search, chosen)}."
@@ -94,7 +104,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.bench.varying else []),
     ]:
         advice = f"Try, and watch: {use} {name}. In trials it {keeps}, but {doubtful[0].short}."
-    elif chosen.name == today:
+    elif chosen.name == today and not patient:
         now = f"today's setting, {name_of(chosen.name)}," if bounds else name_of(chosen.name)
         is_less = "; nothing that was tried loses clearly less" if math.isfinite(chosen.recovery_ms) else ""
         advice = f"Stay: {now} {keeps}{is_less}."
@@ -274,7 +284,7 @@ def transaction_cautions(search: CandidateSearch, chosen: Setting) -> list[Cauti
     for name, timeout_ms in search.timeouts_ms.items():
         if (open_ms := search.transactions_ms(chosen)) > timeout_ms:
             timeout, left_ms = ms_text(timeout_ms), timeout_ms - open_ms + search.period_ns(chosen) / 1e6
-            short = f"with a failure transactions of '{name}' may last longer than {timeout}"
+            short = f"with a failure transactions of '{name}' may last {ms_text(open_ms)}, and end after {timeout}"
             safe = f"; intervals of up to {ms_text(left_ms)} are safe" if left_ms > 0 else ""
             text = (
                 f"A transaction of '{name}' is open for an interval, a checkpoint and the downtime of a failure, "
@@ -286,7 +296,7 @@ def transaction_cautions(search: CandidateSearch, chosen: Setting) -> list[Cauti
 
 def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
     """Return the job with the advised setting, without what trials change for their own sake, e.g. a fixed size of state."""
-    return search.bench.load(search.bench.common | search.candidate_of(chosen.name).point | search.own_keys(chosen))
+    return search.bench.load({**search.bench.common, **advised_point(search, chosen)})
 
 
 def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:

@@ -506,10 +506,12 @@ class Bench:
             if scenario.cluster.profile == "2.x":  # so that it is late in an interval there, too
                 first_ns = (failure_ns - late_ns - pause_ns) % period_ns
                 first_trigger = {"overheads.first-trigger": format_duration(first_ns)}
+        # with all of its slots again, the job waits for a checkpoint to be rescaled with
+        rescaled_ns = period_ns if scenario.restart.scheduler == "adaptive" and self.slots_ns else 0
         killed: Point = {"kill": "random-task"} if kind == FAILING_TASK else self.failing(scenario)
         return {
             **first_trigger,
-            "run.duration": format_duration(failure_ns + self.slots_ns + self.patience_ns),
+            "run.duration": format_duration(failure_ns + self.slots_ns + rescaled_ns + self.patience_ns),
             "run.warmup": "0 s",
             "run.until": "caught-up",
             "faults": [{**killed, "at": format_duration(failure_ns)}],

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sim.advice.file_runs import advised_point
 from sim.advice.settings import make_candidate
 from sim.advice.trials import TASK, is_lost_silently
 from sim.jobs.evidence.what_ifs import factors_of
@@ -48,7 +49,7 @@ def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | No
     """Return the recovery from the failure by which the limit is not judged, or None if it is not known (`lost_task_manager`)."""
     if search.bench.failure == TASK:
         setting = _without_local_copy(search, chosen)
-        scenario = search.bench.with_setting(search.candidate_of(chosen.name))
+        scenario = search.bench.load({**search.bench.common, **advised_point(search, chosen)})
         if setting is None:
             short = "a lost task manager has no local copy: not judged (--failure task-manager)"
             sentence = (

@@ -97,14 +97,16 @@ def test_a_strategy_is_named_as_the_release_has_it(version, other):
 def test_a_setting_whose_attempts_run_out_is_not_advised_without_reserve(job):
     """What it loses and breaks is as good as with attempts without end."""
     limited = "restart: {strategy: fixed-delay, delay: 10 s, attempts: 30}"
-    grades = {}
-    for restart in (limited, limited.replace("30", "1000000000")):
-        job.write_text(f"{JOB}{restart}\n")
+    grades = []
+    for attempts in ("30", "300", "1000000000"):
+        job.write_text(f"{JOB}{limited.replace('30', attempts)}\n")
         found = searched(job, MadeUp({"aligned": 100.0}), mtbf_s=21_600.0, recovery_ms=120_000)
-        grades[grade(found)] = verdict(found, found.choice())[0]
+        grades.append((grade(found), verdict(found, found.choice())[0]))
 
-    assert list(grades) == ["try", "use"]
-    assert grades["try"].endswith(", but attempts are never reset: failure 16 to 31 ends the job, in 186 h.")
+    assert [grade for grade, _ in grades] == ["use", "try", "use"]
+    assert grades[0][1].startswith("Use aligned, every 30 s, with restarts without end. It keeps"), "in 186 h"
+    assert grades[1][1].endswith(", but attempts are never reset: failure 151 to 301 ends the job, in 1806 h.")
+    assert grades[2][1].startswith("Stay: today's setting, aligned, every 30 s, keeps")
 
 
 def test_output_that_a_failure_may_lose_loses_against_an_equal(job):

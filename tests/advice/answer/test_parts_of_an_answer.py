@@ -65,7 +65,7 @@ def search_of(*settings, limits=LIMITS, **others):
             "needs_async_operate": lambda _: False,
             "has_unseen_tail": lambda _: False,
         }
-        | others
+        | others,
     )
 
 
