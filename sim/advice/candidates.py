@@ -421,12 +421,15 @@ class CandidateSearch:
         return self.period_ns(setting) / 1e6 + setting.longest_ms + max(down_ms, slots[1] if slots else 0.0)
 
     def _improves(self, setting: Setting, other: Setting) -> bool:
-        """Return True if another setting has room, or if this one is notably better where that one has too little.
+        """Return True if a setting is needed next to a simpler one: it is notably better where that one has too little room.
+
+        Where that one has room, this one must lose notably less time; today's setting, and all without limits, stay in the choice.
 
         Only the replications that both have are compared, and what these do not tell apart is as good.
         """
         if not (lacking := {*other.breaks, *(tight.column for tight in other.tight)}):
-            return True
+            is_open = other.name == self._current_name or not self.limits.bounds or not other.completed
+            return is_open or not other.lost <= setting.lost + NOTABLE_LOSS_SHARE
         common = min(setting.runs, other.runs)
         if (key := (setting.name, other.name, common)) not in self._judged_pairs:
             self._judged_pairs[key] = self.judge(

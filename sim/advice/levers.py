@@ -460,6 +460,8 @@ RESTARTS = Lever(
 
 MANY_FILES = 100
 """Minimum files per checkpoint for which merging is proposed."""
+REQUESTS_PER_FILE = 3
+"""Requests to the metadata server of a distributed file system for each file: it is created, gets a block, and is closed."""
 MORE_PREFIXES = 8
 LARGEST_INLINE, ROOM_INLINE, MOST_INLINE = 2**20, 2, 32
 """Flink's largest threshold, by how much the state of a mean subtask has to be smaller, and the subtasks that the JobManager holds."""
@@ -533,9 +535,12 @@ def _cores(situation: Situation) -> Iterator[Change]:
 
 
 def _file_merging(situation: Situation) -> Iterator[Change]:
-    """Propose file merging, if checkpoints have many subtasks, and so many files."""
+    """Propose file merging, if checkpoints have many subtasks, and so many files, or more than the metadata server serves within the limit."""
     subtasks = sum(vertex.parallelism for vertex in situation.scenario.job.vertices)
-    if situation.scenario.storage.merging is None and subtasks >= MANY_FILES:
+    storage, limit_ms = situation.scenario.storage, situation.checkpoint_limit_ms
+    served = (None if storage.dfs is None else storage.dfs.requests_per_second) or inf
+    is_slow = limit_ms is not None and subtasks > served * limit_ms / 1e3 / REQUESTS_PER_FILE
+    if storage.merging is None and (subtasks >= MANY_FILES or is_slow):
         yield Change(FILE_MERGING, "merged files", {"storage.file-merging": "on"})
 
 
@@ -634,6 +639,7 @@ LEVERS: tuple[Lever, ...] = (
     NATIVE_SAVEPOINTS,
     INLINE,
     PREFIXES,
+    FILE_MERGING,
     INCREMENTAL,
     ROCKSDB,
     CHANGELOG,
@@ -642,7 +648,6 @@ LEVERS: tuple[Lever, ...] = (
     HEARTBEATS,
     TRANSFER_THREADS,
     SEGMENTS,
-    FILE_MERGING,
     SPARE,
     ASYNC_CAPACITY,
     PARALLELISM,

@@ -225,7 +225,9 @@ def _hot_subtask(search: CandidateSearch, name: SettingName) -> str:
     if not hot_subtask(worst):
         return ""
     busy, usual = float(worst["busiest_subtask_share"]), float(worst["busy_share"])
-    return f" in subtask {worst['busiest_subtask']} alone, {percentage(busy)} busy (all: {percentage(usual)}), as by a hot key"
+    is_keyed = any(inlet.ship == "hash" for inlet in search.scenario.job.vertex(str(worst["bottleneck"])).inputs)
+    why = "as by a hot key" if is_keyed else "as its share of the input is larger"
+    return f" in subtask {worst['busiest_subtask']} alone, {percentage(busy)} busy (all: {percentage(usual)}), {why}"
 
 
 def _async_limit(job: Job, name: str) -> str:
