@@ -30,7 +30,6 @@ from sim.runtime.sampling import UsualBacklog
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.tasks import Tasks
 from sim.storage.filesystem import CheckpointStorage
-from sim.storage.ledger import FileLedger
 from sim.storage.state_files import Handle
 
 # ---- The JobManager: creates its components, and passes the calls of tasks to them.
@@ -88,7 +87,7 @@ class InitialState:
     # (vertex, subtask index) of the tasks that wrote the uncommitted transactions in `parts`
     names: Sequence[tuple[str, int]]
     files: SnapshotFiles  # of the previous instance
-    ledger: FileLedger
+    storage: CheckpointStorage  # of the previous instance
     output: CommittedOutput  # committed so far
     faults: Faults  # of the previous instance
     served: np.ndarray  # records served at the end of the previous instance, by task of the new one
@@ -238,7 +237,7 @@ class JobInstance:
         names = beginning.names, self.names
         for task, part in beginning.parts.items():
             self.contents.take_over(number, task, part, *names)
-        self.storage.files.adopt(beginning.ledger)
+        self.storage.continue_from(beginning.storage)
         self.output.continue_from(
             beginning.output, number, {task: list(part.written) for task, part in beginning.parts.items()}
         )

@@ -261,7 +261,7 @@ class Chain:
             parts,
             names,
             instance.job.files,
-            instance.storage.files,
+            instance.storage,
             instance.output,
             instance.job.faults,
             served,

@@ -10,6 +10,7 @@ import simpy
 from sim.model.storage import FileMerging, Retry, Storage
 from sim.storage.ledger import DeletionLine, FileId, FileLedger, Name, StorageFailed, StoredFile
 from sim.storage.media.flat import FlatStorage
+from sim.storage.media.object_store import ObjectStorage
 from sim.storage.media.slow_nodes import node_link
 from sim.storage.medium import MEDIA, Medium, OutputFile
 from sim.storage.network import LocalDisk, NetworkInterfaces, SharedNetwork
@@ -293,6 +294,12 @@ class CheckpointStorage(FileSystem):
         self.seed = seed
         self.merged = None if options.merging is None else MergedFiles(self, options.merging)
         self._disks: dict[int, FileSystem] = {}  # by TaskManager; their files are in the ledger of this storage
+
+    def continue_from(self, older: CheckpointStorage) -> None:
+        """Take over the files of the storage of the previous job instance, and the objects that it counts as stored."""
+        self.files.adopt(older.files)
+        if isinstance(self.medium, ObjectStorage) and isinstance(older.medium, ObjectStorage):
+            self.medium.requests.continue_from(older.medium.requests)
 
     def write_metadata(self, checkpoint: int = 0, size_bytes: int = 0) -> Work[FileId]:
         """Process: write the _metadata file of a checkpoint, and return its id.  Raises StorageFailed.

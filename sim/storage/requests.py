@@ -159,11 +159,16 @@ class RequestLog:
     def __init__(self) -> None:
         self._seconds: list[RequestSecond] = []
         self._sizes: dict[Name, int] = {}  # existing objects
+        self._older: dict[Name, int] = {}  # of previous job instances, which are in other directories
         self._stored_bytes = 0
 
     def __iter__(self) -> Iterator[RequestSecond]:
         """Iterate over the seconds with requests."""
         return iter(self._seconds)
+
+    def continue_from(self, older: RequestLog) -> None:
+        """Count the objects of the previous job instance as stored, until they are deleted."""
+        self._older, self._stored_bytes = {**older._older, **older._sizes}, older._stored_bytes
 
     def answered(self, what: str, now_ns: int, size_bytes: int) -> None:
         """Count an answered request.  `what`: a key of `PRICED_AS`.  `size_bytes`: its payload."""
@@ -186,7 +191,7 @@ class RequestLog:
 
     def removed(self, name: Name, now_ns: int) -> None:
         """Record that an object was deleted, if it existed."""
-        self._stored_bytes -= self._sizes.pop(name, 0)
+        self._stored_bytes -= (self._sizes if name in self._sizes else self._older).pop(name, 0)
         self._at(now_ns).stored = self._stored_bytes
 
     def _at(self, now_ns: int) -> RequestSecond:

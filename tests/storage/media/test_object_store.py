@@ -8,6 +8,7 @@ import pytest
 from sim.model.job import Distribution
 from sim.model.storage import ObjectStore, Retry, Storage
 from sim.storage.media.object_store import RequestLimit
+from sim.storage.requests import RequestLog
 from tests.storage.lab import MB, MS, SECOND, Lab
 
 PLAIN = ObjectStore(50 * MB, Distribution(10 * MS), part_bytes=5 * MB, parallel_parts=2)
@@ -148,3 +149,16 @@ def test_requests_are_counted_to_the_byte():
         0,
         0,
     )
+
+
+def test_objects_of_the_previous_job_instance_stay_stored():
+    """Each instance has its own directory, in which names come again."""
+    first, second = RequestLog(), RequestLog()
+    first.created(("a",), 5, 0)
+    first.created(("b",), 7, 0)
+    second.continue_from(first)
+    second.created(("a",), 3, SECOND)
+    second.removed(("b",), 2 * SECOND)
+    second.removed(("a",), 3 * SECOND)
+
+    assert [row.stored for row in second] == [15, 8, 5]
