@@ -214,13 +214,15 @@ class Comparison:
     def _mostly_disturbed(self) -> str:
         """Return a sentence if failures keep the job down or catching up for most of the run with each strategy, or "".
 
-        They do not if a vertex is always busy before the first one.
+        They do not if the job does not keep up before the first one, or is full and its sources have no rate.
         """
         rows = [self.consequences[line.label] for line in self.strategies]
         is_dead = any(line.failed for line in self.strategies)
         if is_dead or not all(row.failures and row.disturbed_share >= _MIN_DISTURBED_SHARE for row in rows):
             return ""
-        if any(is_full(result) for results in self.results.values() for result in results):
+        has_rates = all(vertex.source.rates for job in self._jobs for vertex in job.vertices if vertex.source)
+        runs = [result for results in self.results.values() for result in results]
+        if any(line.overload is not None for line in self.strategies) or (not has_rates and any(map(is_full, runs))):
             return ""
         least = share_text(min(row.disturbed_share for row in rows))
         of_all = " or more with all strategies" if len(rows) > 1 else ""

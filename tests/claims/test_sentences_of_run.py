@@ -54,6 +54,13 @@ SLOW_FILES = "storage: {bandwidth: 30 MB/s, retry: {timeout: 600 ms, attempts: 1
 SERIALISED = "storage: {bandwidth: 8 MB/s}\nactions: [{savepoint: canonical, at: 6 s}]"
 CIRCLE = (WORLDS / "standstill-behind-event-time-windows.yaml").read_text()
 SCENARIOS = {
+    "failures without time to catch up": """version: 1
+job: {a: {source: {rate: 96/s, record: 1 kB}}, b: {input: {a: hash}, service: 10 ms}}
+checkpoint: {interval: 3 s}
+restart: {strategy: fixed-delay, delay: 1 s, attempts: 100}
+faults: [{kill: 'b[0]', every: 10 s}]
+run: {duration: 40 s}
+""",
     "no timer sends buffers": """version: 1
 job: {a: {source: {rate: 20/s, record: 200 B}}, b: {input: {a: hash}, service: 20 ms}}
 checkpoint: {interval: 10 s}
@@ -549,6 +556,7 @@ WORDS = {
     "many files": "physical ones",
     "failures as fast as they are tolerated": "that restart.rate tolerates: the job fails",
     "copies on disks": ", others up to",
+    "failures without time to catch up": "failures decide, not checkpoints",
     "a sink that compacts its files": "as writers flush them",
     "a changelog that begins with state": "uploads everything, 400 MB in",
     "a savepoint that is serialised": "Serialising and writing",
