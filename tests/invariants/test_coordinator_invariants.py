@@ -173,21 +173,13 @@ def test_every_sentence_can_be_told():
         )
 
 
-def test_kinds_without_a_sentence_are_told_by_their_name():
+@pytest.mark.parametrize(("checkpoint", "about"), [(7, " (checkpoint 7)"), (0, " (checkpoint 0)"), (-1, "")])
+def test_kinds_without_a_sentence_are_told_by_their_name(checkpoint, about):
     """A new kind of row needs no sentence to appear in a story."""
     unnamed = next(happening for happening in Happening if happening not in SENTENCES)
+    row = Entry(5, unnamed, checkpoint, 1, 10, "why")
 
-    assert f"sink[3]: {unnamed.value} (checkpoint 7), 10, why" == JournalFormatter([], STORY_NAMES).sentence(
-        Entry(5, unnamed, 7, 1, 10, "why")
-    )
-
-
-def test_a_row_about_no_checkpoint_names_none():
-    unnamed = next(happening for happening in Happening if happening not in SENTENCES)
-
-    assert [f"sink[3]: {unnamed.value} (checkpoint 0)", f"sink[3]: {unnamed.value}"] == [
-        JournalFormatter([], STORY_NAMES).sentence(Entry(5, unnamed, checkpoint, 1, 0, "")) for checkpoint in (0, -1)
-    ]
+    assert f"sink[3]: {unnamed.value}{about}, 10, why" == JournalFormatter([], STORY_NAMES).sentence(row)
 
 
 def evidence(*rows, until_ns=9 * SECOND, checkpoints=(2,), tasks=(1,)):

@@ -225,14 +225,6 @@ class TestIncrements:
         stored_account._first_own = first.file + 2
         assert self.facts_of(stored_account) == []
 
-    def test_what_came_with_an_acknowledgement_is_no_file(self, stored_account, first, monkeypatch):
-        monkeypatch.setattr(stored_account.context.stats[BEFORE], "status", "FAILED")
-        keyed = part(stored_account).parts[0][0].keyed
-        monkeypatch.setattr(
-            part(stored_account).parts[0][0], "keyed", replace(keyed, reused=(first._replace(file=None),))
-        )
-        assert self.facts_of(stored_account) == []
-
 
 class TestSnapshotsNotClaimed:
     @pytest.fixture

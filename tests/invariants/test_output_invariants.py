@@ -346,9 +346,3 @@ class TestWhatIsOwed:
         assert [f"the job has finished and {sum(self.read(account))} records are lost: never committed"] == end_facts(
             account, finished=True
         )
-
-    def test_what_came_behind_the_cut_belongs_to_the_next_job(self, account):
-        with_ends(account, stop=LATEST)
-        at_cut = account.contents.checkpoints[LATEST][STATEFUL_SINK].position.records_read.tolist()
-        assert at_cut < self.read(account)
-        assert at_cut == account._to_commit_by(STATEFUL_SINK, 0)

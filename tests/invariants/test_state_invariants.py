@@ -273,13 +273,6 @@ class TestChangelogs:
             f"it does not name 1.sst, and so lacks {SHARE_BYTES} bytes of what its state is made of"
         ] == self.facts_of(account)
 
-    @pytest.mark.parametrize(
-        ("type_", "is_log"), [("checkpoint", True), ("full", True), ("native", False), ("canonical", False)]
-    )
-    def test_a_savepoint_names_no_log(self, account, logged, type_, is_log):
-        account.state_taken(LATEST, MAP, snapshot(("1.sst", SHARE_BYTES), type_=type_))
-        assert is_log == ("changelog" in "".join(facts(account)))
-
 
 class TestCompletion:
     def facts_of(self, account):
@@ -426,15 +419,3 @@ class TestStamps:
         assert [
             f"its state goes on as after {served + after} records, its checkpoint holds what {served} records did"
         ] == (self.restore(account, self.own(account), after=after))
-
-    def test_a_rescaled_vertex_gets_all_of_it_once(self, account):
-        """Judged when both subtasks have theirs: here the second one gets what the first one has."""
-        other = account_of(RestoredStates, stateful())
-        other.ledger.notes.update(account.ledger.notes)
-        other._rescaled_from[LATEST] = account, frozenset({"map"})
-        halves = [self.own(account, task)._replace(share=Fraction(1, 2)) for task in (MAP, MAP + 1)]
-        assert self.restore(other, *halves) == []
-        assert self.restore(other, *halves, task=MAP + 1) == []
-        assert other._restored_parts == {}
-        assert self.restore(other, *halves) == []
-        assert self.restore(other, halves[0], task=MAP + 1), "a half of the second one's state is lost"
