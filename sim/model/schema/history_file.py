@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from decimal import Decimal
 from fractions import Fraction
@@ -435,36 +435,30 @@ def put_history(document: Any, reading: Reading, folder: Path) -> None:
         backtest.setdefault("longest", longest)
 
 
+_BLOCK = re.compile(r"(?<=\n)(?:#.*\n)*(?:residuals|backtest):.*\n?(?:[ \t].*\n?|\n)*")
+"""A section of the history with the comments directly above it, unless these open the file."""
+
+
 def split_history(text: str, name: str, checkpoints: Checkpoints | None = None) -> ScenarioAndHistory:
     """Split a self-contained scenario into scenario text and the text of its history file, which the scenario calls `name`.
 
     Comments of moved sections are written to the key `about` of the history file; all others remain in place.
     """
-    reading = Reading(name)
-    document = compose(text, reading)
-    if not isinstance(document, Document):
+    document, blocks = compose(text, Reading(name)), list(_BLOCK.finditer(text))
+    plain = document if isinstance(document, Document) else Document()
+    sections = {key: dict(plain[key]) for key in HISTORY_SECTIONS if isinstance(plain.get(key), Document)}
+    if len(blocks) != len(sections) or not plain or not (sections or checkpoints):
         return ScenarioAndHistory(text, None)
-    sections = {key: dict(document[key]) for key in HISTORY_SECTIONS if isinstance(document.get(key), Document)}
-    if not sections and not checkpoints:
-        return ScenarioAndHistory(text, None)
-    lines = text.splitlines(keepends=True)
-    starts = sorted(_section_start(lines, mark.line - 1) for path, mark in reading.marks.items() if len(path) == 1)
-    about, moved = list[str](), set[int]()
-    for key in sections:
-        begin = _section_start(lines, reading.marks[key,].line - 1)
-        end = next((start for start in starts if start > begin), len(lines))
-        about += _section_comments(lines[begin:end], key)
-        moved |= set(range(begin, end))
-    place = min(moved, default=len(lines))
+    about = [comment for block in blocks for comment in re.findall(r"(?m)^(?:\w+:\s*)?#\s*(.*\S)", block[0])]
+    place = blocks[0].start() if blocks else len(text)
     quoted = name if re.fullmatch(r"[\w./-]+", name) else json.dumps(name, ensure_ascii=False)
     line = f"history: {quoted}  # checkpoint history of the recorded job\n"
-    kept = [text for number, text in enumerate(lines) if number < place and number not in moved]
-    kept += [line, *(text for number, text in enumerate(lines) if number >= place and number not in moved)]
     if checkpoints and not checkpoints.get("earlier") and "backtest" in sections:
         sections["backtest"].pop("longest", None)  # `put_history` computes it from the checkpoints
-    content: dict[str, Any] = {"version": "1", "about": "; ".join(about), "vertices": list(document.get("job") or ())}
+    content: dict[str, Any] = {"version": "1", "about": "; ".join(about), "vertices": list(plain.get("job") or ())}
     content |= {"checkpoints": checkpoints or {}, **sections}
-    return ScenarioAndHistory("".join(kept), _json({key: value for key, value in content.items() if value}) + "\n")
+    history = _json({key: value for key, value in content.items() if value}) + "\n"
+    return ScenarioAndHistory(text[:place] + line + _BLOCK.sub("", text)[place:], history)
 
 
 def inline_history(text: str, folder: Path) -> str:
@@ -476,19 +470,15 @@ def inline_history(text: str, folder: Path) -> str:
     document = compose(text, reading)
     if not isinstance(document, Document) or "history" not in document:
         return text
-    lines = text.splitlines(keepends=True)
-    begin = reading.marks["history",].line - 1
-    starts = sorted(_section_start(lines, mark.line - 1) for path, mark in reading.marks.items() if len(path) == 1)
     put_history(document, reading, folder)
     if reading.problems:
         return text
-    end = next((start for start in starts if start > begin), len(lines))
-    sections = (
+    sections = "".join(
         f"{key}: {json.dumps(document[key], ensure_ascii=False, default=_number)}\n"
         for key in HISTORY_SECTIONS
         if key in document
     )
-    return "".join([*lines[:begin], *sections, *lines[end:]])
+    return re.sub(r"(?m)^history:.*\n?", lambda _: sections, text, count=1)
 
 
 def write_scenario_and_history(text: str, file: Path, checkpoints: Checkpoints | None = None) -> None:
@@ -549,23 +539,6 @@ def _longest_durations(checkpoints: Any) -> list[str]:
     durations = zip(checkpoints.id, checkpoints.end_to_end_duration or (), strict=False)
     known = [float(ms) for number, ms in durations if ms is not None and number != checkpoints.first]
     return [duration_text(ms) for ms in sorted(known, reverse=True)[:MAX_KEPT_DURATIONS]]
-
-
-def _section_start(lines: Sequence[str], at: int) -> int:
-    """Return the first line of a section, including comments directly above its key `at`, unless these open the file."""
-    first = at
-    while first and lines[first - 1].startswith("#"):
-        first -= 1
-    return first or at
-
-
-def _section_comments(lines: Sequence[str], key: str) -> Iterator[str]:
-    """Yield the comments above the key of a section, and on its line."""
-    for line in lines:
-        if match := re.match(rf"(?:{key}:\s*)?#\s*(.*\S)", line):
-            yield match[1]
-        if line.startswith(key):
-            return
 
 
 def _json(value: Any, indent: int = 0) -> str:

@@ -261,9 +261,10 @@ class TraceTable:
             self.columns, self.rows = _read_parquet(file)
             return
         text = _read_csv_text(file)
-        reader: csv.DictReader[str] = csv.DictReader(io.StringIO(_DELIMITER_LINE.sub("", text, count=1), newline=None))
         try:
             if text.lstrip()[:1] not in ("{", "["):
+                lines = io.StringIO(_DELIMITER_LINE.sub("", text, count=1), newline=None)
+                reader: csv.DictReader[str] = csv.DictReader(lines)
                 self.columns, self.rows = list(reader.fieldnames or []), _csv_rows(reader, file)
                 refuse_offsets(self.columns)
             elif (rates := table_of_document(text, as_written=is_scaled)) is not None:
