@@ -193,28 +193,6 @@ def on_own_core(env: simpy.Environment, work: Work[object], work_ns: int) -> Wor
         yield env.timeout(rest_ns)
 
 
-class Busy:
-    """A gauge of busy task threads.  `total_ns` returns the sum of their busy times since `begin_ns`."""
-
-    def __init__(self, total_ns: Callable[[], int], begin_ns: int = 0) -> None:
-        self._total_ns = total_ns
-        self._at_ns = begin_ns
-        self._busy_ns = 0
-        self._threads: Fraction | None = None
-
-    def threads(self, now_ns: int) -> Fraction:
-        """Return the mean number of busy threads since the last measurement, rounded down to thousandths.
-
-        A measurement is used again if it is less than `_MIN_MEASUREMENT_NS` old.
-        """
-        since_ns = now_ns - self._at_ns
-        if since_ns >= _MIN_MEASUREMENT_NS or (since_ns and self._threads is None):
-            busy_ns = self._total_ns()
-            self._threads = Fraction(max(busy_ns - self._busy_ns, 0) * _PARTS_PER_THREAD // since_ns, _PARTS_PER_THREAD)
-            self._at_ns, self._busy_ns = now_ns, busy_ns
-        return self._threads or Fraction(0)
-
-
 class _Share:
     """The CPU work of one snapshot thread."""
 
@@ -226,16 +204,20 @@ class _Share:
 class Processor:
     """The cores of a TaskManager, shared by task threads and snapshot threads.
 
-    `slow` is called with the factor by which snapshot threads slow the tasks down, whenever it may have changed.
+    `busy_ns` returns the sum of the busy times of task threads since now.  `slow` is called with the factor by which
+    snapshot threads slow the tasks down, whenever it may have changed.
     """
 
-    def __init__(self, env: simpy.Environment, cores: int, busy: Busy, slow: Callable[[Fraction], None]) -> None:
+    def __init__(
+        self, env: simpy.Environment, cores: int, busy_ns: Callable[[], int], slow: Callable[[Fraction], None]
+    ) -> None:
         self.env = env
         self.cores = cores
-        self._busy = busy
+        self._total_busy_ns = busy_ns
         self._slow = slow
         self._shares: list[_Share] = []
-        self._load = Fraction(0)
+        self._load: Fraction | None = None  # mean number of busy task threads; None: not measured yet
+        self._measured_ns, self._busy_ns = int(env.now), 0  # at the last measurement
         self._since_ns = 0
         self._plans = 0  # number of timers set; only the latest one is valid
 
@@ -268,9 +250,21 @@ class Processor:
         """Account for the work done until now, apply `change` to the threads, and set the timer for the first one to end."""
         self._account()
         if not self._shares:
-            self._load = self._busy.threads(int(self.env.now))
+            self._measure()
         change()
         self._plan()
+
+    def _measure(self) -> None:
+        """Measure the load since the last measurement, rounded down to thousandths of a thread.
+
+        A measurement is used again if it is less than `_MIN_MEASUREMENT_NS` old.
+        """
+        now_ns = int(self.env.now)
+        since_ns = now_ns - self._measured_ns
+        if since_ns >= _MIN_MEASUREMENT_NS or (since_ns and self._load is None):
+            before_ns, self._busy_ns, self._measured_ns = self._busy_ns, self._total_busy_ns(), now_ns
+            busy_ns = max(self._busy_ns - before_ns, 0)
+            self._load = Fraction(busy_ns * _PARTS_PER_THREAD // since_ns, _PARTS_PER_THREAD)
 
     def _account(self) -> None:
         """Subtract the work done since the last call from the remaining work of each thread."""
@@ -282,7 +276,7 @@ class Processor:
     @property
     def _speed(self) -> Fraction:
         """The share of a core that each thread gets, at most 1."""
-        threads = self._load + len(self._shares)
+        threads = (self._load or Fraction(0)) + len(self._shares)
         return min(Fraction(1), self.cores / threads) if threads else Fraction(1)
 
     def _plan(self) -> None:
@@ -297,8 +291,8 @@ class Processor:
 
     def _factor(self) -> Fraction:
         """Return the factor by which snapshot threads make the service of a record longer than with task threads alone."""
-        alone = max(Fraction(1), self._load / self.cores)
-        return max(Fraction(1), (self._load + len(self._shares)) / self.cores) / alone
+        load = self._load or Fraction(0)
+        return max(Fraction(1), (load + len(self._shares)) / self.cores) / max(Fraction(1), load / self.cores)
 
     def _end(self) -> None:
         """End the threads without remaining work."""

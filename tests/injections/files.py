@@ -117,7 +117,7 @@ def uploads_are_not_waited_for(_):
 
     def upload(self, checkpoint):
         for file in self._all_files():
-            self._uploads.submit(file)
+            self._submit(file)
         yield from ()
 
     return upload

@@ -9,8 +9,8 @@ OPERATORS = (
     Rule(
         "an acknowledgement waits for the uploads of its operator",
         "runtime/task/sink.py",
-        "            yield self._uploads.change()\n",
-        "            return\n            yield self._uploads.change()\n",
+        "            yield self._change\n",
+        "            return\n            yield self._change\n",
         f"{LAWS}sinks.py::test_laws_15_to_17_output_is_committed_once_and_in_full",
     ),
     Rule(

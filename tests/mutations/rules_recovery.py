@@ -99,14 +99,14 @@ RECOVERY = (
     Rule(
         "a thread at work delays its cancellation",
         "runtime/jobmanager/recovery_host.py",
-        "if self.tasks[task].occupied or unreachable[task]}",
+        "if self.tasks[task].thread.occupied or unreachable[task]}",
         "if unreachable[task]}",
         f"{_HOST}a_thread_at_work_delays_its_cancellation",
     ),
     Rule(
         "a task that does not stop takes its task manager down",
         "runtime/jobmanager/recovery_host.py",
-        "for manager in sorted({self.context.hosts[task] for task in cancelling if self.tasks[task].occupied}):",
+        "for manager in sorted({self.context.hosts[task] for task in cancelling if self.tasks[task].thread.occupied}):",
         "for manager in list[int]():",
         f"{_HOST}a_thread_that_does_not_stop_takes_its_task_manager_down",
     ),

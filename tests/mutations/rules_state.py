@@ -148,8 +148,8 @@ STATE = (
     Rule(
         "snapshots share the cores of a task manager",
         "runtime/task_manager.py",
-        "        threads = self._load + len(self._shares)\n",
-        "        threads = self._load + 1\n",
+        "        threads = (self._load or Fraction(0)) + len(self._shares)\n",
+        "        threads = (self._load or Fraction(0)) + 1\n",
         f"{RUNTIME}taskmanager/test_processor.py::test_snapshots_share_what_there_is_as_they_come_and_go",
     ),
     Rule(

@@ -184,7 +184,7 @@ class Faults:
         self.reachability.cut_off(manager, until_ns)
         for task, its_manager in enumerate(self.context.hosts):
             if its_manager == manager:
-                self.tasks[task].suspend(what.lasts_ns)
+                self.tasks[task].thread.suspend(what.lasts_ns, self.env.call_in)
 
     def _slow_down_until(self, what: SlowTask, until_ns: int | None) -> None:
         """Slow down the tasks of a fault until `until_ns`, or to the end of the run if it is None."""

@@ -431,7 +431,7 @@ class RecoveryHost:
         self.cluster.checks.restarting(number)
         unreachable = {task: self.coordinator.presumed_running.pop(task, 0) for task in tasks}
         # tasks whose cancellation is not confirmed yet, most of them only until their current work ends
-        cancelling = {task for task in tasks if self.tasks[task].occupied or unreachable[task]}
+        cancelling = {task for task in tasks if self.tasks[task].thread.occupied or unreachable[task]}
 
         def freed(task: int) -> None:
             cancelling.discard(task)
@@ -460,7 +460,7 @@ class RecoveryHost:
 
     def _kill_stuck(self, cancelling: set[int]) -> None:
         """Terminate the TaskManagers of tasks that do not stop within the cancellation timeout (TaskCancelerWatchDog)."""
-        for manager in sorted({self.context.hosts[task] for task in cancelling if self.tasks[task].occupied}):
+        for manager in sorted({self.context.hosts[task] for task in cancelling if self.tasks[task].thread.occupied}):
             self.lose_task_manager(
                 manager, TaskManagerLost(manager, orderly=True)
             )  # a fatal error shuts the process down

@@ -194,7 +194,7 @@ class Restore:
         if host.stopped:
             return
         self.cluster.warm_up.begin(task)
-        if not host.occupied:  # e.g. by the commit of restored transactions
+        if not host.thread.occupied:  # e.g. by the commit of restored transactions
             context.plane.release(task)
         if task in self._catch_up.readers:
             self._catch_up.begin(self.tasks, self._report_caught_up)

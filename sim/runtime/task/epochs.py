@@ -168,10 +168,7 @@ class Epochs(TaskPart):
         if self._emits_on_commit:
             self._served[epoch] = self.slot.position.served
         records, since = self._read()
-        if self.files is None:
-            return records, (), since
-        names = self.files.choose(epoch, since)
-        return records, names, self.files.volume(epoch)
+        return records, *(((), since) if self.files is None else self.files.choose(epoch, since))
 
     def _written(self, records: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
         """Return the records of each input channel that are written, i.e. those read except the newest `_holds_back`.

@@ -276,11 +276,6 @@ class TaskHost:
         return self._loop.machine
 
     @property
-    def occupied(self) -> bool:
-        """Whether work of the control plane holds the task thread."""
-        return self.thread.occupied
-
-    @property
     def storing(self) -> bool:
         """Whether captured buffers are being written to storage."""
         return any(part.storing for part in self.parts)
@@ -364,10 +359,6 @@ class TaskHost:
         if self.ending.still_takes_part(checkpoint, options.stop, lambda: self._on_trigger(checkpoint, options)):
             self._note(Happening.TRIGGER_RECEIVED, checkpoint)
             self.dispatch(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
-
-    def suspend(self, for_ns: int) -> None:
-        """Suspend the task thread for `for_ns`, from its next mail on."""
-        self.thread.suspend(for_ns, self.env.call_in)
 
     # ------------------------------------------------------------------------------------------ stop, restore, start
 

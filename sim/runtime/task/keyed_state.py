@@ -75,26 +75,6 @@ Part = tuple[StateSnapshot, Fraction]
 _EMPTY_STATE = FrozenState()
 
 
-class NoLog:
-    """The uploads of a subtask without a changelog, and the interface of changelog uploads."""
-
-    def start(self) -> None:
-        """Start uploads and materialisations: the task has its state."""
-
-    def stop(self) -> None:
-        """Stop uploads and materialisations: the task has stopped."""
-
-    def claim(self, files: Iterable[File]) -> None:
-        """Upload these files for a snapshot, and keep their handles until `forget`."""
-
-    def forget(self, files: Iterable[File]) -> None:
-        """Release the files of a snapshot that has ended."""
-
-    def wait(self, file: File) -> Work[Handle]:
-        """Process: wait until a claimed file is durable.  Raises StorageFailed."""
-        raise LookupError(f"{file.name} is of no changelog")
-
-
 class NoKeyedState:
     """The keyed state of a subtask that has none, and the interface of keyed state."""
 
@@ -163,7 +143,7 @@ class KeyedState(NoKeyedState):
         self.storage = subtask.storage
         self.backend = backend(state, subtask.keyed_bytes, subtask.options, subtask.slot.manager.compaction)
         self.expiry = None if state.ttl is None else Expiry(state.ttl.after_ns, subtask.keyed_bytes, state.value_bytes)
-        self.log = LogWriter(self, self.backend) if isinstance(self.backend, ChangelogBackend) else NoLog()
+        self.log = LogWriter(self, self.backend) if isinstance(self.backend, ChangelogBackend) else None
         tells_updates = state.kind.keeps_files or state.changelog is not None  # the heap does not
         # whether the state depends on the number of records served
         self.counts_records = (tells_updates and state.update_share > 0) or state.turns_over
@@ -177,10 +157,12 @@ class KeyedState(NoKeyedState):
         return () if self.expiry is None else self.expiry.ages
 
     def start(self) -> None:
-        self.log.start()
+        if self.log is not None:
+            self.log.start()
 
     def stop(self) -> None:
-        self.log.stop()
+        if self.log is not None:
+            self.log.stop()
         self.backend.stop()
 
     def count(self) -> None:
@@ -194,7 +176,8 @@ class KeyedState(NoKeyedState):
 
     def take(self, checkpoint: int, type_: SnapshotType) -> FrozenState:
         keyed = self.backend.take(checkpoint, type_, lambda file: self.storage.may_reuse(FileId(file)))
-        self.log.claim(keyed.awaited)
+        if self.log is not None:
+            self.log.claim(keyed.awaited)
         return keyed
 
     def held_ns(self, keyed: FrozenState, checkpoint: int) -> int:
@@ -211,12 +194,14 @@ class KeyedState(NoKeyedState):
         return [self._copy(snapshot)] if is_copied else []
 
     def durable(self, snapshot: StateSnapshot) -> Work[None]:
-        for file in snapshot.keyed.awaited:
-            snapshot.logged.append((yield from self.log.wait(file)))
+        if self.log is not None:
+            for file in snapshot.keyed.awaited:
+                snapshot.logged.append((yield from self.log.wait(file)))
         self.backend.stored(snapshot.checkpoint, snapshot.type, [*snapshot.keyed.reused, *snapshot.handles])
 
     def forget(self, snapshot: StateSnapshot) -> None:
-        self.log.forget(snapshot.keyed.awaited)
+        if self.log is not None:
+            self.log.forget(snapshot.keyed.awaited)
 
     def notify_complete(self, checkpoint: int) -> None:
         """Handle the notification of a completed checkpoint, and delete older local copies (TaskLocalStateStore)."""
@@ -368,7 +353,7 @@ _MIN_LOOK_NS, _MAX_LOOK_NS = 1_000_000, 100_000_000  # limits of the time betwee
 _PACE_NS = 10_000_000_000  # the growth rate of the log is measured over one to two times this period
 
 
-class LogWriter(NoLog):
+class LogWriter:
     """Uploads the changelog of one subtask, and materialises the wrapped backend."""
 
     def __init__(self, state: KeyedState, backend: ChangelogBackend) -> None:
@@ -393,6 +378,7 @@ class LogWriter(NoLog):
             self._running.append(self.env.process(self._upload_early()))
 
     def stop(self) -> None:
+        """Stop uploads and materialisations: the task has stopped."""
         self._closed = True
         for process in self._running:
             if process.is_alive:

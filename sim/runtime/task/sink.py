@@ -39,7 +39,16 @@ from sim.runtime.task.thread import Slot
 from sim.storage.ledger import FileId, Name, StorageFailed
 from sim.storage.requests import Work
 
-# ---- Upload of files from the local disk to storage, by a few threads, in the order in which the files were submitted.
+# ---- The files that an operator writes per snapshot: to storage before the barrier, or to the local disk and uploaded later.
+#
+# The upload in the asynchronous phase is FLINK-37375.  Its hazard: the committer has the names of the files already when
+# their checkpoint is aborted, and the next completed checkpoint publishes them.  `abort_policy` says what an abort does:
+#
+# survive     the uploads continue, and the next acknowledgement waits for them
+# reupload    the uploads are cancelled, and repeated in the next snapshot
+# drop        the uploads are cancelled and the files deleted: published names refer to missing files (known to be wrong)
+#
+# A few threads upload the files, in the order in which they were submitted.
 
 
 @dataclass(slots=True, eq=False)
@@ -57,103 +66,6 @@ class StagedFile:
     working: simpy.Process | None = None  # the upload in progress; None if it takes no time
 
 
-class Uploads:
-    """The upload threads of one task.  `write` uploads one file; `ended` is called with each file that is durable."""
-
-    def __init__(
-        self,
-        env: simpy.Environment,
-        threads: int,
-        write: Callable[[StagedFile], Work[FileId]],
-        ended: Callable[[StagedFile], None],
-    ) -> None:
-        self.env = env
-        self.threads = threads
-        self.write = write
-        self.ended = ended
-        self._waiting: deque[StagedFile] = deque()
-        self._working: list[StagedFile] = []
-        self._listening: simpy.Event | None = None
-
-    def submit(self, file: StagedFile) -> None:
-        """Queue a file for upload, unless it is durable or queued already."""
-        if file.stored is None and not file.under_way:
-            file.under_way, file.failure = True, None
-            self._waiting.append(file)
-            self._next()
-
-    def cancel(self, file: StagedFile) -> None:
-        """Cancel the upload of a file.  A partly written file stays incomplete."""
-        if not file.under_way:
-            return
-        if file in self._waiting:
-            file.under_way = False
-            self._waiting.remove(file)
-            self._tell()
-            return
-        if file.working is not None:
-            file.working.interrupt()
-        self._over(file)
-
-    def change(self) -> simpy.Event:
-        """Return an event that fires when the next upload succeeds, fails or is cancelled."""
-        if self._listening is None:
-            self._listening = self.env.event()
-        return self._listening
-
-    def _next(self) -> None:
-        """Start queued uploads while threads are free."""
-        while self._waiting and len(self._working) < self.threads:
-            file = self._waiting.popleft()
-            self._working.append(file)
-            file.attempts += 1
-            self._begin(file)
-
-    def _begin(self, file: StagedFile) -> None:
-        """Start the upload of a file."""
-        attempt = file.attempts
-
-        def cancelled() -> bool:
-            """Return whether the upload was cancelled at the time at which it ended; it may have been restarted since."""
-            return not file.under_way or file.attempts != attempt
-
-        def done(stored: FileId) -> None:
-            if not cancelled():
-                file.stored = stored
-                self.ended(file)
-                self._over(file)
-
-        def failed(failure: StorageFailed) -> None:
-            if not cancelled():
-                file.failure = failure
-                self._over(file)
-
-        file.working = begin(self.env, self.write(file), done, failed)
-
-    def _over(self, file: StagedFile) -> None:
-        """Release the thread of a file, and start the next upload."""
-        file.under_way, file.working = False, None
-        self._working.remove(file)
-        self._tell()
-        self._next()
-
-    def _tell(self) -> None:
-        """Fire the event of `change`."""
-        if self._listening is not None:
-            listening, self._listening = self._listening, None
-            listening.succeed()
-
-
-# ---- The files that an operator writes per snapshot: to storage before the barrier, or to the local disk and uploaded later.
-#
-# The upload in the asynchronous phase is FLINK-37375.  Its hazard: the committer has the names of the files already when
-# their checkpoint is aborted, and the next completed checkpoint publishes them.  `abort_policy` says what an abort does:
-#
-# survive     the uploads continue, and the next acknowledgement waits for them
-# reupload    the uploads are cancelled, and repeated in the next snapshot
-# drop        the uploads are cancelled and the files deleted: published names refer to missing files (known to be wrong)
-
-
 class OperatorFiles:
     """The files that the operator of one task writes per snapshot."""
 
@@ -167,14 +79,17 @@ class OperatorFiles:
         self._name = context.names[task]
         self._disk = context.storage.disk(self.host)
         self._policy = context.scenario.checkpoint.abort_policy
-        self._uploads = Uploads(context.env, context.scenario.checkpoint.upload_threads, self._upload, self._uploaded)
+        self._threads = context.scenario.checkpoint.upload_threads
+        self._waiting: deque[StagedFile] = deque()  # for a thread
+        self._uploading: list[StagedFile] = []
+        self._change: simpy.Event | None = None  # fires when the next upload succeeds, fails or is cancelled
         # snapshot without a completed checkpoint so far -> its files, oldest first
         self._flushes: dict[int, list[StagedFile]] = {}
         self._stopped = False
         self.space.when_short.append(self._submit_all)
 
-    def choose(self, checkpoint: int, read_bytes: int) -> tuple[Name, ...]:
-        """Create the files of a snapshot and return their final names.
+    def choose(self, checkpoint: int, read_bytes: int) -> tuple[tuple[Name, ...], int]:
+        """Create the files of a snapshot.  Return their final names and their total size [bytes].
 
         `read_bytes` is what the operator has read since the last snapshot.  If it is 0, there are no files.
         """
@@ -184,11 +99,7 @@ class OperatorFiles:
         files = [StagedFile(("flush", *self._name, checkpoint, i), size) for i, size in enumerate(sizes)]
         if files:
             self._flushes[checkpoint] = files
-        return tuple(file.name for file in files)
-
-    def volume(self, checkpoint: int) -> int:
-        """Return the total size of the files of a snapshot [bytes]."""
-        return sum(file.size_bytes for file in self._flushes.get(checkpoint, []))
+        return tuple(file.name for file in files), sum(sizes)
 
     def write(self, checkpoint: int) -> Work[None]:
         """Process, on the task thread: write the files of a snapshot to storage, one by one.  Raises StorageFailed."""
@@ -218,14 +129,15 @@ class OperatorFiles:
         """
         due = [file for number, files in self._flushes.items() if number <= checkpoint for file in files]
         for file in due:
-            self._uploads.submit(file)
+            self._submit(file)
         while missing := [file for file in due if file.stored is None and not file.dropped]:
-            yield self._uploads.change()
+            self._change = self._change or self.context.env.event()
+            yield self._change
             for file in missing:
                 if file.failure is not None:
                     raise file.failure
                 if not file.dropped:  # an abort may have cancelled the upload
-                    self._uploads.submit(file)
+                    self._submit(file)
 
     def abort(self, checkpoint: int) -> None:
         """Apply the abort policy to the files of an aborted checkpoint.
@@ -235,9 +147,9 @@ class OperatorFiles:
         for file in self._flushes.get(checkpoint, []):
             if self._policy == "survive":
                 if file.attempts == 0 and file.local is not None:
-                    self._uploads.submit(file)
+                    self._submit(file)
             else:
-                self._uploads.cancel(file)
+                self._cancel(file)
                 if self._policy == "drop":
                     self._drop(file)
         if self._policy == "drop":
@@ -251,7 +163,7 @@ class OperatorFiles:
         """Handle that the task has stopped: delete its files on the local disk and cancel their uploads."""
         self._stopped = True
         for file in self._all_files():
-            self._uploads.cancel(file)
+            self._cancel(file)
             self._forget_local(file)
         self.space.when_short.remove(self._submit_all)
 
@@ -268,17 +180,72 @@ class OperatorFiles:
         again = (file.attempts,) if file.attempts > 1 else ()  # a repeated upload is served by other storage nodes
         return self.context.storage.write(file.size_bytes, *file.name, *again, host=self.host)
 
-    def _uploaded(self, file: StagedFile) -> None:
-        """Record that a file is durable, and delete it from the local disk."""
-        if file.stored is not None:
-            self.output.stored(file.name, file.stored)
-        self._forget_local(file)
+    def _submit(self, file: StagedFile) -> None:
+        """Queue a file for upload, unless it is durable or queued already."""
+        if file.stored is None and not file.under_way:
+            file.under_way, file.failure = True, None
+            self._waiting.append(file)
+            self._start_uploads()
+
+    def _cancel(self, file: StagedFile) -> None:
+        """Cancel the upload of a file.  A partly written file stays incomplete."""
+        if file in self._waiting:
+            file.under_way = False
+            self._waiting.remove(file)
+            self._report_change()
+        elif file.under_way:
+            if file.working is not None:
+                file.working.interrupt()
+            self._end_upload(file)
+
+    def _start_uploads(self) -> None:
+        """Start queued uploads while threads are free."""
+        while self._waiting and len(self._uploading) < self._threads:
+            file = self._waiting.popleft()
+            self._uploading.append(file)
+            file.attempts += 1
+            self._start_upload(file)
+
+    def _start_upload(self, file: StagedFile) -> None:
+        """Start the upload of a file."""
+        attempt = file.attempts
+
+        def cancelled() -> bool:
+            """Return whether the upload was cancelled at the time at which it ended; it may have been restarted since."""
+            return not file.under_way or file.attempts != attempt
+
+        def done(stored: FileId) -> None:
+            if not cancelled():
+                file.stored = stored
+                self.output.stored(file.name, stored)
+                self._forget_local(file)
+                self._end_upload(file)
+
+        def failed(failure: StorageFailed) -> None:
+            if not cancelled():
+                file.failure = failure
+                self._end_upload(file)
+
+        file.working = begin(self.context.env, self._upload(file), done, failed)
+
+    def _end_upload(self, file: StagedFile) -> None:
+        """Release the thread of a file, and start the next upload."""
+        file.under_way, file.working = False, None
+        self._uploading.remove(file)
+        self._report_change()
+        self._start_uploads()
+
+    def _report_change(self) -> None:
+        """Fire the event that `upload` waits for."""
+        if self._change is not None:
+            change, self._change = self._change, None
+            change.succeed()
 
     def _submit_all(self) -> None:
         """Upload all files that are on the local disk, because its space runs short."""
         for file in self._all_files():
             if file.local is not None:
-                self._uploads.submit(file)
+                self._submit(file)
 
     def _forget_local(self, file: StagedFile) -> None:
         """Delete a file from the local disk."""

@@ -13,7 +13,7 @@ from sim.runtime.task.epochs import Epochs
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.sink import SinkCommitter
 from sim.runtime.task.thread import EqualSteps, Slot, TaskThread
-from sim.runtime.task_manager import Busy, Contention, Processor, TaskManager
+from sim.runtime.task_manager import Contention, Processor, TaskManager
 from sim.storage.ledger import FileId
 
 
@@ -70,13 +70,13 @@ class Tasks:
 
     def at_work(self, task: int) -> bool:
         """Return whether work of the control plane holds the thread of a task."""
-        return self._hosts[task].occupied
+        return self._hosts[task].thread.occupied
 
     def in_use(self) -> Iterator[str]:
         """Yield a description of each thread that is occupied and of each staging area that is not empty."""
         for host in self._hosts:
             vertex, index = self.context.names[host.task]
-            if host.occupied and not host.thread.suspended:
+            if host.thread.occupied and not host.thread.suspended:
                 yield f"the thread of {vertex}[{index}] is at work"
             if host.async_thread.at_work:
                 yield f"the asynchronous thread of {vertex}[{index}] is at work"
@@ -140,7 +140,7 @@ class Tasks:
         def busy_ns() -> int:
             return int(int(context.plane.tasks("busy_ns")["busy_ns"][tasks].sum()) * on_core)
 
-        return Processor(context.env, cores, Busy(busy_ns, int(context.env.now)), slow)
+        return Processor(context.env, cores, busy_ns, slow)
 
     def _committer_of(self, vertex: str) -> SinkCommitter:
         """Return the global committer of a vertex.  Raise LookupError if it has none."""

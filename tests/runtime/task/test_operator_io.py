@@ -230,9 +230,8 @@ class Operator:
 
     def staged(self, checkpoint):
         """A flush lies on the local disk."""
-        names = self.files.choose(checkpoint, 1)
+        self.files.choose(checkpoint, 1)
         self.do(self.files.stage(checkpoint))
-        return names
 
     def stored(self):
         """Checkpoint and number of each file in storage that is there in full, and how often it was begun."""
@@ -295,6 +294,18 @@ class TestAborts:
         operator.staged(2)
         assert operator.do(operator.files.upload(2)) == 20
         assert operator.stored() == [(2, 0), (2, 1)]
+
+    def test_files_that_waited_for_a_thread_are_uploaded_with_the_next_snapshot(self):
+        """Those of the first snapshot go on."""
+        operator = Operator(policy="reupload")
+        for checkpoint in (1, 2):
+            operator.staged(checkpoint)
+        operator.env.process(operator.files.upload(2))
+        operator.env.run(until=operator.env.now + 5 * OPERATOR_FILES_MS)
+        operator.files.abort(2)
+        operator.do(operator.files.upload(2))
+        operator.env.run()
+        assert operator.stored() == [(1, 0), (1, 1), (2, 0), (2, 1)]
 
 
 class TestStops:

@@ -15,12 +15,10 @@ from sim.model.storage import Disk, Retry, Storage
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import _materialized_per_hour
 from sim.runtime.task.parts import WaitingBytes
-from sim.runtime.task.sink import StagedFile, Uploads
 from sim.runtime.task.subtask_state import SubtaskState
 from sim.runtime.task.thread import Slot
 from sim.runtime.task_manager import on_own_core
 from sim.storage.filesystem import CheckpointStorage
-from sim.storage.ledger import StorageFailed
 
 # State as processes: how long uploads, copies and downloads take, exactly; and who else notices.
 
@@ -211,54 +209,6 @@ def test_a_full_disk_costs_the_copy_not_the_checkpoint():
 
     assert None is stored.local
     assert stored.written_bytes == 10 * MB
-
-
-# Uploads: so many at a time, in turn; each file knows how far it is.
-
-
-class Lab:
-    """Uploads that take as many ns as a file has bytes, and fail as often as it says."""
-
-    def __init__(self, threads=1, failures=0):
-        self.env = simpy.Environment()
-        self.failures = failures
-        self.log = []
-        self.uploads = Uploads(
-            self.env, threads, self.write, lambda file: self.log.append((self.env.now, file.name[0]))
-        )
-
-    def write(self, file):
-        if file.size_bytes:
-            yield self.env.timeout(file.size_bytes)
-        if self.failures:
-            self.failures -= 1
-            raise StorageFailed("gone")
-        return 7
-
-    def submit(self, *sizes):
-        files = [StagedFile((f"f{i}",), size) for i, size in enumerate(sizes)]
-        for file in files:
-            self.uploads.submit(file)
-        return files
-
-
-def test_files_without_time_are_durable_at_once():
-    lab = Lab()
-    files = lab.submit(0, 0)
-
-    assert [file.stored for file in files] == [7, 7]
-
-
-def test_a_file_that_was_cancelled_in_the_line_can_be_submitted_again():
-    """It waits behind another one when its upload is called off; later it is wanted after all."""
-    lab = Lab()
-    _, waiting = lab.submit(5, 3)
-    lab.uploads.cancel(waiting)
-    lab.env.run(until=7)
-    lab.uploads.submit(waiting)
-    lab.env.run()
-
-    assert lab.log == [(5, "f0"), (10, "f1")]
 
 
 # The changelog while a job runs: uploads of their own, tails that checkpoints wait for, materialisations in between.

@@ -12,7 +12,7 @@ from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
 from sim.runtime.simulate import simulate
-from sim.runtime.task_manager import Busy, Processor
+from sim.runtime.task_manager import Processor
 from sim.studies.remarks.load import scarce_cores
 from tests.places import USERS
 from tests.scenarios import read_scenario, run_scenario
@@ -27,10 +27,10 @@ class Cores:
     """A processor beside which task threads are busy, and what it tells them."""
 
     def __init__(self, cores, busy=Fraction(0)):
-        self.env = simpy.Environment(initial_time=10 * S)
+        self.env = simpy.Environment()
         self.factors, self.ended = [], {}
-        load = Busy(lambda: int(self.env.now * busy))
-        self.processor = Processor(self.env, cores, load, self.factors.append)
+        self.processor = Processor(self.env, cores, lambda: int(self.env.now * busy), self.factors.append)
+        self.env.run(until=10 * S)
 
     def begin(self, name, work_ns, at_ns=0, writing_ns=0):
         def run():
