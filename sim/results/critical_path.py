@@ -245,6 +245,7 @@ class _Search:
         self.graph = graph
         self.files = files
         self._parts: list[PathPart] = []  # the last one first
+        self._writers: dict[int, set[int]] = {}  # task -> upstream tasks, see `_writers_of`
         # (writer, time at which it sent its barrier): where the search continues; None if it has ended
         self._upstream_of_barrier: tuple[int, int] | None = None
 
@@ -373,16 +374,8 @@ class _Search:
 
         If no barrier was in a channel, continue with the first one that had arrived.
         """
-        arrived = {channel for _, channel in arrivals}
-        sent = {
-            channel: self._at(Happening.BARRIER_FORWARDED, self.graph.writer(channel), end_ns)
-            for channel in self.graph.inputs(task)
-            if channel not in arrived
-        }
-        missing = [channel for channel, sent_ns in sent.items() if sent_ns < end_ns]
-        if missing:
-            latest = max(missing, key=lambda channel: (sent[channel], -channel))
-            self._add_channel_parts(task, latest, end_ns, end_ns)
+        if missing := [c for c in self._missing(task, arrivals) if 0 <= self._sent_ns(c)[0] < end_ns]:
+            self._add_channel_parts(task, max(missing, key=self._sent_ns), end_ns, end_ns)
         else:  # the missing barriers had not been sent
             time_ns, channel = arrivals[0]
             self._add(PathKind.TIMEOUT, time_ns, end_ns, task)
@@ -420,14 +413,17 @@ class _Search:
     def _before_missing_barrier(self, task: int, end_ns: int) -> None:
         """Continue through the channel whose barrier has not arrived; of several, the one in which it was sent last."""
         arrivals = self.trace.arrivals(task, end_ns)
-        arrived = {channel for _, channel in arrivals}
-
-        def missing_and_sent(channel: int) -> tuple[bool, int, int]:
-            sent_ns = self._at(Happening.BARRIER_FORWARDED, self.graph.writer(channel), -1)
-            return channel not in arrived, sent_ns, -channel
-
-        channel = max(self.graph.inputs(task), key=missing_and_sent)
+        channel = max(self._missing(task, arrivals) or self.graph.inputs(task), key=self._sent_ns)
         self._add_channel_parts(task, channel, end_ns, arrivals[0][0] if arrivals else end_ns)
+
+    def _missing(self, task: int, arrivals: Sequence[tuple[int, int]]) -> list[int]:
+        """Return the input channels of a task whose barriers had not arrived."""
+        arrived = {channel for _, channel in arrivals}
+        return [channel for channel in self.graph.inputs(task) if channel not in arrived]
+
+    def _sent_ns(self, channel: int) -> tuple[int, int]:
+        """Return a key that sorts channels by the time at which their barriers were sent; those that were not come first."""
+        return self._at(Happening.BARRIER_FORWARDED, self.graph.writer(channel), -1), -channel
 
     def _add_channel_parts(self, task: int, channel: int, end_ns: int, first_ns: int) -> None:
         """Add the parts between the output of the writer and the thread of the reader.
@@ -511,7 +507,9 @@ class _Search:
 
     def _writers_of(self, task: int) -> set[int]:
         """Return the upstream tasks of a task."""
-        return set(map(self.graph.writer, self.graph.inputs(task)))
+        if task not in self._writers:
+            self._writers[task] = set(map(self.graph.writer, self.graph.inputs(task)))
+        return self._writers[task]
 
     def _group(self, task: int) -> list[int]:
         """Return the tasks that share channel state files with this one, including itself."""

@@ -149,15 +149,12 @@ class _Statistics:
 
     # ------------------------------------------------------------------------------------------ channels
 
-    def _channel(self, writer: SubtaskId, reader: SubtaskId) -> int:
-        return self.task_of[reader] * len(self.names) + self.task_of[writer]
-
     def _writer(self, channel: int) -> int:
         return channel % len(self.names)
 
     def _inputs(self, task: int) -> Sequence[int]:
-        reader = self.names[task]
-        return [self._channel(writer, reader) for writer in writers_of(self.history, reader)]
+        first, task_of = task * len(self.names), self.task_of
+        return [first + task_of[writer] for writer in writers_of(self.history, self.names[task])]
 
     def _arrivals(self, task: int, until_ns: int) -> Sequence[tuple[int, int]]:
         """Return time and channel of the first and the last barrier of a task, as far as they are known.
@@ -173,7 +170,8 @@ class _Statistics:
             for time_ns in (first_ns, last_ns)
             if time_ns >= 0 and (name not in self.late or time_ns < self.end_ns)
         }
-        return [(at_ns, self._channel(writer, name)) for at_ns, writer in arrivals.items() if writer is not None]
+        first = task * len(self.names)
+        return [(at_ns, first + self.task_of[writer]) for at_ns, writer in arrivals.items() if writer is not None]
 
     def _awaited_writer(self, name: SubtaskId, until_ns: int, first_ns: int) -> SubtaskId | None:
         """Return the upstream subtask whose barrier the reader waited for, or None if there are no upstream subtasks.
