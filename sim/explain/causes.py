@@ -200,6 +200,8 @@ class Causes:
             return f"it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests(part)}"
         if self._is_open(part):
             return f"{self._ahead(part)}, and was not drained {self._until}"
+        if self._is_in_hand(part):
+            return f"the thread of {self._task(part.task)} had a record in hand, which no barrier overtakes: its service time decides"
         rate = f"{bytes_text(row.total * SECOND / part.duration_ns)}/s"
         full = self._full_requests(part)
         return f"{self._ahead(part)}, drained at {rate}{f' by {self._task(part.task)}{full}' if full else ''}"
@@ -220,7 +222,13 @@ class Causes:
         """
         row = self.instance.before_barrier(self.checkpoint, part.channel)
         is_held = (self._firing(part) or self._committing(part)) is not None
-        return is_held or row is None or not row.total or self._overtook(part)
+        return is_held or row is None or not row.total or self._overtook(part) or self._is_in_hand(part)
+
+    def _is_in_hand(self, part: PathPart) -> bool:
+        """Return whether less than a record lay before the barrier in the only input of the task: the rest of one that it serves."""
+        row, layout = self.instance.before_barrier(self.checkpoint, part.channel), self.context.layout
+        edge = self.context.spec.edges[layout.edge[part.channel]]
+        return row is not None and 0 < row.total < min(edge.record_bytes) and layout.reader.count(part.task) == 1
 
     def _firing(self, part: PathPart) -> str | None:
         """Return a clause if a firing window occupied the thread for at least half of the part, else None."""

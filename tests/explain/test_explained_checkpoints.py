@@ -90,6 +90,13 @@ TWELVE = {
             extra="actions: [{savepoint: canonical, at: 2 s}]\nstorage: {bandwidth: 1 GB/s}",
         ),
     ),
+    "a record in hand": Planted(
+        "behind data",
+        "sink[",
+        "had a record in hand, which no barrier overtakes: its service time decides",
+        "version: 1\njob: {source: {source: {rate: 2/s, record: 90 kB}}, sink: {input: {source: hash}, service: 460 ms}}\n"
+        "checkpoint: {interval: 2150 ms}\nrun: {duration: 20 s}\n",
+    ),
     "a memtable is flushed": Planted(
         "sync",
         "sink[",
