@@ -815,6 +815,18 @@ def come_within(run, match):
 
 
 @of_each_run
+def has_no_room(run, match):
+    """A restart has read so much, and two copies on all disks would not fit in so much room."""
+    read, disk = run.recoveries["restored_bytes"].max(), run.scenario.storage.disk
+    found = (bytes_text(read), bytes_text(disk.space_bytes))
+    return (
+        run.scenario.checkpoint.state.local_recovery
+        and match.group("most", "room") == found
+        and read > disk.space_bytes
+    )
+
+
+@of_each_run
 def reads_no_state(run, match):
     """So many restarts of the whole job read no bytes from storage, and the most that others read is named."""
     tasks = sum(vertex.parallelism for vertex in run.scenario.job.vertices)
@@ -1974,6 +1986,12 @@ TEMPLATES = (
         rf"{ABOUT}(?:At most )?(?P<count>\d+) failures come within (?P<within>MS), of (?P<rate>\d+) that restart\.rate "
         r"tolerates(?P<fails>: the job fails)?",
         come_within,
+    ),
+    template(
+        "no room for local copies",
+        rf"{ABOUT}Restarts read up to (?P<most>SIZE) from storage, as a local copy that does not fit into the (?P<room>SIZE) of its "
+        r"TaskManager is left out \(local-recovery, storage\.disk\.space\)",
+        has_no_room,
     ),
     template(
         "local copies",

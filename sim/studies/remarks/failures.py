@@ -22,7 +22,7 @@ from sim.results.formats import bytes_text, count_text, ms_text, per_second_text
 from sim.results.journal import Happening
 from sim.results.rates import overload_since
 from sim.results.summary import bottleneck
-from sim.runtime.lowering import restarts_after_loss
+from sim.runtime.lowering import hosts, restarts_after_loss
 from sim.runtime.result import NOT_STOPPED, Result
 from sim.studies.remarks.checkpoints import completed
 from sim.studies.remarks.interruptions import sentences_on_slots, sentences_on_windows
@@ -190,6 +190,12 @@ def _restore_sentences(result: Result) -> Iterator[str]:
         yield (
             f"{(read == 0).sum()} of {len(read)} restarts read no state from storage, as tasks have copies on their disks (local-recovery)"
             f"{f', others up to {bytes_text(read.max())}' * bool(read.max())}"
+        )
+    disk, managers = scenario.storage.disk, len({*hosts(scenario)})
+    if options.state.local_recovery and disk.space_bytes is not None and read.max() > managers * disk.space_bytes:
+        yield (
+            f"Restarts read up to {bytes_text(read.max())} from storage, as a local copy that does not fit into the "
+            f"{bytes_text(disk.space_bytes)} of its TaskManager is left out (local-recovery, storage.disk.space)"
         )
     logs = any(vertex.state and vertex.state.changelog for vertex in scenario.job.vertices)
     if logs and options.state.load_bytes_per_second is None and (rows["restored_bytes"] > 0).any():
