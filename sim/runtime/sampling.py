@@ -273,18 +273,21 @@ class UsualBacklog:
 
     def waiting(self, sources: Sequence[int]) -> float | None:
         """Return the mean number of records waiting in the logs of these tasks, or None if there are no samples."""
-        counts = [
-            sum(self.in_log(task, now, int(served[task])) for task in sources) for now, served, _ in self._samples
-        ]
-        return sum(counts) / len(counts) if counts else None
+        return _mean(
+            [sum(self.in_log(task, now, int(served[task])) for task in sources) for now, served, _ in self._samples]
+        )
 
     def in_flight_mean(self, tasks: Sequence[int]) -> float | None:
         """Return the mean number of records in flight between these tasks, or None if there are no samples.
 
         The tasks must restart together: no channel connects them to other tasks.
         """
-        counts = [int(in_flight_mean[tasks].sum()) for _, _, in_flight_mean in self._samples]
-        return sum(counts) / len(counts) if counts else None
+        return _mean([int(in_flight[tasks].sum()) for _, _, in_flight in self._samples])
+
+
+def _mean(counts: Sequence[int]) -> float | None:
+    """Return the mean, or None if there are no counts."""
+    return sum(counts) / len(counts) if counts else None
 
 
 # ---- The progress of a restarted job: its first record, the records replayed, and when its backlog is as usual again.

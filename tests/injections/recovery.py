@@ -5,7 +5,7 @@ from dataclasses import replace
 from sim.protocol.recovery import Deployment, FixedDelay, PendingRestart, Slots
 from sim.runtime.jobmanager import recovery_host
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
-from sim.runtime.task.keyed_state import KeyedState
+from sim.runtime.task.subtask_state import KeyedState
 from sim.storage.filesystem import CheckpointStorage
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, source, world

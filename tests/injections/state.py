@@ -6,8 +6,7 @@ from fractions import Fraction
 from sim.protocol.barrier_modes import Requirement
 from sim.protocol.task_checkpointing import SnapshotInProgress
 from sim.runtime import redistribution
-from sim.runtime.task.keyed_state import KeyedState
-from sim.runtime.task.subtask_state import SubtaskState
+from sim.runtime.task.subtask_state import KeyedState, SubtaskState
 from sim.runtime.task.windows import OperatorWindows
 from sim.storage import state_backends
 from sim.storage.state_backends import ChangelogBackend, Cohort, Expiry, RocksDb

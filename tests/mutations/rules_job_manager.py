@@ -50,7 +50,7 @@ JOB_MANAGER = (
     ),
     Rule(
         "a share of less than a byte is state all the same",
-        "runtime/task/keyed_state.py",
+        "runtime/task/subtask_state.py",
         "(state.bytes or state.growth_bytes)",
         "(subtask.keyed_bytes or state.growth_bytes)",
         f"{_RECORDED}[rescaled-with-two-bytes]",

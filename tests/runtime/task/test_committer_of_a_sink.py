@@ -24,10 +24,10 @@ def committable(epoch):
 
 
 class Sink:
-    """A committer with real output; `emitted`: epochs whose records leave."""
+    """A committer with real output."""
 
-    def __init__(self, *, drained=False, **options):
-        self.env, self.emitted = FakeClock(), []
+    def __init__(self, **options):
+        self.env = FakeClock()
         self.context = SimpleNamespace(
             env=self.env,
             scenario=SimpleNamespace(
@@ -39,7 +39,7 @@ class Sink:
             failing_commits={},
             output=CommittedOutput(None, [("sink", 0), ("sink", 1), ("committer", 0)]),
         )
-        self.committer = SinkCommitter(Slot(self.context), Commit(**options), self.emitted.append, lambda: drained)
+        self.committer = SinkCommitter(Slot(self.context), Commit(**options), None, None)
 
     def snapshot(self, checkpoint, *rows):
         """The writers hand these over before their barriers; all of these arrive."""
@@ -74,16 +74,6 @@ class Slot:
 
     def note(self, *_):
         pass
-
-
-@pytest.mark.parametrize(("drained", "emitted"), [(False, [4]), (True, [])])
-def test_records_that_wait_for_their_commit_leave(drained, emitted):
-    """Not behind the end: a reader that has finished drops them."""
-    sink = Sink(drained=drained, emits="on-commit")
-    sink.snapshot(3, committable(3))
-    sink.snapshot(4, committable(4))
-    sink.committer.completed(4)
-    assert emitted == sink.emitted
 
 
 def test_one_that_is_lost_alone_is_noted_and_once():
