@@ -17,11 +17,11 @@ from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
     LIMITED,
     advised_scenario,
-    attempts_cautions,
     backlog_cautions,
     breaks_text,
     close_value,
     condition_of,
+    doubtful_cautions,
     equal_intervals,
     equal_text,
     file_cautions,
@@ -30,7 +30,6 @@ from sim.advice.texts import (
     name_of,
     quantity_of,
     reason_against,
-    transaction_cautions,
     value_text,
 )
 from sim.advice.trials import FAILURE, UNDISTURBED
@@ -387,9 +386,7 @@ def answer(
     # `today` is today's setting even if it is the chosen one; `search.replaced` is None then
     changes, refused, today = candidate.changes, refusals(search.scenario), search.current
     warnings = [
-        *transaction_cautions(search, chosen),
-        *file_cautions(search, chosen),
-        *attempts_cautions(search, chosen),
+        *doubtful_cautions(search, chosen),
         *cautions(search.scenario, candidate.barriers, changes),
         *firing_cautions(search, chosen),
         *backlog_cautions(search, chosen),

@@ -38,10 +38,14 @@ MIN_CHECKPOINTS_OF_P99 = 100
 
 
 def advised_point(search: CandidateSearch, setting: Setting) -> Point:
-    """Return the changes of the job that come with a setting: without those of trials, with more restarts if these are used up soon."""
+    """Return the changes of the job that come with a setting, without those of trials.
+
+    If the restarts are used up soon, more of them come with it, but not with today's setting if that is replaced.
+    """
     point = {**search.candidate_of(setting.name).point, **search.own_keys(setting)}
     advised = search.bench.load({**search.bench.common, **point})
-    if exhausted_attempts(advised, search.mtbf_s, search.bench.failure, SOON_S):
+    is_replaced = search.replaced is not None and search.replaced.name == setting.name
+    if not is_replaced and exhausted_attempts(advised, search.mtbf_s, search.bench.failure, SOON_S):
         limit = RESTARTS[advised.restart.strategy].limit
         point[f"restart.{limit}"] = PATIENT[limit][1]
     return point

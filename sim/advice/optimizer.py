@@ -26,6 +26,7 @@
 #     repeat                 a second run of the choice and of today's setting       REPEAT     65 %
 #     confirm                long runs, if the tail of checkpoints has a limit       CONFIRM    85 %
 #   search.relax_limiting_keys, if no setting keeps the limits                       REST       95 %, then all
+#   search.simplify          what changes less than the choice                       REST       95 %
 #   run_as_the_file_is       with the file's faults, savepoints and backlog         all       100 %
 #   measure_bytes            a long run, if few checkpoints show bytes of changes    CONFIRM    85 %
 #   fail_tasks               a failing task instead of a lost TaskManager            all       100 %
@@ -52,7 +53,7 @@ from sim.advice.candidates import CandidateSearch
 from sim.advice.file_runs import MAX_FILE_RUNS, run_file
 from sim.advice.horizon import Horizon
 from sim.advice.judgement import EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE, Setting
-from sim.advice.search import add_levers, add_levers_against_events, reason_for_levers, relax_limiting_keys
+from sim.advice.search import add_levers, add_levers_against_events, reason_for_levers, relax_limiting_keys, simplify
 from sim.advice.settings import (
     BETWEEN_NS,
     ROUND_INTERVALS_NS,
@@ -104,7 +105,8 @@ def try_intervals(search: CandidateSearch) -> None:
         search.replicate([search.current_candidate], 1)
         broken = () if search.current is None else search.current.breaks
         if broken and not {"recovery_ms", "visible_ms"} & set(broken):  # other barriers alone may be enough
-            todays = [make_candidate(search.scenario, search.current_candidate.interval_ns, mode) for mode in tried]
+            modes = [*tried, *([search.protocol_in_effect] if search.protocol_in_effect else [])]
+            todays = [make_candidate(search.scenario, search.current_candidate.interval_ns, mode) for mode in modes]
             search.replicate_if_affordable(todays, GRID_SHARE)
     for i, interval_ns in enumerate(ladder):
         rest = [make_candidate(search.scenario, other, protocol) for other in ladder[i:] for protocol in tried]
@@ -161,24 +163,6 @@ def try_shorter(search: CandidateSearch) -> None:
         if search.has_room or best.interval_ns > _shortest_ns(search):
             return
         if not _try(search, [search.at_interval(best, interval_ns)]):
-            return
-
-
-def try_fewer_changes(search: CandidateSearch) -> None:
-    """Run what changes less than the chosen setting and has not run: today's interval or barrier mode, or one lever less."""
-    chosen = search.chosen
-    if chosen is None or search.replaced is None:
-        return
-    candidate, effective = search.candidate_of(chosen.name), search.protocol_in_effect
-    fewer = list(search.simpler(candidate))
-    if effective is not None and candidate.barriers.name == search.current_protocol.name:
-        fewer.append(
-            make_candidate(search.scenario, parse_duration(search.replaced.interval), effective, candidate.changes)
-        )
-    for other in dict.fromkeys(fewer):
-        if other not in search.runs and not search.replicate_if_affordable(
-            [other], REST_SHARE, "settings with fewer changes"
-        ):
             return
 
 
@@ -390,7 +374,7 @@ def run_until_decided(search: CandidateSearch) -> None:
             relax_limiting_keys(search)
             search.repeat()
             search.confirm()
-        try_fewer_changes(search)
+        simplify(search, REST_SHARE)
         search.repeat()
         search.confirm()
         run_as_the_file_is(search)

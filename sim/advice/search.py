@@ -63,7 +63,7 @@ def add_levers(search: CandidateSearch) -> None:
         before = excess(search.nearest, search.limits)
         best = _add_best_lever(search, current)
         if search.has_room:
-            _simplify(search)
+            simplify(search)
             return
         # where all limits are kept, any gain of room counts
         remaining = MAX_REMAINING_EXCESS if search.chosen is None else 1.0
@@ -118,7 +118,7 @@ def relax_limiting_keys(search: CandidateSearch) -> None:
             return
         if search.chosen is not None:
             _drop_unneeded_keys(search, at_interval, changes, with_room=search.has_room)
-            _simplify(search, FULL_BUDGET)
+            simplify(search, FULL_BUDGET)
             break
     search.relaxed = tuple(f"{key} = {value}" for key, value in points.items())
 
@@ -233,19 +233,17 @@ def _replace_last(search: CandidateSearch) -> bool:
         ):
             return False
         if search.has_room:
-            _simplify(search)
+            simplify(search)
             return True
     return False
 
 
-def _simplify(search: CandidateSearch, share: float = LEVER_SHARE) -> None:
-    """Run variants of the chosen setting (see `_simpler`), if it has levers and a share of the budget covers the runs."""
-    chosen = search.chosen
-    if chosen is not None and (candidate := search.candidate_of(chosen.name)).changes:
-        what = "simpler settings and other intervals with the same levers"
-        for variant in dict.fromkeys(_simpler(search, candidate)):
-            if not search.replicate_if_affordable([variant], share, what):
-                return
+def simplify(search: CandidateSearch, share: float = LEVER_SHARE) -> None:
+    """Run variants of the chosen setting that change less (see `_simpler`), if a share of the budget covers the runs."""
+    chosen = search.replaced and search.chosen
+    for variant in dict.fromkeys(_simpler(search, search.candidate_of(chosen.name)) if chosen is not None else ()):
+        if not search.replicate_if_affordable([variant], share, "settings with fewer changes, and other intervals"):
+            return
 
 
 def _writes_in_full(scenario: Scenario) -> bool:
@@ -274,7 +272,8 @@ def _simpler(search: CandidateSearch, candidate: Candidate) -> Iterator[Candidat
     if search.current_candidate is not None:
         today_ns = search.current_candidate.interval_ns
         yield search.at_interval(candidate, today_ns)
-        yield make_candidate(search.scenario, today_ns, search.current_protocol, candidate.changes)
+        todays = search.protocol_in_effect or search.current_protocol
+        yield make_candidate(search.scenario, today_ns, todays, candidate.changes)
     yield from search.simpler(candidate)
     shorter, longer = neighbouring_intervals(candidate.interval_ns)
     for other in (*shorter[:1], *longer[:2]):

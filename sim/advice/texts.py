@@ -98,9 +98,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     elif not search.confirmed:
         advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
     elif doubtful := [
-        *transaction_cautions(search, chosen),
-        *file_cautions(search, chosen),
-        *attempts_cautions(search, chosen),
+        *doubtful_cautions(search, chosen),
         *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.bench.varying else []),
     ]:
         advice = f"Try, and watch: {use} {name}. In trials it {keeps}, but {doubtful[0].short}."
@@ -257,8 +255,7 @@ def grade(search: CandidateSearch) -> str:
     """Return the grade of the advice: "use", "try" (watch it, and revert if it exceeds its limit) or "nothing"."""
     if search.chosen is None:
         return "nothing"
-    doubtful = [*attempts_cautions(search, search.chosen), *file_cautions(search, search.chosen)]
-    return "use" if search.confirmed and not doubtful else "try"
+    return "use" if search.confirmed and not doubtful_cautions(search, search.chosen) else "try"
 
 
 PART_OF_LOAD = Caution(
@@ -346,9 +343,13 @@ def backlog_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     return [Caution(f"{percentage(lost)} is lost while there is a backlog: interval-during-backlog", text, "FLIP-309")]
 
 
-def attempts_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
-    """Return a caution if the expected failures use up the restart attempts of the job."""
-    return exhausted_attempts(advised_scenario(search, chosen), search.mtbf_s, search.bench.failure)
+def doubtful_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
+    """Return the cautions because of which a setting is to be tried: output that a failure loses, events of the file, used up attempts."""
+    return [
+        *transaction_cautions(search, chosen),
+        *file_cautions(search, chosen),
+        *exhausted_attempts(advised_scenario(search, chosen), search.mtbf_s, search.bench.failure),
+    ]
 
 
 def file_runs_text(search: CandidateSearch) -> str:
