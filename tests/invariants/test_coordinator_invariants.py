@@ -401,7 +401,7 @@ class TestPaceInABacklog:
             0 if again else begun_ns,
             {number: at for number, at in enumerate(times_ns, 1) if at == until_ns},
         )
-        account._check_backlog(stats)
+        account._check_backlog()
         return facts(account)
 
     def test_checkpoints_begin_at_the_interval_of_the_backlog(self):

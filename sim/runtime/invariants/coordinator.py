@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 from sim.model.faults import JobManagerDown
@@ -78,7 +78,7 @@ class CheckpointOrder(Invariant):
                 if checkpoint <= newest:
                     report(IDS_GROW, f"it is triggered after checkpoint {newest}")
                 newest = max(newest, checkpoint)
-                awaited[checkpoint] = self.context.stats[checkpoint].tasks - row.number
+                awaited[checkpoint] = self.stats[checkpoint].tasks - row.number
             elif happening is Happening.LAST_ACKNOWLEDGED:
                 durable.add(checkpoint)
                 if missing := awaited[checkpoint] - len(acknowledged.pop(checkpoint, ())):
@@ -97,7 +97,7 @@ class CheckpointOrder(Invariant):
 
     def _check_retained(self) -> None:
         """Check that not too many checkpoints are retained at the end of a run, and that the latest one is."""
-        coordinator, stats = self.run.coordinator, self.context.stats
+        coordinator, stats = self.run.coordinator, self.stats
         completed = (number for number, row in stats.items() if row.status == "COMPLETED" and not row.savepoint_format)
         latest, retained = max(completed, default=self.context.begun_from), coordinator.retained
         if len(retained) > coordinator.num_retained or (latest and latest not in retained):
@@ -192,20 +192,19 @@ class CheckpointTiming(Invariant):
             self._behind[checkpoint] = self.now_ns
 
     def at_the_end(self) -> None:
-        stats = self.context.stats
-        self._check_max_concurrent(stats)
+        self._check_max_concurrent()
         if self.options.min_pause_ns:
-            self._check_min_pause(stats)
-        self._check_timeout(stats)
+            self._check_min_pause()
+        self._check_timeout()
         self._check_restarts()
-        self._check_tolerable_failures(stats)
+        self._check_tolerable_failures()
         if self._behind:
-            self._check_backlog(stats)
+            self._check_backlog()
 
-    def _check_max_concurrent(self, stats: Mapping[int, CheckpointStats]) -> None:
+    def _check_max_concurrent(self) -> None:
         """Check max-concurrent.  A savepoint may exceed it.  While it is pending, it counts for later checkpoints."""
         most, pending = self.options.max_concurrent, list[tuple[int, int]]()  # (checkpoint, its end [ns])
-        for number, row in sorted(stats.items()):
+        for number, row in sorted(self.stats.items()):
             pending = [(other, end_ns) for other, end_ns in pending if end_ns > row.trigger_ns]
             if not row.savepoint_format and len(pending) >= most:
                 others = [other for other, _ in pending]
@@ -214,7 +213,7 @@ class CheckpointTiming(Invariant):
                 self._report(MAX_CONCURRENT_LAW, fact, row.trigger_ns, number, *others)
             pending.append((number, _end_ns(row)))
 
-    def _check_min_pause(self, stats: Mapping[int, CheckpointStats]) -> None:
+    def _check_min_pause(self) -> None:
         """Check min-pause.
 
         The pause does not apply to the final checkpoint.  A new JobManager does not know earlier completions.
@@ -232,21 +231,21 @@ class CheckpointTiming(Invariant):
                     ended.add(row.task)
                 case Happening.TASK_RESTORED:
                     ended.discard(row.task)
-                case Happening.TRIGGERED if not stats[row.checkpoint].savepoint_format and len(ended) < tasks:
+                case Happening.TRIGGERED if not self.stats[row.checkpoint].savepoint_format and len(ended) < tasks:
                     earlier = ((end_ns, other) for end_ns, other in reversed(completed) if end_ns < row.time_ns)
                     before_ns, before = next(earlier, (-_NEVER_NS, -1))
                     if (after_ns := row.time_ns - before_ns) < min_pause_ns:
                         fact = f"it begins {milliseconds(after_ns)} after checkpoint {before} is complete, the pause is {milliseconds(min_pause_ns)}"
                         self._report(MIN_PAUSE_LAW, fact, row.time_ns, row.checkpoint, before)
 
-    def _check_timeout(self, stats: Mapping[int, CheckpointStats]) -> None:
+    def _check_timeout(self) -> None:
         """Check the timeout.
 
         A checkpoint whose metadata is being written does not expire.  While the coordinator writes the metadata of another
         checkpoint, it holds its lock, so expiry is delayed.
         """
         timeout = milliseconds(self.options.timeout_ns)
-        for number, row in stats.items():
+        for number, row in self.stats.items():
             begun_ns = row.trigger_ns + self.context.scenario.overheads.trigger_ns
             due_ns = begun_ns + self.options.timeout_ns
             if row.failure == "CHECKPOINT_EXPIRED" and row.failed_ns < due_ns:
@@ -262,7 +261,7 @@ class CheckpointTiming(Invariant):
 
     def _metadata_written_ns(self, number: int, at_ns: int) -> int:
         """Return the first time from `at_ns` on at which no other checkpoint writes metadata."""
-        for other, row in sorted(self.context.stats.items(), key=lambda item: item[1].latest_ack_ns):
+        for other, row in sorted(self.stats.items(), key=lambda item: item[1].latest_ack_ns):
             if other != number and row.acknowledged >= row.tasks and row.latest_ack_ns <= at_ns:
                 at_ns = max(at_ns, _end_ns(row))
         return at_ns
@@ -284,7 +283,7 @@ class CheckpointTiming(Invariant):
                 pending.discard(row.checkpoint)
             restart = restart if pending else None
 
-    def _check_tolerable_failures(self, stats: Mapping[int, CheckpointStats]) -> None:
+    def _check_tolerable_failures(self) -> None:
         """Check that the job fails as soon as more checkpoints failed in a row than are tolerable.
 
         Savepoints, and checkpoints that are older than the latest completed one, do not count.
@@ -302,11 +301,11 @@ class CheckpointTiming(Invariant):
             elif row.happening is Happening.COMPLETED and is_newer:
                 failed, exceeded_ns, latest_completed = [], _NEVER_NS, row.checkpoint
             elif row.happening is Happening.ABORTED and is_newer and row.detail in _COUNTED_FAILURES:
-                if not stats[row.checkpoint].savepoint_format:
+                if not self.stats[row.checkpoint].savepoint_format:
                     failed.append(row.checkpoint)
                     exceeded_ns = row.time_ns if len(failed) == tolerable + 1 else exceeded_ns
 
-    def _check_backlog(self, stats: Mapping[int, CheckpointStats]) -> None:
+    def _check_backlog(self) -> None:
         """Check the number of checkpoints triggered while a source processes a backlog, separately after each restart.
 
         Only the number is checked, because delayed trigger requests are processed later, without a pause between them.
@@ -315,17 +314,17 @@ class CheckpointTiming(Invariant):
         for row in self.run.events:
             if row.happening is Happening.JOB_RESTORED:
                 attempts.append((row.time_ns, []))
-            elif row.happening is Happening.TRIGGERED and not stats[row.checkpoint].savepoint_format:
+            elif row.happening is Happening.TRIGGERED and not self.stats[row.checkpoint].savepoint_format:
                 attempts[-1][1].append(row.checkpoint)
         interval_ns = self.options.interval_during_backlog_ns
         for number, (begun_ns, checkpoints) in enumerate(attempts):
-            until_ns = max((stats[row].trigger_ns for row in checkpoints if row in self._behind), default=-1)
+            until_ns = max((self.stats[row].trigger_ns for row in checkpoints if row in self._behind), default=-1)
             if until_ns < begun_ns:
                 continue
             # sources of a restarted job report their backlog with a delay
             before_report = 0 if not number else (_MAX_REPORT_DELAY_NS // interval_ns + 1 if interval_ns else 1)
             most = 2 + before_report + ((until_ns - begun_ns) // interval_ns if interval_ns else 0)
-            triggers = sum(begun_ns <= stats[row].trigger_ns <= until_ns for row in checkpoints)
+            triggers = sum(begun_ns <= self.stats[row].trigger_ns <= until_ns for row in checkpoints)
             if triggers > most:
                 what = f"its interval is {milliseconds(interval_ns)}" if interval_ns else "none may then"
                 began = f"{number_of(triggers, 'checkpoint')} began, {what}"
@@ -365,7 +364,7 @@ class StopWithSavepoint(Invariant):
     """
 
     def at_the_end(self) -> None:
-        stats = self.context.stats
+        stats = self.stats
         stops = {number for number, row in stats.items() if row.stops}
         pending, over, final = (
             0,

@@ -146,7 +146,7 @@ class FileLifetimes(Invariant):
 
     def _check_unreferenced(self) -> None:
         """Check that no unreferenced files are left.  Report the one that has been unreferenced for longest."""
-        stats, num_retained, journal = self.context.stats, self.run.coordinator.num_retained, self.context.journal
+        stats, num_retained, journal = self.stats, self.run.coordinator.num_retained, self.context.journal
         completed = sorted(
             (number, row.completed_ns)
             for number, row in stats.items()
@@ -196,7 +196,7 @@ class FileLifetimes(Invariant):
                 continue
             name, last = stored.name, self._last.get(int(stored.id), -1)
             checkpoint = last if name[0] == _LOG else _checkpoint_of(stored)
-            stats = self.context.stats.get(checkpoint)
+            stats = self.stats.get(checkpoint)
             if stats is not None and stats.status != "IN_PROGRESS" and not stats.savepoint_format:
                 task = numbers[str(name[1]), int(name[2])] if name[0] in _OF_TASKS or name[0] == _LOG else -1
                 yield OwnedFile(stored, checkpoint, task, max(checkpoint, last))
@@ -277,7 +277,7 @@ class StoredSnapshots(Invariant):
         """
         if self._has_changelog(task):
             return
-        files, stats = self.context.storage.files, self.context.stats
+        files, stats = self.context.storage.files, self.stats
         who = self.formatter.task(task)
         if stats[checkpoint].savepoint_format and (common := _common_files(snapshot)):
             self._report(
@@ -309,7 +309,7 @@ class StoredSnapshots(Invariant):
             self._report(IN_FLIGHT, checkpoint, fact)
         if (
             self._not_claimed
-            and not self.context.stats[checkpoint].savepoint_format
+            and not self.stats[checkpoint].savepoint_format
             and not self._may_be_built_upon(checkpoint)
         ):
             named = {file for task, part in parts if not self._has_changelog(task) for file in _files(part)} & set(
@@ -317,7 +317,7 @@ class StoredSnapshots(Invariant):
             )
             if named:
                 self._report(UNCLAIMED, checkpoint, _not_claimed(len(named), "named"))
-        if not self._heard_ns and not self.context.stats[checkpoint].savepoint_format:
+        if not self._heard_ns and not self.stats[checkpoint].savepoint_format:
             self._heard_ns = self.now_ns + self.context.scenario.overheads.notify_ns
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
@@ -396,7 +396,7 @@ class StoredSnapshots(Invariant):
         restored one (RocksIncrementalSnapshotStrategy).  The notification of the first checkpoint, which is a full one, may
         arrive after the next one is triggered, or be lost.
         """
-        begun_before = self.context.stats[checkpoint].trigger_ns < self._heard_ns
+        begun_before = self.stats[checkpoint].trigger_ns < self._heard_ns
         return begun_before or self.context.scenario.checkpoint.lost_notifications > 0
 
     def _has_changelog(self, task: int) -> bool:
@@ -406,7 +406,7 @@ class StoredSnapshots(Invariant):
 
     def _has_metadata(self, checkpoint: int) -> bool:
         """Return whether the metadata file of a checkpoint is complete.  It is among the latest files, as it is written last."""
-        files, since_ns = self.context.storage.files, self.context.stats[checkpoint].latest_ack_ns
+        files, since_ns = self.context.storage.files, self.stats[checkpoint].latest_ack_ns
         for number in range(len(files) - 1, -1, -1):
             file = files[FileId(number)]
             if file.name[:2] == ("_metadata", checkpoint):

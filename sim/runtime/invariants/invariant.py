@@ -81,7 +81,7 @@ class Invariant(Checks):
     def __init__(self, run: ObservedRun) -> None:
         self.run = run
         self.context, self.contents, self.ends = run.context, run.context.contents, run.ends
-        self.ledger, self.formatter = run.ledger, run.formatter
+        self.stats, self.ledger, self.formatter = run.context.stats, run.ledger, run.formatter
         self.found: list[Violation] = []
         self._reported: set[Hashable] = set()
 

@@ -139,7 +139,7 @@ class Commits(Invariant):
 
     def _check_completed(self, commit: CommitStats) -> None:
         """Check that the checkpoint of a commit is complete, and that the commit contains no newer epoch."""
-        row = self.context.stats.get(commit.checkpoint)
+        row = self.stats.get(commit.checkpoint)
         epochs = [epoch.epoch for epoch in commit.committed]
         if row is None or row.status != "COMPLETED" or row.completed_ns > commit.time_ns:
             newest = max(epochs, default=commit.checkpoint)
@@ -274,7 +274,7 @@ class EndOfData(Invariant):
     def _check_stop_mode(self, request: str) -> None:
         """Check whether data ends with or without a drain, as requested: "drain", "no-drain", or "" without a stop."""
         layout, served = self.context.layout, self.context.plane.served()
-        stops = [row for row in self.context.stats.values() if row.stops and row.status == "COMPLETED"]
+        stops = [row for row in self.stats.values() if row.stops and row.status == "COMPLETED"]
         for row in self.run.events:
             if row.happening is not Happening.END_OF_DATA or (stops and row.time_ns < stops[-1].trigger_ns):
                 continue

@@ -127,7 +127,7 @@ class ConsistentCuts(Invariant):
 
     def at_the_end(self) -> None:
         """Check that each restart restored the latest completed checkpoint that is not a savepoint, and that its cut is consistent."""
-        stats, latest = self.context.stats, self.context.begun_from
+        stats, latest = self.stats, self.context.begun_from
         for row in self.run.events:
             checkpoint = row.checkpoint
             if row.happening is Happening.COMPLETED:
@@ -239,7 +239,7 @@ class RecordPositions(Invariant):
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """Record the position of a task at its cut, and check the position in its snapshot."""
-        stats = self.context.stats
+        stats = self.stats
         if checkpoint not in self.ledger.notes:
             self.run.forget(lambda number: number in stats and stats[number].status == "FAILED")
         counted, position = self.context.plane.counted(task), part.position
@@ -263,7 +263,7 @@ class RecordPositions(Invariant):
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """Drop checkpoints that this one has subsumed."""
-        stats = self.context.stats
+        stats = self.stats
         self.run.forget(
             lambda number: (
                 number < checkpoint

@@ -74,7 +74,7 @@ class Restarts(Invariant):
         """Check the use of local copies, and record which copy was read."""
         if self.context.scenario.checkpoint.state.local_recovery:
             self._check_local_copy(checkpoint, task, restored_parts)
-        stats = self.context.stats.get(checkpoint)
+        stats = self.stats.get(checkpoint)
         if stats is not None and any(piece.copied_from is not None for piece in restored_parts):
             self._copies.append((self.now_ns, task, stats.trigger_ns))
 

@@ -98,7 +98,7 @@ NAMES = [("sink", 0), ("sink", 1)]
 
 def account():
     contents = SimpleNamespace(checkpoints={})
-    context = SimpleNamespace(names=NAMES, commits=[], env=SimpleNamespace(now=7), contents=contents)
+    context = SimpleNamespace(names=NAMES, commits=[], stats={}, env=SimpleNamespace(now=7), contents=contents)
     formatter = JournalFormatter((), NAMES)
     return Commits(SimpleNamespace(context=context, ends=None, ledger=None, formatter=formatter))
 
