@@ -24,10 +24,10 @@ def committable(epoch):
 
 
 class Sink:
-    """A committer with real output."""
+    """A committer with real output; `emitted`: epochs whose records leave."""
 
     def __init__(self, **options):
-        self.env = FakeClock()
+        self.env, self.emitted = FakeClock(), []
         self.context = SimpleNamespace(
             env=self.env,
             scenario=SimpleNamespace(
@@ -39,7 +39,7 @@ class Sink:
             failing_commits={},
             output=CommittedOutput(None, [("sink", 0), ("sink", 1), ("committer", 0)]),
         )
-        self.committer = SinkCommitter(Slot(self.context), Commit(**options), None, None)
+        self.committer = SinkCommitter(Slot(self.context), Commit(**options), self.emitted.append, lambda: False)
 
     def snapshot(self, checkpoint, *rows):
         """The writers hand these over before their barriers; all of these arrive."""
@@ -74,6 +74,14 @@ class Slot:
 
     def note(self, *_):
         pass
+
+
+def test_records_that_wait_for_their_commit_leave():
+    sink = Sink(emits="on-commit")
+    sink.snapshot(3, committable(3))
+    sink.snapshot(4, committable(4))
+    sink.committer.completed(4)
+    assert sink.emitted == [4]
 
 
 def test_one_that_is_lost_alone_is_noted_and_once():
