@@ -63,11 +63,9 @@ OF_SNAPSHOTS = frozenset(
         Happening.OUTPUT_CONVERTED,
         Happening.INPUT_PRIORITISED,
         Happening.CHANNEL_STATE_WRITTEN,
-        Happening.STATE_WRITTEN,
-        Happening.ACKNOWLEDGED,
     }
 )
-"""Kinds of rows about the snapshot of a task: the data that belongs to it, and where it is stored."""
+"""Kinds of rows that determine which data belongs to the snapshot of a task."""
 OF_JOB = frozenset(
     {
         Happening.TASK_FAILED,

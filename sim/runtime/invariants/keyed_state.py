@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from sim.model.job import key_groups
 from sim.model.state import State
+from sim.results.journal import Happening
 from sim.results.violations import number_of, seconds
 from sim.runtime.context import RestoredState, StateSnapshot
 from sim.runtime.invariants.invariant import ByCheckpoint, Invariant, ObservedRun
@@ -221,6 +222,8 @@ def _sizes(frozen: FrozenState) -> dict[str, int]:
 
 class KeyedStates(Invariant):
     """Checks that snapshots contain all keyed state, that keys expire in time, and that restores get the same state."""
+
+    evidence_kinds = frozenset({Happening.SNAPSHOT_BEGUN, Happening.STATE_WRITTEN, Happening.ACKNOWLEDGED})
 
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
