@@ -237,7 +237,8 @@ def _completed_text(line: Any) -> str:
     row = line.summary
     counts = {"failed": row.failed - row.interrupted, "interrupted": row.interrupted}
     fates = [str(row.completed), *(f"{count} {fate}" for fate, count in counts.items() if count)]
-    end = "restarts forever" if line.status.startswith("RESTARTING") else "job failed"
+    end = "not stopped" if "not complete at the end" in line.status else "job failed"
+    end = "restarts forever" if line.status.startswith("RESTARTING") else end
     return ", ".join([*fates, *[end] * line.failed])
 
 
