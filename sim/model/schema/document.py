@@ -453,7 +453,8 @@ def check(document: Document, reading: Reading) -> None:
     ):
         advice = "say services: idle-core, or serialize: of state on the heap, or take canonical savepoints"
         reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
-    writes = document.checkpoint.local_recovery or any(vertex.flush for vertex in document.job.values())
+    # also where it is written to be off, as other strategies may have it
+    writes = document.checkpoint.local_recovery is not None or any(vertex.flush for vertex in document.job.values())
     if document.storage and document.storage.disk and not writes:
         holds = "it has the files of operators with operator-io: async and copies for local-recovery"
         rocksdb = "lsm: {flush, compaction} say what the disk of RocksDB takes"

@@ -93,9 +93,11 @@ def test_state_that_only_expires_is_said(state, is_said):
     ],
 )
 def test_keys_that_nothing_waits_for_are_said(state, rest, words, is_said):
-    text = BASE.replace("service: 10 us", f"service: 10 us, state: {{size: 1 MB{state}}}")
+    text = BASE.replace("service: 10 us", f"service: 10 us, state: {{size: 1 MB{state}}}") + rest
+    copies = text.replace("interval: 5 s", "interval: 5 s, local-recovery: [false, true]")
 
-    assert is_said == any(words in str(warning) for warning in loads(text + rest, "s").warnings)
+    assert is_said == any(words in str(warning) for warning in loads(text, "s").warnings)
+    assert "storage.disk" not in str(loads(copies, "s").warnings)
 
 
 # Defaults that decide in many jobs: named where a file has them, and no others.
