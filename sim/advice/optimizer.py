@@ -104,6 +104,8 @@ def try_intervals(search: CandidateSearch) -> None:
     if search.current_candidate is not None:
         search.replicate([search.current_candidate], 1)
         broken = () if search.current is None else search.current.breaks
+        if broken == ("loss",):  # fewer checkpoints cost less
+            ladder = [interval_ns for interval_ns in ladder if interval_ns >= search.current_candidate.interval_ns]
         if broken and not {"recovery_ms", "visible_ms"} & set(broken):  # other barriers alone may be enough
             modes = [*tried, *([search.protocol_in_effect] if search.protocol_in_effect else [])]
             todays = [make_candidate(search.scenario, search.current_candidate.interval_ns, mode) for mode in modes]
@@ -160,7 +162,7 @@ def try_shorter(search: CandidateSearch) -> None:
     """
     for interval_ns in neighbouring_intervals(_shortest_ns(search))[0]:
         best = search.candidate_of((search.chosen or search.nearest).name)
-        if search.has_room or best.interval_ns > _shortest_ns(search):
+        if search.has_room or best.interval_ns > _shortest_ns(search) or search.nearest.breaks == ("loss",):
             return
         if not _try(search, [search.at_interval(best, interval_ns)]):
             return

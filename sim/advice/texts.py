@@ -333,7 +333,8 @@ def file_text(search: CandidateSearch, run: FileRun, column: str) -> str:
 def backlog_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     """Return a caution if checkpoints cost throughput while a source has a backlog, and its version of Flink can make them rarer."""
     run, key = search.file_runs.get(chosen.name), "execution.checkpointing.interval-during-backlog"
-    lost = 0.0 if run is None else run.limited.get("loss", 0.0)
+    is_rarer = advised_scenario(search, chosen).checkpoint.interval_during_backlog_ns is not None
+    lost = 0.0 if run is None or is_rarer else run.limited.get("loss", 0.0)
     if lost < MIN_LISTED_SHARE or later_options(search.scenario, {"checkpoint.interval-during-backlog": "1 h"}):
         return []
     text = (

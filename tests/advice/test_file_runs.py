@@ -10,7 +10,7 @@ from sim.advice.file_runs import file_run, file_trials
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import FileRun, Limits
 from sim.advice.optimizer import run_until_decided
-from sim.advice.texts import file_cautions, file_runs_text, grade, verdict
+from sim.advice.texts import backlog_cautions, file_cautions, file_runs_text, grade, verdict
 from sim.advice.trials import BACKLOG, FILE, SAVEPOINT, UNDISTURBED
 from tests.advice.made_up import DAY_S, JOB, MadeUp
 from tests.scenarios import read_scenario
@@ -82,6 +82,10 @@ def test_a_backlog_is_read_with_rarer_checkpoints_if_they_cost_too_much(job):
     (trial,) = file_trials(search, search.current)
 
     assert search.chosen.name == ("30 s", "aligned, 1 min during a backlog")
+    assert "is lost while" not in screen(search)
+    assert [own.short for own in backlog_cautions(search, search.current)] == [
+        "10 % is lost while there is a backlog: interval-during-backlog"
+    ]
     assert trial.point["run.duration"] == "1 min", "6k records of a subtask at 100/s"
     assert (
         "aligned, 1 min during a backlog, every 30 s: throughput loss 4 % (while a backlog is read)"
