@@ -185,12 +185,12 @@ def _recovery_lines(search: CandidateSearch, chosen: Setting, other: OtherFailur
     """Yield the recovery that no limit is about, that from the other failure, and the longest checkpoint until it is caught up."""
     has_limit, before = search.limits.recovery_ms is not None, search.replaced
     if not has_limit and not math.isnan(chosen.recovery_ms):
-        values = " -> ".join(
-            f"{'about ' * setting.is_extrapolated}{ms_text(setting.recovery_ms)}"
-            for setting in (before, chosen)
-            if setting is not None
-        )
-        yield Text("expect", f"{judged(search)} {values} (no limit given)", 8)
+        values, about = [], "about "  # of two extrapolated values, the first has it
+        for setting in (before, chosen):
+            if setting is not None:
+                values.append(f"{about * setting.is_extrapolated}{ms_text(setting.recovery_ms)}")
+                about = "" if setting.is_extrapolated else about
+        yield Text("expect", f"{judged(search)} {' -> '.join(values)} (no limit given)", 8)
     if other is not None and has_limit:
         yield Text(OVER if other.breaks else "expect", other.short, RANK_ALWAYS_SHOWN if other.breaks else 2)
     failing_ms = rows_of(search.rows, chosen.name, FAILURE)["end_to_end_max_ms"].max()

@@ -54,7 +54,7 @@ def test_what_a_trial_did_not_see_is_estimated(search):
 def test_the_first_screen_says_how_long_recovery_takes(search):
     screen = answer(search, search.chosen, 14, "").screen
 
-    assert "about 12 min -> about 5.1 min (no limit given)" in screen
+    assert "about 12 min -> 5.1 min (no limit given)" in screen
     assert "until it has caught up, checkpoints of up to 2.5 s" in screen
     assert {"about 12 min"} & {row[6] for table in tables_of_settings(search) for row in table.rows}
 
