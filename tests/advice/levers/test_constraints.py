@@ -119,6 +119,8 @@ CANNOT_BIND = {
     "restart.ask-timeout": "a machine that falls silent: processes of trials are killed, and their connections are reset",
     "restart.cancellation-timeout": "a task that does not stop: none of a trial does",
     "restart.reactive": "the first start of a job",
+    "restart.rescale-failures": "failed checkpoints after which a rescale no longer waits: trials are not rescaled",
+    "restart.slot-timeout": "how often a deployment without slots fails: it comes when the lost TaskManager is replaced, whatever this is",
 }
 OPTIONS = {".".join(key.path): key for key in modelled_keys().values()}
 
