@@ -243,7 +243,7 @@ def test_tasks_run_as_soon_as_their_in_flight_data_is_read():
         return row["running"] - row["deployed"]
 
     assert restored_ms() > 150
-    assert restored_ms(**BOTH) < 20
+    assert 0 <= restored_ms(**BOTH) < 20
 
 
 # ---------------------------------------------------------------------------------------------- captured output
