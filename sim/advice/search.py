@@ -241,9 +241,15 @@ def _replace_last(search: CandidateSearch) -> bool:
 def simplify(search: CandidateSearch, share: float = LEVER_SHARE) -> None:
     """Run variants of the chosen setting that change less (see `_simpler`), if a share of the budget covers the runs."""
     chosen = search.replaced and search.chosen
-    for variant in dict.fromkeys(_simpler(search, search.candidate_of(chosen.name)) if chosen is not None else ()):
+    if chosen is None:
+        return
+    candidate = search.candidate_of(chosen.name)
+    for variant in dict.fromkeys(_simpler(search, candidate)):
         if not search.replicate_if_affordable([variant], share, "settings with fewer changes, and other intervals"):
             return
+        own = search.setting(variant.name) if search.has_broken_tail and variant.name not in search.longer_ms else None
+        if own is not None and own.keeps_limits and len(variant.point) < len(candidate.point):
+            search.run_for_long(variant.name, 1, share)
 
 
 def _writes_in_full(scenario: Scenario) -> bool:
