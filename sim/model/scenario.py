@@ -296,17 +296,24 @@ class ObservedFailures:
     predicted_failed: Natural = option(0, "In all simulated runs.", is_required=True)
     job_failures: Natural = option(0, "Failures of the job in the history.")
     ran_ns: Duration = option(0, "In how long the job failed so often.")  # 0 if unknown
+    latest_failed: Natural = option(
+        0, "Checkpoints at the end of the history that failed, with none completed after them."
+    )
 
     @property
     def are_missed(self) -> bool:
-        """Whether most checkpoints of the history failed, but most of the simulation complete."""
+        """Whether most checkpoints of the history, or its latest ones, failed, but most of the simulation complete."""
         predicted = self.predicted_completed + self.predicted_failed
-        return 2 * self.failed > self.failed + self.completed and 2 * self.predicted_failed < predicted
+        have_failed = 2 * self.failed > self.failed + self.completed or self.latest_failed >= _MIN_LATEST_FAILED
+        return have_failed and 2 * self.predicted_failed < predicted
 
     @property
     def mtbf_ms(self) -> float | None:
         """Mean time between failures of the job.  None without failures, or if the period is unknown."""
         return self.ran_ns / 1e6 / self.job_failures if self.job_failures and self.ran_ns else None
+
+
+_MIN_LATEST_FAILED = 3
 
 
 @dataclass(frozen=True, slots=True)

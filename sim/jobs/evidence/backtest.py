@@ -480,6 +480,7 @@ def _backtest_failures(
     job: RecordedJob, failed: Sequence[RecordedCheckpoint], history: pd.DataFrame, in_runs: pd.DataFrame
 ) -> ObservedFailures:
     recorded, simulated = (table.groupby("quantity")["value"].sum() for table in (history, in_runs))
+    newest = max((point.id for point in job.checkpoints.list if point.status == "COMPLETED"), default=-1)
     reasons = Counter(one_line(point.failure_message, 80) for point in failed if point.failure_message)
     return ObservedFailures(
         int(recorded.get("completed", 0)),
@@ -489,6 +490,7 @@ def _backtest_failures(
         int(simulated.get("failed", 0)),
         job.failures,
         round(job.ran_ms) * MS,
+        sum(point.id > newest for point in failed),
     )
 
 

@@ -253,11 +253,12 @@ def contradiction(backtest: scenario.Backtest | None) -> str:
         if failures.job_failures
         else ""
     )
-    observed = failures.failed + failures.completed
+    observed, latest = failures.failed + failures.completed, failures.latest_failed
+    since = f", the latest {latest} among them" if 1 < latest < observed else ""
     predicted = failures.predicted_failed + failures.predicted_completed
     return (
         f"the simulation does not reproduce the failures of this job: {failures.failed} of {observed} checkpoints of its "
-        f"history failed{reason}{restarts}; in the simulation {failures.predicted_failed} of {predicted} failed. "
+        f"history failed{reason}{since}{restarts}; in the simulation {failures.predicted_failed} of {predicted} failed. "
         "Predicted durations and recovery times hold only after the cause of these failures is removed"
     )
 

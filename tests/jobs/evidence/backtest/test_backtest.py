@@ -10,7 +10,7 @@ from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, backtest
 from sim.jobs.evidence.what_ifs import by_kind
 from sim.jobs.reading import infer, read_any, read_source
 from sim.model.quantities import of_history
-from sim.model.scenario import Backtest, ComparedQuantity, Quantiles
+from sim.model.scenario import Backtest, ComparedQuantity, ObservedFailures, Quantiles
 from sim.model.schema.history_file import contradiction, section_of, verdict
 from sim.model.schema.study import loads
 from sim.model.schema.text import write
@@ -118,6 +118,16 @@ def test_failures_that_the_simulation_does_not_show_are_said_first(expiring):
     assert "Nothing is off" not in " ".join(lines)
     assert verdict(found).startswith(f"the simulation does not reproduce the failures of this job: {said}")
     assert (found.failures.job_failures, found.failures.mtbf_ms) == (2, 1355e9 / 2 / 1e6)
+
+
+@pytest.mark.parametrize("latest", [2, 4])
+def test_a_job_that_completes_none_any_more_is_contradicted_by_simulated_ones(latest):
+    """Many completed before: what counts is that the latest did not, three of them or more."""
+    failures = ObservedFailures(90, 4, "expired", predicted_completed=30, latest_failed=latest)
+    found = contradiction(Backtest((), failures=failures))
+
+    assert found.startswith("the simulation does not") == (latest == 4)
+    assert (" (expired), the latest 4 among them; in the simulation 0 of 30 failed" in found) == (latest == 4)
 
 
 def test_nothing_is_advised_where_the_history_contradicts(expiring, tmp_path):
