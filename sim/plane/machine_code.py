@@ -104,11 +104,16 @@ def _load_or_compile() -> tuple[Callable[..., int] | None, str]:
             _compiled_names.append(name)
             _store(code, name)
         _codes[name] = code
-        address = map_object_file(code, ENTRY_POINT) or _load_with_llvm(code)
+        return load_entry_point(code), ""
     except ImportError as error:
         return None, f"llvmlite cannot be imported: {error}"
+
+
+def load_entry_point(code: bytes) -> Callable[..., int]:
+    """Load an object file into this process, and return its entry point."""
+    address = map_object_file(code, ENTRY_POINT) or _load_with_llvm(code)
     # the result and all arguments are int64; the state is passed as an address
-    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + dispatch_operation.__code__.co_argcount))(address), ""
+    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + dispatch_operation.__code__.co_argcount))(address)
 
 
 def cache_folders() -> Iterator[Path]:
@@ -286,12 +291,11 @@ def map_object_file(code: bytes, function: str) -> int | None:
     (table,) = sections[sections["type"] == _SYMBOLS]
     symbols = rows(table, _SYMBOL)
     relocations = [(section, rows(section, _RELOCATION)) for section in sections[sections["type"] == _RELOCATIONS]]
-    used = symbols["section"][np.concatenate([entries["symbol"] for _, entries in relocations])]
-    if (
-        any((entries["type"] != _ABSOLUTE_64).any() for _, entries in relocations)
-        or ((used == _UNDEFINED) | (used >= _FIRST_RESERVED)).any()
-        or sections["size"][sections["type"] == _NO_CONTENT].any()
-    ):
+    for _, entries in relocations:
+        used = symbols["section"][entries["symbol"]]
+        if ((entries["type"] != _ABSOLUTE_64) | (used == _UNDEFINED) | (used >= _FIRST_RESERVED)).any():
+            return None
+    if sections["size"][sections["type"] == _NO_CONTENT].any():
         return None
     memory = mmap.mmap(-1, len(code))
     memory.write(code)

@@ -40,9 +40,7 @@ def dispatch_operation(file):
 
     def both(body, before=""):
         module = file(before + DOOR + "".join(f"    {line}\n" for line in body.split("\n")))
-        return module.dispatch_operation, machine_code._load_entry_point(
-            binding, machine_code._compile(binding, [module])
-        )
+        return module.dispatch_operation, machine_code.load_entry_point(machine_code._compile([module]))
 
     return both
 
