@@ -423,6 +423,11 @@ TEMPLATES = tuple(
         ("died", r"(?P<side>[AB]): the job died in (?P<k>\d+) of (?P<n>\d+) runs: (?P<why>.*)$", job_died),
         ("cells failed", r"(?P<side>[AB]): (?P<k>\d+) of (?P<n>\d+) runs failed: (?P<why>.*)$", cells_failed),
         ("issues", r"known defects that may apply to [AB] alone: .*$", always),
+        (
+            "one phase",
+            r"windows of '\w+' fire, and checkpoints are triggered, at the same distance in all of a run: it may be that no checkpoint meets .*$",
+            always,
+        ),
         ("one alone", r"What one of them does alone: ckptsim diff .*$", always),
         ("costs", r"costs in USD per month; prices: .*$", always),
     )

@@ -109,10 +109,21 @@ def sentences_on_windows(result: Result) -> Iterator[str]:
                 return
 
 
+def has_one_phase(scenario: Scenario, vertex: Vertex) -> bool:
+    """Return whether checkpoints are always triggered at the same distance from a firing of the vertex's windows."""
+    window, interval_ns = vertex.window, scenario.checkpoint.interval_ns
+    return bool(
+        window
+        and interval_ns
+        and window.fire_ns
+        and not (window.step_ns % interval_ns and interval_ns % window.step_ns)
+    )
+
+
 def _phase_sentences(result: Result, vertex: Vertex) -> Iterator[str]:
     """Yield a sentence on a window whose firings no checkpoint meets, as both come at fixed times of this run."""
     window, interval_ns = vertex.window, result.scenario.checkpoint.interval_ns
-    if window is None or not interval_ns or (window.step_ns % interval_ns and interval_ns % window.step_ns):
+    if window is None or not interval_ns or not has_one_phase(result.scenario, vertex):
         return
     emitted = result.tasks.loc[result.tasks["vertex"] == vertex.name, "numRecordsOut"].max()
     outputs = sum(own.upstream == vertex.name for reader in result.scenario.job.vertices for own in reader.inputs)

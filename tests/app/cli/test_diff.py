@@ -41,6 +41,19 @@ def test_json_says_the_same(ckptsim, tmp_path):
     assert completed["after"] - completed["before"] == completed["change"] > 0
 
 
+def test_windows_and_checkpoints_of_one_phase_are_told(ckptsim, tmp_path):
+    """A run has one of the moments at which a checkpoint may meet a window that fires, so the same result is no proof."""
+    window = "{tumbling: SIZE, time: event, fire: 4 ms, state-per-record: 60 B}"
+    job = f"{{a: {{source: {{rate: 100/s, record: 100 B}}}}, win: {{input: {{a: hash}}, window: {window}}}}}"
+    rest = "checkpoint: {interval: 2 s}\nrun: {duration: 5 s}\n"
+    for size, is_told in (("4 s", True), ("3 s", False)):
+        (tmp_path / "w.yaml").write_text(f"version: 1\njob: {job.replace('SIZE', size)}\n{rest}")
+        done = ckptsim("diff w.yaml w.yaml --set-b checkpoint.barriers=unaligned --replications 1 --jobs 1")
+
+        assert done.exit_code == 0, done.stderr
+        assert ("it may be that no checkpoint meets a firing" in " ".join(done.stdout.split())) == is_told
+
+
 def test_the_same_twice_runs_nothing(ckptsim, tmp_path):
     """No input differs: one line."""
     a, _ = files(tmp_path)
