@@ -49,13 +49,13 @@ class PairedChange:
         return self.value != 0 and (abs(self.value) > self.half_width or math.isinf(self.half_width))
 
     def text(self, text: Callable[[float], str]) -> str:
-        """Return ``+3.1 s ± 400 ms``, always with a sign.  `text`: formats an amount of this quantity."""
+        """Return ``+3.1 s ± 400 ms``, with a sign unless the amount is rounded to 0.  `text`: formats an amount of this quantity."""
         if not math.isfinite(self.value):
             return MISSING
-        sign = "+" if self.value > 0 else "-" if self.value < 0 else ""
         amount, spread = (
             text(abs(value)).lstrip("+±") if math.isfinite(value) else "" for value in (self.value, self.half_width)
         )
+        sign = ("+" if self.value > 0 else "-") if any("1" <= digit <= "9" for digit in amount) else ""
         return f"{sign}{amount}" + (f" ± {spread}" if spread and self.half_width else "")
 
 

@@ -224,6 +224,7 @@ def test_nineteen_of_twenty_hold_the_mean():
         (0.0, 0.0, "0 ms", False),
         (0.0, math.inf, "0 ms", False),
         (0.0, 5.0, "0 ms ± 5 ms", False),
+        (-0.01, 5.0, "0 ms ± 5 ms", False),
         (math.nan, math.nan, "-", False),
         (math.inf, 3.0, "-", True),
     ],
