@@ -53,6 +53,7 @@ PAIRS = {
         "interval: 1 s": "interval: 2 s, min-pause: 100 ms",
         "bandwidth: 100 MB/s": "bandwidth: 50 MB/s",
     },
+    "windows": {"state: {size: 1 MB}": "window: {tumbling: 2 s, time: event, fire: 1 ms, state-per-record: 60 B}"},
     "it ends": {"record: 400 B": "record: 400 B, records: 300"},
     "it dies": {
         "interval: 1 s": "interval: 1 s, timeout: 50 ms",
@@ -425,8 +426,11 @@ TEMPLATES = tuple(
         ("issues", r"known defects that may apply to [AB] alone: .*$", always),
         (
             "one phase",
-            r"windows of '\w+' fire, and checkpoints are triggered, at the same distance in all of a run: it may be that no checkpoint meets .*$",
-            always,
+            (
+                r"windows of '(?P<at>\w+)' fire, and checkpoints are triggered, at the same distance in all of a run: it may be that no checkpoint "
+                r"meets a firing; --set job\.(?P=at)\.window\.phase=VALUE shifts it$"
+            ),
+            lambda told, match: match["at"] == "map" and "tumbling: 2 s" in told.b,
         ),
         ("one alone", r"What one of them does alone: ckptsim diff .*$", always),
         ("costs", r"costs in USD per month; prices: .*$", always),

@@ -180,12 +180,11 @@ def _notes(request: DiffRequest, differences: InputDifferences, rows: pd.DataFra
             f"{weaker[0]} is at least once: after a failure state counts records twice that arrived while a barrier was awaited, which no "
             "row shows; ckptsim run says how many"
         )
-    for vertex in sides[0].job.vertices:
-        if vertex.window is not None and all(has_one_phase(side, vertex) for side in sides):
-            yield (
-                f"windows of '{vertex.name}' fire, and checkpoints are triggered, at the same distance in all of a run: it may be that no "
-                f"checkpoint meets a firing; --set job.{vertex.name}.window.phase=VALUE shifts it"
-            )
+    for name in dict.fromkeys(own.name for side in sides for own in side.job.vertices if has_one_phase(side, own)):
+        yield (
+            f"windows of '{name}' fire, and checkpoints are triggered, at the same distance in all of a run: it may be that no checkpoint "
+            f"meets a firing; --set job.{name}.window.phase=VALUE shifts it"
+        )
     yield from different_issues(dict(zip("AB", sides, strict=True)))
     if defaults := influential_defaults(sides):
         yield f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}"
