@@ -166,6 +166,10 @@ def _without_copy(column: _Cells) -> Any:
 # ---- Entries of the journal, in order of time. Tables, explanations and timelines are made from them.
 
 
+NO_HEARTBEAT = "no heartbeat of a JobManager"
+"""Detail of TASK_FAILED if a TaskManager misses the heartbeats of the JobManager."""
+
+
 class Happening(StrEnum):
     """The kind of an entry.  Comments say what `number` and `detail` of the entry mean; otherwise these are unused."""
 

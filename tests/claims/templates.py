@@ -728,8 +728,9 @@ def runs_on_without_a_leader(run, match):
         if not same_ms(match["ms"], row["failed"] - at_ms) or row["kind"] != "job-manager":
             continue
         ends = 0.5 * timeout_ms <= row["failed"] - at_ms <= timeout_ms
-        if match["led"] or match["lost"]:
-            ends = row["failed"] in (elected_ms if match["led"] else moments_ms(run, Happening.TASK_MANAGER_LOST))
+        if match["led"] or match["lost"] or match["task"]:
+            stops = Happening.TASK_MANAGER_LOST if match["lost"] else Happening.TASK_FAILED
+            ends = row["failed"] in (elected_ms if match["led"] else moments_ms(run, stops))
         is_told = int(match["number"] or 0) == row["restored_checkpoint"]
         if ends and is_told and same_count(match["count"], row["replayed_records"]):
             return True
@@ -1942,7 +1943,8 @@ TEMPLATES = (
     template(
         "without a JobManager",
         rf"{ABOUT}Tasks run on for (?P<ms>MS) without a JobManager, until (?:(?P<led>another one leads)|(?P<lost>a task manager is lost)"
-        r"|they miss its heartbeats \(restart\.heartbeat-timeout\)): what they emit is replayed, (?P<count>COUNT) records since "
+        r"|(?P<task>a task fails)|they miss its heartbeats \(restart\.heartbeat-timeout\)): what they emit is replayed, (?P<count>COUNT) "
+        r"records since "
         r"(?:the beginning|checkpoint (?P<number>\d+))",
         runs_on_without_a_leader,
     ),

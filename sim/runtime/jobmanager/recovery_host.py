@@ -30,7 +30,7 @@ from sim.protocol.recovery import (
     regions,
     tasks_to_restart,
 )
-from sim.results.journal import Happening
+from sim.results.journal import NO_HEARTBEAT, Happening
 from sim.results.tables import NO_SLOTS, RecoveryStats, stopped_with
 from sim.runtime.context import Context
 from sim.runtime.host_loop import HostLoop
@@ -336,7 +336,7 @@ class RecoveryHost:
         if self.election is election:
             running = self._running(self.context.tasks)
             for task in running:
-                self._note(Happening.TASK_FAILED, task=task, detail="no heartbeat of a JobManager")
+                self._note(Happening.TASK_FAILED, task=task, detail=NO_HEARTBEAT)
             self.stop(running)
             if self._tasks_stopped_ns < 0:
                 self._tasks_stopped_ns = self.env.now

@@ -19,7 +19,7 @@ from sim.protocol.recovery import outages
 from sim.results.consequences import replay_waits_ms
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
-from sim.results.journal import Happening
+from sim.results.journal import NO_HEARTBEAT, Happening
 from sim.results.rates import overload_since
 from sim.results.summary import bottleneck
 from sim.runtime.lowering import hosts, restarts_after_loss
@@ -140,9 +140,14 @@ def _leaderless_sentences(result: Result) -> Iterator[str]:
     if rows.empty:
         return  # saves a pass over a long journal
     times_ms = defaultdict[Happening, list[float]](list)
-    kinds = {Happening.JOB_MANAGER_LOST, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED}
-    for row in result.journal.only(kinds):
-        times_ms[row.happening].append(row.time_ns / 1e6)
+    ends = {
+        Happening.JOB_MANAGER_ELECTED: "another one leads",
+        Happening.TASK_MANAGER_LOST: "a task manager is lost",
+        Happening.TASK_FAILED: "a task fails",
+    }
+    for row in result.journal.only({Happening.JOB_MANAGER_LOST, *ends}):
+        if row.detail != NO_HEARTBEAT:
+            times_ms[row.happening].append(row.time_ns / 1e6)
     ran_ms, failed_ms, count, number = max(
         (
             failed_ms - max((ms for ms in times_ms[Happening.JOB_MANAGER_LOST] if ms <= failed_ms), default=failed_ms),
@@ -156,11 +161,8 @@ def _leaderless_sentences(result: Result) -> Iterator[str]:
     )
     if ran_ms == 0:
         return  # a lost TaskManager has stopped them before
-    end = "they miss its heartbeats (restart.heartbeat-timeout)"
-    if failed_ms in times_ms[Happening.JOB_MANAGER_ELECTED]:
-        end = "another one leads"
-    elif failed_ms in times_ms[Happening.TASK_MANAGER_LOST]:
-        end = "a task manager is lost"
+    named = (text for happening, text in ends.items() if failed_ms in times_ms[happening])
+    end = next(named, "they miss its heartbeats (restart.heartbeat-timeout)")
     begin = f"checkpoint {number}" if number else "the beginning"
     yield (
         f"Tasks run on for {ms_text(ran_ms)} without a JobManager, until {end}: what they emit is replayed, {count_text(count)} "
