@@ -165,7 +165,7 @@ def _fingerprint() -> str:
     """Return a digest of the source of the kernel, of the modules it imports, and of the code that lowers it to LLVM."""
     digest = hashlib.blake2b(digest_size=6)
     compiler = [__file__, str(Path(__file__).with_name("lowering.py"))]
-    for path in (*(str(module.__file__) for module in (*kernel_modules(), interface, interface, rows)), *compiler):
+    for path in (*(str(module.__file__) for module in (*kernel_modules(), interface, rows)), *compiler):
         digest.update(Path(path).read_bytes())
     return digest.hexdigest()
 

@@ -117,6 +117,7 @@ _NOTABLE = re.compile(
     r"|(?P<revoked>was revoked leadership|lost leadership)|(?P<suspended>Connection to ZooKeeper suspended)"
 )
 """Lines that explain failed checkpoints or a downtime (`_notable`), by the group that matches."""
+_WORDS_OF_NOTABLE = ("OversizedPayload", "exit gracefully", " leadership", "to ZooKeeper suspended")
 _STATISTICS = (
     *("checkpointed_size", "state_size", "processed_data", "persisted_data"),
     *("num_subtasks", "num_acknowledged_subtasks"),
@@ -471,7 +472,8 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
     `failure` is the failure that the lines before described.  A stack trace that follows completes it.  Return the failure
     that this line describes, or None.
     """
-    if (match := _NOTABLE.search(line)) and (name := match.lastgroup):
+    is_notable = any(word in line for word in _WORDS_OF_NOTABLE)  # the pattern takes longer
+    if is_notable and (match := _NOTABLE.search(line)) and (name := match.lastgroup):
         cluster.notable.setdefault(name, []).append(match[name])
     if isinstance(failure, LogCheckpoint) and at_ms < 0 and (match := _OPERATOR.search(line)):
         failure.task = _masked(match["task"], 200)
@@ -654,19 +656,20 @@ def _store_dump(text: str, log: JobLog) -> None:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a log, which may be compressed.  Longer lines are split at MAX_LINE_LENGTH."""
+    """Yield the lines of a log, which may be compressed.  Longer lines are split at MAX_LINE_LENGTH.
+
+    A line of JSON with a message becomes what `event_lines` makes of it.
+    """
     with open_uncompressed(path) as file:
-        while line := file.readline(MAX_LINE_LENGTH):
-            yield from _plain_lines(line.decode("utf-8", "replace"))
-
-
-def _plain_lines(line: str) -> Iterator[str]:
-    """Yield a line as it is, or what `event_lines` makes of it if it is JSON with a message."""
-    found = list[str]()
-    if line.startswith("{"):
-        with suppress(ValueError, RecursionError):
-            found = list(event_lines(json.loads(line)))
-    yield from found or [line]
+        while content := file.readline(MAX_LINE_LENGTH):
+            line, events = content.decode("utf-8", "replace"), list[str]()
+            if line.startswith("{"):
+                with suppress(ValueError, RecursionError):
+                    events = list(event_lines(json.loads(line)))
+            if events:
+                yield from events
+            else:
+                yield line
 
 
 def _oldest_first(lines: Iterator[str]) -> Iterator[str]:
