@@ -306,6 +306,8 @@ def _summary_sentences(document: dict[str, Any]) -> Iterator[str]:
     total, failed, completed = (counts.get(name, -1) for name in ("total", "failed", "completed"))
     if not all(map(is_known, (total, failed, completed))) or completed <= len(document["history"]):
         return
+    if total < completed + failed:
+        return  # these counts contradict each other
     if not document["history"]:
         yield f"Of all {total} checkpoints that Flink counts, {failed} failed ({100 * failed / total:.2g} %)."
     took = summary.get("end_to_end_duration") if isinstance(summary, dict) else None

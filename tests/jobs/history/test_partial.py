@@ -412,6 +412,8 @@ def test_counts_of_more_checkpoints_than_the_history_has(tmp_path):
         "Of all 1450 checkpoints that Flink counts, 59 failed (4.1 %). Of all 1391 completed ones half took up to 2.1 s, one in ten 3.4 min or "
         "more, and the longest 10 min." in text
     )
+    contradiction = answer | {"counts": answer["counts"] | {"total": 5}, "summary": {"end_to_end_duration": took}}
+    assert "failed (" not in told(tmp_path, json.dumps(contradiction))
     assert "half took" not in told(
         tmp_path, json.dumps(answer | {"summary": {"end_to_end_duration": took | {"p90": "NaN"}}})
     )
