@@ -380,6 +380,15 @@ class Restart:
         flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-delay"),
     )
 
+    rescale_checkpoint: Switch = option(  # false and true are both defaults in versions of its pull request
+        False,
+        "adaptive: it triggers a checkpoint to be rescaled with when slots are back, min-pause after the last one, unless one is in progress\n"
+        "(FLINK-36753, Flink 2.4); default: it waits for the next periodic one.",
+        needs=_ADAPTIVE,
+        keyword=True,
+        flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.active-checkpoint.enabled"),
+    )
+
     def longest_rescale_delay_ns(self, interval_ns: int) -> int:
         """Return the longest wait of the adaptive scheduler for a checkpoint to rescale the job with [ns]."""
         return (self.rescale_failures + 1) * interval_ns if self.rescale_delay_ns is None else self.rescale_delay_ns

@@ -27,6 +27,7 @@ EXCEPTIONS = {
     "Cluster.barrier-wake-up": "tests/runtime/task/test_task_thread.py, in both engines",
     "Restart.state-start": "tests/runtime/jobmanager/test_restarted_tasks.py, in both engines",
     "Restart.rescale-failures": "tests/runtime/jobmanager/test_adaptive_scheduler.py",
+    "Restart.rescale-checkpoint": "tests/runtime/jobmanager/test_adaptive_scheduler.py",
     "Restart.slot-timeout": "tests/protocol/recovery/test_slots.py",
     "Run.cold-start": "tests/runtime/jobmanager/test_restarted_tasks.py, in both engines",
     "Snapshot.after-in-flight": "tests/runtime/task/test_parts_of_a_task.py, in both engines",

@@ -17,7 +17,7 @@ from sim.model.faults import TaskManagerLost
 from sim.model.randomness import draw, stream
 from sim.model.text import listed
 from sim.protocol import recovery
-from sim.protocol.coordinator_messages import SchedulerStopped, TasksRestored
+from sim.protocol.coordinator_messages import CheckpointRequested, RequestKind, SchedulerStopped, TasksRestored
 from sim.protocol.options import FailureReason
 from sim.protocol.recovery import (
     Deployment,
@@ -101,11 +101,37 @@ class Elasticity:
             self._slots_ns, self._failures_left = min(missing), self.options.rescale_failures
             ready_ns = compute_rescale_ns(at_ns, missing, self.options)
             self.env.call_in(ready_ns - self.env.now, lambda: self._ready(restart))
+            if self.options.rescale_checkpoint and self._waits_for_checkpoint:
+                for ns in {max(at_ns + self.options.cooldown_ns, slots_ns) for slots_ns in missing} | {ready_ns}:
+                    if ns <= ready_ns:
+                        self.env.call_in(ns - self.env.now, lambda: self._trigger_checkpoint(restart))
+
+    @property
+    def _waits_for_checkpoint(self) -> bool:
+        """Whether a job with missing slots is rescaled with a completed checkpoint."""
+        scenario = self.context.scenario
+        return scenario.cluster.profile == RESCALES_WITH_CHECKPOINT and scenario.checkpoint.interval_ns is not None
+
+    def _trigger_checkpoint(self, restart: int) -> None:
+        """Trigger a checkpoint to rescale the job with, after min-pause, unless one is in progress (FLINK-36753).
+
+        Slots have come back while they stabilize, or are stable (StateTransitionManager.Context#requestActiveCheckpointTrigger).
+        """
+        machine, now = self.coordinator.machine, self.env.now
+        if not self.is_current(restart) or machine.triggering is not None or machine.pending:
+            return
+        due_ns = now
+        if machine.last_completion_ns is not None:
+            due_ns = max(now, machine.last_completion_ns + self.context.scenario.checkpoint.min_pause_ns)
+        if due_ns > now:
+            self.env.call_in(due_ns - now, lambda: self._trigger_checkpoint(restart))
+        else:
+            self.coordinator.dispatch(CheckpointRequested(now, RequestKind.MANUAL))
 
     def _ready(self, restart: int) -> None:
         """Rescale the job now, or after the next completed checkpoint (2.x), for which it waits a limited time."""
         interval_ns = self.context.scenario.checkpoint.interval_ns
-        if self.context.scenario.cluster.profile != RESCALES_WITH_CHECKPOINT or interval_ns is None:
+        if interval_ns is None or not self._waits_for_checkpoint:
             self._rescale(restart)
         elif self.is_current(restart):
             self._rescales_with_checkpoint = True

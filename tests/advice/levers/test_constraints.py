@@ -120,6 +120,7 @@ CANNOT_BIND = {
     "restart.cancellation-timeout": "a task that does not stop: none of a trial does",
     "restart.reactive": "the first start of a job",
     "restart.rescale-failures": "failed checkpoints after which a rescale no longer waits: trials are not rescaled",
+    "restart.rescale-checkpoint": "a checkpoint for a rescale: the same",
     "restart.slot-timeout": "how often a deployment without slots fails: it comes when the lost TaskManager is replaced, whatever this is",
 }
 OPTIONS = {".".join(key.path): key for key in modelled_keys().values()}

@@ -199,6 +199,40 @@ class TestWhileItRuns:
         assert [(33, "rescaled", set())] == job.run(200)
 
 
+class TestCheckpointForARescale:
+    """FLINK-36753: deployed at 3 s without two task managers, back at 50 s and 60 s; slots are stable at 70 s at the latest."""
+
+    def triggered(self, *, until_s=100, last_s=None, pending=(), back=(50, 60), **changes):
+        job = Job(absent=dict(enumerate(back)))
+        job.elasticity.options = replace(RESTART, rescale_checkpoint=True, **changes)
+        vars(job.coordinator.machine).update(
+            triggering=None, pending=pending, last_completion_ns=None if last_s is None else last_s * SECOND
+        )
+        job.coordinator.dispatch = lambda event: job.log.append((event.now // SECOND, event.kind.value))
+        checkpoint = replace(job.elasticity.context.scenario.checkpoint, min_pause_ns=8 * SECOND)
+        job.elasticity.context.scenario = replace(job.elasticity.context.scenario, checkpoint=checkpoint)
+        job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
+        return [row for row in job.run(until_s) if row[1] == "manual"]
+
+    def test_it_is_triggered_when_slots_come_and_when_they_are_stable(self):
+        assert self.triggered() == [(50, "manual"), (60, "manual")]
+        assert self.triggered(back=(50, 200)) == [(50, "manual"), (70, "manual")]
+        assert self.triggered(back=(10, 200)) == [(33, "manual"), (53, "manual")], "after the cooldown"
+
+    def test_it_waits_for_the_pause_and_for_none_that_is_in_progress(self):
+        assert self.triggered(last_s=48) == [(56, "manual"), (60, "manual")]
+        assert self.triggered(pending=("one",)) == []
+
+    def test_a_job_that_asks_for_none_waits_for_the_next_periodic_one(self):
+        """Slots are back at 74 s; the next periodic one is due at 85 s."""
+        sparse = "checkpoint.interval=60 s", "run.duration=100 s", "restart.rescale-delay=100 s"
+        rescales = [run(*sparse, f"restart.rescale-checkpoint={on}").recoveries.iloc[1] for on in ("false", "true")]
+
+        assert [row["kind"] for row in rescales] == ["rescale", "rescale"]
+        assert [row["failed"] // 1000 for row in rescales] == [84, 74]
+        assert max(row["replayed_records"] for row in rescales) < 100
+
+
 # Lost task managers as the JobManager sees them: when it misses them, and which of them it can do without.
 
 
