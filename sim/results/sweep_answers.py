@@ -231,7 +231,7 @@ def pooled_samples(results: pd.DataFrame, settings: Sequence[str], column: str) 
 # the same window and seed (Royston and Parmar 2013). A setting that fails in any run has no mean.
 
 ERROR_PROBABILITY = 0.05
-"""Error probability of a single confidence interval, and the joint one of all differences to the reference."""
+"""Error probability of a single confidence interval, and the joint one of all differences between two settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +283,14 @@ def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]
     return pd.DataFrame(parts)
 
 
+def joint_confidence(count: int) -> float:
+    """Return the confidence of each difference with which those of all pairs of `count` settings hold together (Bonferroni).
+
+    The choice compares all pairs, and tables show some of them: with another correction they would contradict it.
+    """
+    return 1 - ERROR_PROBABILITY / max(1, count * (count - 1) // 2)
+
+
 def differences(
     results: pd.DataFrame, settings: Sequence[str], column: str, reference: Mapping[str, str]
 ) -> pd.DataFrame:
@@ -290,20 +298,23 @@ def differences(
 
     Columns: ``difference``, NaN if one of the two settings fails in some run; ``±``, the half width of its confidence
     interval; ``windows``, their number; ``unfinished``, the number of windows in which one of the two values is a lower
-    bound.
+    bound.  Windows in which all values are lower bounds do not count.
 
-    All intervals together hold with 95 % (Bonferroni over the other settings).  Dunnett's intervals would be narrower, but
-    require independent samples of equal variance; here settings share windows, and some do not differ at all.
+    The intervals are those of the choice (`joint_confidence`).  Dunnett's would be narrower, but require independent samples
+    of equal variance; here settings share windows, and some do not differ at all.
 
     Raises KeyError if the reference is not among the settings.
     """
     table = observed(results, settings, column)
     key = tuple(reference[name] for name in settings)
     against = key if len(key) > 1 else key[0]
-    differences = table.scores.sub(table.scores[against], axis=0)
-    unfinished = table.unfinished.apply(lambda column: column | table.unfinished[against]) & differences.notna()
+    scores = table.scores[~table.hopeless]
+    differences = scores.sub(scores[against], axis=0)
+    unfinished = (
+        table.behind.apply(lambda column: column | table.behind[against]).loc[scores.index] & differences.notna()
+    )
     lost = table.lost.any() | bool(table.lost[against].any())
-    confidence = 1 - ERROR_PROBABILITY / max(1, table.scores.shape[1] - 1)
+    confidence = joint_confidence(scores.shape[1])
     widths = differences.apply(lambda values: half_width(values.dropna().to_numpy(), confidence))
     return pd.DataFrame(
         {
@@ -477,16 +488,15 @@ def choose(
     return _with_choice(selection, ranking, counted, tuple(reference))
 
 
-def surely_worse(values: Floats, unfinished: Flags) -> Flags:
+def surely_worse(values: Floats, unfinished: Flags, confidence: float) -> Flags:
     """Return a (settings x settings) matrix whose element [i, j] is True if setting i is significantly worse than j.
 
-    The probability that one of several equal settings is called worse is at most ERROR.  No setting is worse than one that
+    `confidence`: of each comparison (`joint_confidence`).  No setting is worse than one that
     has a lower bound in a window in which its own value is exact, because the true value of the other may be larger.
 
     `values`: windows x settings, NaN if there is no value.  `unfinished`: same shape, True if the value is a lower bound.
     """
     count = values.shape[1]
-    confidence = 1 - ERROR_PROBABILITY / max(1, count * (count - 1) // 2)
     worse = np.zeros((count, count), dtype=bool)
     for i in range(count):
         differences = values[:, [i]] - values
@@ -579,7 +589,8 @@ def _with_choice(selection: Selection, ranking: Observed, counted: pd.DataFrame,
         return selection
     chosen = [places[name] for name in names]
     values = counted.iloc[:, chosen].to_numpy(dtype=float)
-    worse = surely_worse(values, ranking.unfinished.loc[counted.index].iloc[:, chosen].to_numpy(dtype=bool))
+    unfinished = ranking.unfinished.loc[counted.index].iloc[:, chosen].to_numpy(dtype=bool)
+    worse = surely_worse(values, unfinished, joint_confidence(counted.shape[1]))
     best = tuple(
         name for name, is_worse in zip(names, [bool(row.any()) for row in worse], strict=True) if not is_worse
     ) or (names[0],)

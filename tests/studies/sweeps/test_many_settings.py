@@ -246,6 +246,22 @@ def test_differences_say_in_how_many_windows_they_were_seen():
     assert alone.title == "Difference to checkpoint.interval x2, window by window"
 
 
+@pytest.mark.parametrize(
+    ("noise", "difference", "says"),
+    [
+        (0.5, "-1 s ± 823 ms", "It is surely the least"),
+        (0.675, "-1 s ± 1.1 s", "It cannot be told apart from 1 other: x2."),
+    ],
+)
+def test_sentence_and_table_tell_the_same_settings_apart(noise, difference, says):
+    """Both allow for all 15 pairs.  The second difference is clear (± 893 ms) if only the 5 in the table are allowed for."""
+    rows = settings(6)
+    rows.loc[rows[KEY] != "x1", COLUMN] += 1000 * noise * (-1.0) ** rows["window"].str[1:].astype(int)
+
+    assert titled(asks(against="x2"), rows, "Difference to").rows[0] == ["x1", difference]
+    assert says in sentence(asks(against="x2"), rows)
+
+
 def test_percentiles_of_few_checkpoints_are_named_in_the_title():
     rows = settings(2, column=P99, completed=30)
     of_all = struck(rows, ["x1"], ["w0"], completed=200)

@@ -89,9 +89,9 @@ def test_a_window_in_which_a_setting_did_not_run():
 def test_values_that_agree_to_nine_digits_are_a_tie():
     values = 1e6 * np.array([[1 + 2 * TIE_TOLERANCE, 1.0], [1 + 2 * TIE_TOLERANCE, 1.0]])
 
-    assert surely_worse(values, np.zeros((2, 2), dtype=bool))[0, 1]
+    assert surely_worse(values, np.zeros((2, 2), dtype=bool), 0.95)[0, 1]
     close = 1e6 * np.array([[1 + TIE_TOLERANCE / 2, 1.0], [1 + TIE_TOLERANCE / 2, 1.0]])
-    assert not surely_worse(close, np.zeros((2, 2), dtype=bool)).any()
+    assert not surely_worse(close, np.zeros((2, 2), dtype=bool), 0.95).any()
 
 
 def test_a_bound_counts_no_more_than_makes_differences_clearest():
