@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from sim.model.job import Job, Vertex
-from sim.model.quantities import COST, Prices
+from sim.model.quantities import COST, PLANNED_RESTARTS, Prices
 from sim.model.sinks import SINKS, SinkKind
 from sim.results.columns import Population, ResultColumn, columns_of, compute_columns, result_column
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
 from sim.results.rates import Tables
 from sim.results.tables import first_uploads, job_of
 
-# ---- Requests and bytes of an object store per hour, after the warm-up and the first upload.
+# ---- Requests and bytes of an object store per hour, after the warm-up and the first upload, without what happened once.
 
 _QUICK_BYTES = 8_000_000
 """Number of bytes that an object store with 80 MB/s writes within the noise of durations (`sim.results.estimates`)."""
@@ -53,13 +53,24 @@ class _Requests(NamedTuple):
     table: pd.DataFrame
     begin_s: float
     end_s: float
+    single_s: Sequence[tuple[float, float]] = ()  # begin and end of what happened once: see `_single_events_s`
 
     def per_hour(self, columns: Sequence[str]) -> float:
-        """Return the sum of these columns per hour, or NaN if unknown."""
+        """Return the sum of these columns per hour, without what happened once, or NaN if unknown."""
         if not self.is_known:
             return np.nan
-        rows = self.table[self.table["time"] >= self.begin_s]
-        return float(sum(rows[name].sum() for name in columns) * (3600 / (self.end_s - self.begin_s)))
+        times, lasts_s = self.table["time"], self.end_s - self.begin_s
+        is_counted, latest_s = times >= self.begin_s, self.begin_s
+        for begin_s, end_s in sorted(self.single_s):
+            begin_s, end_s = (
+                max(math.floor(begin_s), latest_s),
+                min(math.ceil(end_s), self.end_s),
+            )  # rows are of seconds
+            if end_s > begin_s:
+                is_counted &= ~times.between(begin_s, end_s, inclusive="left")
+                lasts_s, latest_s = lasts_s - (end_s - begin_s), end_s
+        rows = self.table[is_counted]
+        return float(sum(rows[name].sum() for name in columns) * (3600 / lasts_s)) if lasts_s > 0 else np.nan
 
     @property
     def is_known(self) -> bool:
@@ -83,10 +94,14 @@ def _per_hour(meaning: str, *columns: str, text: Callable[[float], str] = count_
 
 @dataclass(frozen=True, slots=True)
 class StorageUse:
-    """Requests and bytes of an object store.  All values are NaN if checkpoints are not stored in one."""
+    """Requests and bytes of an object store.  All values are NaN if checkpoints are not stored in one.
+
+    Those of what happened once, e.g. a redeployment, have no rate: they would count in a month as often as the run fits into it.
+    """
 
     put_requests_per_hour: float = _per_hour(
-        "PUT and POST requests that the object store answered, parts of large files among them",
+        "PUT and POST requests that the object store answered, parts of large files among them, without what a run has once: "
+        "planned restarts, and its only failure or savepoint",
         "put",
         title="PUT requests to the object store",
         heading="PUT per hour",
@@ -136,9 +151,10 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
     """Return the storage use, mean over runs.
 
     The evaluated period begins after the warm-up and the first upload of the first job, and ends with the run (`ends_s`).
+    What happened once is left out of it.
     """
     of_runs = [
-        _Requests(run["requests"], max(warmup_s, _uploaded_s(run["checkpoints"])), end_s)
+        _Requests(run["requests"], max(warmup_s, _uploaded_s(run["checkpoints"])), end_s, _single_events_s(run, end_s))
         for run, end_s in zip(runs, ends_s, strict=True)
     ]
     rows = [compute_columns(StorageUse, requests)[0] for requests in of_runs]
@@ -153,6 +169,22 @@ def _uploaded_s(checkpoints: pd.DataFrame) -> float:
     rows = checkpoints[first_uploads(checkpoints)]
     rows = rows[job_of(rows) == job_of(checkpoints).min()]
     return float(rows[["trigger_timestamp", "end_to_end_duration"]].sum(axis=1).max()) / 1e3 if len(rows) else 0.0
+
+
+def _single_events_s(run: Tables, end_s: float) -> list[tuple[float, float]]:
+    """Return (begin, end) [s] of planned restarts, and of a failure or a savepoint that is the only one of the run.
+
+    A restart lasts until the first checkpoint afterwards has completed, because that may upload all state again.
+    """
+    restarts, checkpoints = run["recoveries"], run["checkpoints"]
+    triggers, durations = checkpoints["trigger_timestamp"], checkpoints["end_to_end_duration"]
+    ends = (triggers + durations).where(checkpoints["status"] == "COMPLETED", 1e3 * end_s)
+    is_planned, is_savepoint = restarts["kind"].isin(PLANNED_RESTARTS), _savepoints(run)
+    begins_ms = restarts.loc[is_planned | ((~is_planned).sum() == 1), "failed"]
+    events = [(at_ms, ends[(triggers >= at_ms) & ~is_savepoint].min()) for at_ms in begins_ms]
+    if is_savepoint.sum() == 1:
+        events += zip(triggers[is_savepoint], ends[is_savepoint], strict=True)
+    return [(begin_ms / 1e3, end_s if math.isnan(until_ms) else until_ms / 1e3) for begin_ms, until_ms in events]
 
 
 def storage_use_table(by_strategy: Mapping[str, StorageUse], prices: Prices) -> TextTable | None:
@@ -170,7 +202,8 @@ def storage_use_table(by_strategy: Mapping[str, StorageUse], prices: Prices) -> 
         for name, use in by_strategy.items()
     ]
     header = ["strategy", *(column.heading for column in (*columns.values(), COST_COLUMN))]
-    return TextTable(f"Requests to the object store; prices: {prices.source}", header, rows)
+    title = f"Requests to the object store, without what a run has once; prices: {prices.source}"
+    return TextTable(title, header, rows)
 
 
 # ---- Commits of sinks, and repeated commits of jobs that start from an older snapshot.

@@ -451,6 +451,31 @@ def test_a_first_upload_is_not_extrapolated():
     ] * 2
 
 
+@pytest.mark.parametrize(
+    ("kinds", "saves", "put"),
+    [
+        ([], 0, 60 * 3600 / 40),
+        (["instance"], 0, 20 * 3600 / 34),  # from 29 s until its first checkpoint is complete, at 35 s
+        (["rescale", "instance"], 0, 20 * 3600 / 34),
+        (["task-manager"], 0, 20 * 3600 / 34),
+        (["task", "task"], 0, 60 * 3600 / 40),
+        ([], 1, 20 * 3600 / 39),  # from 30 s to 31 s
+        ([], 2, 60 * 3600 / 40),
+    ],
+)
+def test_what_happened_once_is_not_extrapolated(kinds, saves, put):
+    """Planned restarts, and the only failure or savepoint.  What happened twice has a rate."""
+    run = Made().checkpoint(1000, 100).checkpoint(34_000, 500)
+    for _ in range(saves):
+        run.checkpoint(30_000, 600)
+    tables = {**run.tables(), "requests": REQUESTS}
+    tables["checkpoints"]["savepointFormat"] = ["", "", *["CANONICAL"] * saves]
+    restarts = pd.DataFrame({"kind": kinds, "failed": [29_500.0] * len(kinds)})
+
+    found = storage_use([{**tables, "recoveries": restarts}], [50.0], warmup_s=10.0)
+    assert found.put_requests_per_hour == pytest.approx(put)
+
+
 def test_an_object_store_is_asked_so_often_an_hour():
     """From 10 s to 50 s, a ninetieth of an hour, it answers 60 PUT, 2 LIST and 4 GET, and refuses 3.
 
