@@ -151,7 +151,7 @@ CASES = {
         ],
         [
             "Canonical savepoint 3 writes 7 GB",
-            "no checkpoint is triggered meanwhile",
+            "during which no checkpoint is triggered",
             "of savepoint 3 (canonical: at most at checkpoint.savepoint-rate): neither storage nor barriers decide",
         ],
         [],

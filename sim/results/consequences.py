@@ -472,7 +472,7 @@ def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Coll
             may_differ = any(line.bounds for line in compared) or _downtimes_differ(
                 [line.value("downtime_ms") for line in compared]
             )
-            return "" if may_differ else f"A {kind} stops the job and replays as much under all of them."
+            return "" if may_differ else f"Downtime and replay after a {kind} are the same with all of them."
     sentence = f"After a {kind} {worst}; {best}."
     if labels := " and ".join(line.label for line in (worst, best) if line.label in overloaded):
         sentence += f" {labels} cannot keep up before the {kind} either: lag and disturbed time are not its cost alone."

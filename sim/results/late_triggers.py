@@ -118,9 +118,9 @@ def _reason_of_late_triggers(
     if min_pause_ms:
         completes = 2 * (awaited["status"] == "COMPLETED").sum() >= len(awaited)
         return f"min-pause, {ms_text(min_pause_ms)}, " + (
-            "begins at the end of the one before"
+            "starts when a checkpoint completes"
             if completes
-            else "is the least interval; only completed ones begin a pause"
+            else "is the minimum interval; only a completed one starts a pause"
         )
     if is_longest or awaited["end_to_end_duration"].median() > max_concurrent * max(interval_ms, gap_ms - interval_ms):
         expired = awaited["failure_message"] == EXPIRED
@@ -209,11 +209,11 @@ def long_savepoint_sentence(by_strategy: Sequence[tuple[str, LongSavepoint]], *,
         usual = "" if math.isnan(savepoint.usual_bytes) else f" (a checkpoint: {bytes_text(savepoint.usual_bytes)})"
         text += f"writes {bytes_text(savepoint.written_bytes)}{usual} and takes {ms_text(savepoint.duration_ms)}"
     if savepoint.blocks_checkpoints:
-        text += ", and no checkpoint is triggered meanwhile"
+        text += ", during which no checkpoint is triggered"
     if savepoint.overdue:
         text += (
-            f"; {savepoint.overdue} checkpoints that were due follow it one after another, within "
-            f"{ms_text(savepoint.overdue_ms)}{', and decide the median' if savepoint.are_majority else ''}"
+            f"; {savepoint.overdue} overdue checkpoints follow it back to back, within "
+            f"{ms_text(savepoint.overdue_ms)}{', and determine the median' if savepoint.are_majority else ''}"
         )
     if savepoint.lag_ms:
         text += f"; records wait up to {ms_text(savepoint.lag_ms)}"

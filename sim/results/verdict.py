@@ -305,7 +305,7 @@ def _first_upload_sentence(strategies: Sequence[StrategyRow]) -> str:
     written = f"{bytes_text(first.written_bytes)} in {ms_text(first.duration_ms)}"
     only = [strategy for strategy in strategies if _is_first_upload(strategy, strategies)]
     alike = f" So does the only one of {_strategy_names(only)}, which is not compared." if only else ""
-    return f" {name} uploads everything, {written}: it has a row of its own, and all else but commits is about later ones.{alike}"
+    return f" {name} uploads everything, {written}: it has its own row, and everything but commits is about later ones.{alike}"
 
 
 def _longest_single(
@@ -523,7 +523,7 @@ def _failure_sentence(worst: StrategyRow, strategies: Sequence[StrategyRow], com
             begin = f"With {worst.called} the job restarts forever: {reason}"
             return _join_clauses(begin, *failing_texts, standstill, others and f"{others}does not", cause)
         # no checkpoint failed, but a job of a chain found no snapshot to start from
-        if "cannot begin" in reason:
+        if "cannot start" in reason:
             return _join_clauses(f"With {worst.called} {reason}", others and f"{others}goes on")
         begin = f"With {worst.called} the job fails ({reason})" + (f" after {failures[0]}" if failures else "")
     if standstill:

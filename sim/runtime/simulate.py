@@ -113,17 +113,17 @@ class Chain:
                 if instance.env.now >= self.scenario.run.duration_ns:
                     if segment.stop is not None and not stopped_with(instance.stats):
                         since = format_duration(segment.stop.at_ns)
-                        self.stopped = f"FAILED: job {number + 1} cannot begin: the savepoint of {since} that job {number} {NOT_STOPPED}"
+                        self.stopped = f"FAILED: job {number + 1} cannot start: the savepoint of {since} that job {number} {NOT_STOPPED}"
                     elif (
                         instance.job.recovery.election is not None and segment.until_ns < self.scenario.run.duration_ns
                     ):
                         since = format_duration(segment.until_ns)
-                        self.stopped = f"FAILED: job {number + 1} cannot begin: since {since} there has been no JobManager to rescale it"
+                        self.stopped = f"FAILED: job {number + 1} cannot start: since {since} there has been no JobManager to rescale it"
                     return
                 try:
                     beginning = self._prepare_next_instance(instance, parts[number + 1])
                 except NothingToBeginFrom as reason:
-                    self.stopped = f"FAILED: job {number + 1} cannot begin: {reason}"
+                    self.stopped = f"FAILED: job {number + 1} cannot start: {reason}"
                     return
 
     def _remaining_segment(self, segment: Segment, instance: JobInstance) -> Segment:

@@ -234,7 +234,7 @@ class Comparison:
         statuses = [set(result.checkpoints["status"]) for results in self.results.values() for result in results]
         if len(self.results) < 2 or not all("FAILED" in found and "COMPLETED" not in found for found in statuses):
             return ""
-        return "No checkpoint completes with any strategy: a failure begins the job anew. "
+        return "No checkpoint completes with any strategy: each failure restarts the job from its beginning. "
 
     @cached_property
     def notes(self) -> list[str]:
@@ -321,7 +321,7 @@ class Comparison:
             most, least = max(late_ms, key=late_ms.__getitem__), min(late_ms, key=late_ms.__getitem__)
             yield (
                 f"Records are up to {ms_text(late_ms[most])} late with {most}, and {ms_text(late_ms[least])} with {least} (99th percentile): "
-                "tasks that write files before the barrier serve no records meanwhile."
+                "tasks that write files before the barrier process no records meanwhile."
             )
 
     def _uneven(self) -> Iterator[str]:

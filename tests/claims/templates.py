@@ -203,7 +203,7 @@ def restarts_for_good(told, match):
 
 
 def cannot_begin(told, match):
-    return any(f"job {match['instance']} cannot begin" in run.job_status for run in told.runs(match["of"]))
+    return any(f"job {match['instance']} cannot start" in run.job_status for run in told.runs(match["of"]))
 
 
 def interrupted(told, match):
@@ -1273,7 +1273,7 @@ def triggered_late(told, match):
         return False
     is_pause = match["pause"] is None or same_ms(match["pause"], options.min_pause_ns / 1e6)
     done = [row["status"] == "COMPLETED" for row in told.periodic(runs, "COMPLETED", "FAILED", uploads=True)]
-    is_pause &= match["begins"] is None or match["begins"].startswith("begins") == (2 * sum(done) >= len(done))
+    is_pause &= match["begins"] is None or match["begins"].startswith("starts") == (2 * sum(done) >= len(done))
     if match["longest"]:
         return is_pause and same_ms(match["interval"], options.interval_ns / 1e6) and waits_once(match, runs)
     if match["restarts"]:
@@ -1397,7 +1397,7 @@ TEMPLATES = (
     ),
     template(
         "none completes",
-        r"No checkpoint completes with any strategy: a failure begins the job anew",
+        r"No checkpoint completes with any strategy: each failure restarts the job from its beginning",
         lambda told, match: (
             not any(
                 (run.checkpoints["status"] == "COMPLETED").any() or (run.recoveries["restored_checkpoint"] > 0).any()
@@ -1422,8 +1422,8 @@ TEMPLATES = (
         has_status("RESTARTING"),
     ),
     template(
-        "cannot begin",
-        r"With (?P<of>NAME) job (?P<instance>\d+) cannot begin[^;]*?(?:; with [\w ]+ it goes on)?(?=\.)",
+        "cannot start",
+        r"With (?P<of>NAME) job (?P<instance>\d+) cannot start[^;]*?(?:; with [\w ]+ it goes on)?(?=\.)",
         cannot_begin,
     ),
     template(
@@ -1486,8 +1486,8 @@ TEMPLATES = (
     template(
         "triggered late",
         r"(?:Checkpoints are triggered )?(?:every (?P<apart>MS)|up to (?P<longest>MS) apart)(?: with (?P<of>NAME))? instead of every "
-        r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), (?P<begins>begins at the end of the one before|"
-        r"is the least interval; only completed ones begin a pause)|"
+        r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), (?P<begins>starts when a checkpoint completes|"
+        r"is the minimum interval; only a completed one starts a pause)|"
         r"(?:each|a checkpoint) waits for (?:the one before|an older one), as max-concurrent is (?P<concurrent>\d+)|"
         r"(?:each|a checkpoint) waits until the one before (?P<expires>expires)|"
         r"(?P<restarts>the job restarts in between))\))?",
@@ -1497,9 +1497,9 @@ TEMPLATES = (
         "long savepoint",
         r"(?:Canonical|Native) savepoint (?P<id>\d+)(?: \(NAME\))? (?:writes (?P<size>SIZE)(?: \(a checkpoint: (?P<usual>SIZE)\))? "
         r"and takes (?P<took>MS)|fails after (?P<failed>MS))"
-        r"(?P<alone>, and no checkpoint is triggered meanwhile)?"
-        r"(?:; (?P<following>\d+) checkpoints that were due follow it one after another, within (?P<within>MS)"
-        r"(?P<decide>, and decide the median)?)?(?:; records wait up to (?P<lag>MS))?",
+        r"(?P<alone>, during which no checkpoint is triggered)?"
+        r"(?:; (?P<following>\d+) overdue checkpoints follow it back to back, within (?P<within>MS)"
+        r"(?P<decide>, and determine the median)?)?(?:; records wait up to (?P<lag>MS))?",
         long_savepoint,
     ),
     template(
@@ -1729,7 +1729,7 @@ TEMPLATES = (
     template(
         "late records",
         r"Records are up to (?P<most>MS) late with (?P<late>NAMES), and (?P<least>MS) with (?P<early>NAMES) \(99th percentile\): tasks that write "
-        r"files before the barrier serve no records meanwhile",
+        r"files before the barrier process no records meanwhile",
         late_records,
     ),
     template(
@@ -1809,7 +1809,7 @@ TEMPLATES = (
     ),
     template(
         "first upload",
-        r"CHECKPOINT uploads everything, (?P<size>SIZE) in (?P<took>MS): it has a row of its own, and all else but commits is "
+        r"CHECKPOINT uploads everything, (?P<size>SIZE) in (?P<took>MS): it has its own row, and everything but commits is "
         r"about later ones",
         first_upload,
     ),
@@ -1868,7 +1868,7 @@ TEMPLATES = (
     ),
     template(
         "costs the same",
-        r"A (?:failure|planned restart) stops the job and replays as much under all of them",
+        r"Downtime and replay after a (?:failure|planned restart) are the same with all of them",
         costs_the_same,
         some_restart,
     ),

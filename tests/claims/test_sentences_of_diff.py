@@ -404,7 +404,7 @@ TEMPLATES = tuple(
             r"(?:; )?run\.(?P<key>[\w-]+): (?P<a>[\w ]+) and (?P<b>[\w ]+), both run with (?P<both>[\w ]+)(?=;|$)",
             runs_alike,
         ),
-        ("defaults", r"at their defaults on both sides, which decide in many jobs: (?P<names>.*)$", names_defaults),
+        ("defaults", r"left at defaults that often matter, on both sides: (?P<names>.*)$", names_defaults),
         ("same", r"The same on both sides: (?P<titles>.*)\.$", same_on_both),
         (
             "unlike failures",

@@ -546,7 +546,7 @@ OF_WORLDS = {
     "after the last record",
     "alignment",
     "before the barrier",
-    "cannot begin",
+    "cannot start",
     "channel state",
     "commits less",
     "costs the same",

@@ -159,7 +159,7 @@ def _judged(scenario, result):
     elif status.startswith("RESTARTING"):
         kind, fact = "endless", status.splitlines()[0][:200]
     elif status.startswith("FAILED") and not (
-        status.startswith(STOPPED) or "cannot begin" in status or _may_fail(scenario)
+        status.startswith(STOPPED) or "cannot start" in status or _may_fail(scenario)
     ):
         kind, fact = "failed", status.splitlines()[0][:200]
     completed = int((result.checkpoints["status"] == "COMPLETED").sum())

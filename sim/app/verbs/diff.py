@@ -187,7 +187,7 @@ def _notes(request: DiffRequest, differences: InputDifferences, rows: pd.DataFra
         )
     yield from different_issues(dict(zip("AB", sides, strict=True)))
     if defaults := influential_defaults(sides):
-        yield f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}"
+        yield f"left at defaults that often matter, on both sides: {', '.join(defaults)}"
     if COST in rows and rows[COST].notna().any():
         yield f"costs in {prices.currency} per month; prices: {prices.source}"
 

@@ -78,7 +78,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
         for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in sentences(scenario)):
             yield Remark(f"{name}: {sentence}", is_warning)
     if names := influential_defaults(scenarios):
-        yield Remark(f"{name}: at their defaults, which decide in many jobs: {', '.join(names)}")
+        yield Remark(f"{name}: left at defaults that often matter: {', '.join(names)}")
     for i, line in enumerate(history_sentences(backtest, scenarios)):
         yield Remark(
             f"{name}: {line}",
@@ -290,7 +290,7 @@ def issue_remarks(name: str, scenarios: Sequence[Scenario]) -> Iterator[Remark]:
         kinds = Counter(match.issue.consequence for match in possible)
         counts = ", ".join(f"{what} {count}" for what, count in kinds.items())
         text = f"{name}: {count_defects(len(possible))} may apply ({counts}: {first_ids(possible)}): ckptsim known-issues FILE lists them"
-        yield Remark(text + (f"; fewer if you set {missing}" if (missing := _missing(scenarios)) else ""))
+        yield Remark(text + (f"; set {missing} to narrow them down" if (missing := _missing(scenarios)) else ""))
 
 
 def different_issues(scenarios: Mapping[str, Scenario]) -> Iterator[str]:

@@ -40,7 +40,7 @@ class DecidingAssumption:
         if self.key == WARM_UP:
             change = f"Without {self.tried}, {self.moves} is {after} instead of {before}."
         else:
-            change = f"With {self.tried} {self.moves} {'takes' if self.in_flight_bytes is None else 'has'} {after} instead of {before}."
+            change = f"With {self.tried}, {self.moves} {'takes' if self.in_flight_bytes is None else 'has'} {after} instead of {before}."
         return f"Assumed: {self.assumed}{self._numbers}. {change}"
 
     @property

@@ -57,7 +57,7 @@ def test_union_list_state_without_a_size_is_named(ckptsim):
 def test_the_number_of_slots_is_named_where_it_decides(ckptsim, tmp_path, barriers, effect):
     """A channel within a task manager has no receiving buffers: with four slots there is half as much data in flight."""
     (file := tmp_path / "pressed.yaml").write_text(PRESSED.replace("BARRIERS", barriers))
-    assumed = "Assumed: each task manager has one slot (cluster.slots). With 4 slots each checkpoint"
+    assumed = "Assumed: each task manager has one slot (cluster.slots). With 4 slots each, checkpoint"
     left_out, _ = lines(ckptsim(f"run {file} --out a"))
     given, _ = lines(ckptsim(f"run {file} --set cluster.slots=1 --out b"))
 

@@ -77,7 +77,7 @@ def test_the_json_has_what_the_screen_says(printed):
     screen, machine = printed
 
     assert list(unsaid(screen, machine)) == []
-    assert machine["after_a_failure"] == "A failure stops the job and replays as much under all of them."
+    assert machine["after_a_failure"] == "Downtime and replay after a failure are the same with all of them."
     assert {"p50", "The", "What", "failed", "unknown", "lost", "longest"} == {
         line.split()[1].rstrip(":") for line in machine["outcomes"]
     }

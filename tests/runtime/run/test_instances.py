@@ -139,7 +139,7 @@ def test_nothing_to_begin_from():
     """A chain ends where no snapshot is; it says so."""
     result = simulate(jobs(count=2, seconds=4, start_from="savepoint"))
 
-    assert result.job_status == "FAILED: job 1 cannot begin: no savepoint of job 0 was completed"
+    assert result.job_status == "FAILED: job 1 cannot start: no savepoint of job 0 was completed"
 
 
 # Where one job instance ends and the next begins: without a JobManager, with captured output, and what the tables say of it.
@@ -177,7 +177,7 @@ def test_without_a_job_manager_to_the_end_nothing_is_rescaled():
     result = simulate(rescaled(seconds=4, down_ms=1500))
 
     assert rescaled_ns(result) == []
-    assert result.job_status == "FAILED: job 1 cannot begin: since 3 s there has been no JobManager to rescale it"
+    assert result.job_status == "FAILED: job 1 cannot start: since 3 s there has been no JobManager to rescale it"
     assert result.ended_ns == 4 * SECOND
 
 
@@ -260,7 +260,7 @@ def test_a_rescale_that_never_comes_is_told(seconds, stopped):
     base = scenario(chain(2, rate=100, sink_ns=12 * MS), ALIGNED, seconds=seconds, interval_ms=400)
     result = simulate(replace(base, rescale=(Rescale(3 * SECOND, (("sink", 3),), savepoint=True),)))
     status = (
-        "FAILED: job 1 cannot begin: the savepoint of 3 s that job 0 stops with was not complete at the end of the run"
+        "FAILED: job 1 cannot start: the savepoint of 3 s that job 0 stops with was not complete at the end of the run"
     )
 
     assert ("RUNNING" if stopped else status) == result.job_status

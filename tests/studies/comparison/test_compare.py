@@ -290,7 +290,7 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
         (BACKLOG.replace("off", "1 s"), "No checkpoint is triggered.*", 0),
         (MEMORY.replace("2 mb", "rubbish"), FRAME, 0),  # a value that the simulation does not use is not looked at
         (KILLED, STOP, 1),
-        (EXPIRES, ".*Canonical savepoint 4 fails after 8 s, and no checkpoint is triggered meanwhile; .*", 1),
+        (EXPIRES, ".*Canonical savepoint 4 fails after 8 s, during which no checkpoint is triggered; .*", 1),
         (SMALL, re.escape(TOO_SMALL), 1),
         (SMALL.replace("op: 1", "op: 3"), "After the planned restart sources.*", 0),
         (

@@ -35,7 +35,7 @@ def test_a_network_card_that_was_not_given():
 
     assert sentence == (
         "Assumed: no network card limits what task managers write (storage.nic beside dfs or object-store): 6.8 GB/s leave 2 of them."
-        " With 10 Gbit/s each checkpoint 1 (aligned) takes 15 s instead of 5.9 s."
+        " With 10 Gbit/s each, checkpoint 1 (aligned) takes 15 s instead of 5.9 s."
     )
 
 
@@ -77,7 +77,7 @@ def test_streams_without_a_limit():
     (sentence,) = sentences_about(compared("storage.bandwidth=unlimited"))
 
     assert sentence.startswith(
-        "Assumed: no bandwidth limits a stream of storage (storage.bandwidth). With 80 MB/s each checkpoint 1 (aligned)"
+        "Assumed: no bandwidth limits a stream of storage (storage.bandwidth). With 80 MB/s each, checkpoint 1 (aligned)"
     )
 
 

@@ -158,7 +158,7 @@ def test_the_sentence_sets_the_worst_beside_the_best():
     )
     assert (
         consequences_sentence({"a": slow, "b": slow})
-        == "A failure stops the job and replays as much under all of them."
+        == "Downtime and replay after a failure are the same with all of them."
     )
     assert consequences_sentence({"a": slow, "c": calm}) == ""
 
@@ -180,7 +180,7 @@ def test_what_counts_as_the_same_cost(caught_up, replayed, is_same):
 
     assert is_same == (
         consequences_sentence({"a": base, "b": other})
-        == "A failure stops the job and replays as much under all of them."
+        == "Downtime and replay after a failure are the same with all of them."
     )
 
 
@@ -213,7 +213,7 @@ def test_downtimes_are_alike_up_to_a_tenth_of_the_longer_one(slower_ms, is_same)
 
     assert is_same == (
         consequences_sentence({"a": quick, "b": slow})
-        == "A failure stops the job and replays as much under all of them."
+        == "Downtime and replay after a failure are the same with all of them."
     )
 
 

@@ -83,7 +83,7 @@ def test_it_is_a_row_and_a_sentence():
     assert [row[header.index("throughput (sink)")] for row in rows] == ["100/s", "-"]
     assert verdict([row]) == (
         "Writing 600 MB takes 300 ms of the 332 ms of checkpoint 3: storage decides, not the barriers."
-        " Checkpoint 1 uploads everything, 200 GB in 12 s: it has a row of its own, and all else but commits is about later ones."
+        " Checkpoint 1 uploads everything, 200 GB in 12 s: it has its own row, and everything but commits is about later ones."
     )
 
 

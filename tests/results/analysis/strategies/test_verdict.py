@@ -179,9 +179,9 @@ def test_a_hot_subtask_is_named():
 
 def test_a_chain_that_stops_says_where_it_goes_on():
     """A job that found nothing to begin from is no matter of checkpoints."""
-    stopped = line("copied own", saturated(70, 0), status="FAILED: job 1 cannot begin: chk-5 names files elsewhere")
+    stopped = line("copied own", saturated(70, 0), status="FAILED: job 1 cannot start: chk-5 names files elsewhere")
 
-    assert verdict([stopped]) == "With copied own job 1 cannot begin: chk-5 names files elsewhere."
+    assert verdict([stopped]) == "With copied own job 1 cannot start: chk-5 names files elsewhere."
     assert verdict([stopped, line("copied job", saturated(70, 0))]).endswith(
         "files elsewhere; with copied job it goes on."
     )

@@ -226,7 +226,7 @@ def test_the_longest_first_upload_is_named():
 
     text = verdict([uploading("a", 4000), uploading("b", 9000)])
     assert text.endswith(
-        " Checkpoint 1 (b) uploads everything, 4 GB in 9 s: it has a row of its own, and all else but commits is about later ones."
+        " Checkpoint 1 (b) uploads everything, 4 GB in 9 s: it has its own row, and everything but commits is about later ones."
     )
     assert " Checkpoint 1 uploads everything, 4 GB in 4 s: it" in verdict([uploading("a", 4000)])
 
