@@ -46,6 +46,22 @@ class PlannedWindow:
     is_local: bool  # LocalWindowAggregate: has no state, and emits its rows before each barrier
     phrase: str  # the matched part of the plan; "" if the window was inferred from state sizes
 
+    @property
+    def copies(self) -> int:
+        """Copies of a record in the state: the WindowOperator has one in each of its windows, slices of SQL have one in all."""
+        return self._overlapping if self.api == "datastream" else 1
+
+    def left_at_end(self, tooth: SawTooth) -> float:
+        """Return the bytes right after a window end that windows which go on would hold, if records came at the mean rate."""
+        ends = (self._overlapping - 1) * (
+            0.5 if self.copies > 1 else 1.0
+        )  # copies are of windows half through, in the mean
+        return ends * tooth.growth
+
+    @property
+    def _overlapping(self) -> int:
+        return -(-self.size_ns // self.every_ns)
+
 
 _DATASTREAM_WINDOW = re.compile(
     r"(?P<name>(?P<kind>Tumbling|Sliding)(?P<time>Event|Processing)TimeWindows|(?P<time2>Event|Processing)TimeSessionWindows)"
@@ -150,6 +166,11 @@ class SawTooth:
     floor: float  # size right after a drop [bytes]
     per_second: float  # mean growth after a drop [bytes/s]
     r2: float  # share of the variance explained
+
+    @property
+    def growth(self) -> float:
+        """Bytes from one drop to the next."""
+        return self.per_second * self.period_ms / 1000
 
     def window_end_ms(self, slack_ms: float = 0) -> float:
         """Return the time of the window end [epoch ms], which is between `high_ms` and `low_ms`.
@@ -348,7 +369,7 @@ def infer_windows(draft: Draft, job: RestJob) -> None:
             continue
         _put_window(section, job, vertex_window, event_time=event_time)
         if tooth is not None and flow.per_second("records_in") > 0:
-            _put_state_per_record(section, tooth, flow)
+            _put_state_per_record(section, window, tooth, flow)
             if job.readers(vertex.name):
                 _put_fan_out(section, job.series[vertex.name], tooth, flow)
         _put_service_times(section, job.series[vertex.name], flow)
@@ -367,7 +388,10 @@ def _find_window(job: RestJob, vertex: RestVertex) -> _VertexWindow | None:
     planned, on_heap = planned_window(vertex.description), backend_of(job) == "hashmap"
     if planned is not None:
         sizes = _sizes(job, vertex) if on_heap and planned.kind != "session" else []
-        return planned, fit_saw_tooth(sizes, [planned.every_ns / MS])
+        tooth = fit_saw_tooth(sizes, [planned.every_ns / MS])
+        if tooth is not None and planned.left_at_end(tooth) - tooth.floor > MIN_FLOOR_SHARE * tooth.growth:
+            tooth = None  # its windows overlap, and hold less than such a growth: two phases fit any curve
+        return planned, tooth
     tooth = find_periodic_timers(job, vertex) if on_heap else None
     if tooth is None:
         return None
@@ -472,18 +496,19 @@ def _trigger_grid_ms(job: RestJob) -> float | None:
     return triggers[0] + offset - every_ms
 
 
-def _put_state_per_record(section: Section, tooth: SawTooth, flow: Flows) -> None:
+def _put_state_per_record(section: Section, window: PlannedWindow, tooth: SawTooth, flow: Flows) -> None:
     """Set `state-per-record` of the window, from the growth of the saw tooth.
 
-    The floor of the saw tooth is the state of the vertex outside its window.  If it is small, that state is removed.
+    What no window holds of its floor is the state of the vertex outside its window.  If it is small, that state is removed.
     """
     per_second, state = flow.per_second("records_in"), section.values.get("state", {})
     origin = f"{tooth.per_second:,.0f} bytes/s between two window ends / {per_second:,.1f} records/s"
-    section.put("window.state-per-record", format_size(round(tooth.per_second / per_second)), origin)
+    outside = tooth.floor - window.left_at_end(tooth)
+    section.put("window.state-per-record", format_size(round(tooth.per_second / per_second / window.copies)), origin)
     section.drop("state.growth")
     section.drop("state.ttl")
-    if tooth.floor > MIN_FLOOR_SHARE * tooth.per_second * tooth.period_ms / 1000:
-        section.put("state.size", format_size(round(tooth.floor)), "state size right after a window end")
+    if outside > MIN_FLOOR_SHARE * tooth.growth:
+        section.put("state.size", format_size(round(outside)), "state size right after a window end")
     elif state.keys() <= {"size", "growth", "backend"}:
         section.drop("state")
 

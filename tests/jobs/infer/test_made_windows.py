@@ -8,6 +8,7 @@ from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.options import busy_in_snapshots_ms, infer_pauses
 from sim.jobs.infer.windows import count_outputs_per_window, infer_windows, longest_run_ns, planned_window
 from sim.jobs.source.rest_job import RestInput, RestVertex
+from sim.model.units import parse_size
 from tests.jobs.infer.made_jobs import (
     MadeJob,
     checkpoint,
@@ -211,3 +212,32 @@ def test_durations_that_gather_at_a_turn_are_told_from_those_that_do_not():
         == room.phase_concentration_p_value([], [])
     )
     assert room.phase_concentration_p_value([0.0, 0.5] * 12, [1.0, 2.0] * 12) < 0.001
+
+
+HOP = "WindowAggregate(window=[HOP(t, size=[10 s], slide=[2 s])])"
+
+
+def held(since_ms, copied):
+    """State of 50 kB, and 100 records/s of 100 B in windows of 10 s every 2 s, so long after a window end."""
+    fullness = [2000 * whole + since_ms for whole in range(5)]
+    return round(50_000 + 10 * (sum(fullness) if copied else fullness[-1]))
+
+
+@pytest.mark.parametrize(
+    ("description", "size_of", "found"),
+    [
+        (HOP, lambda since_ms: held(since_ms, copied=False), ("100 B", 50_000)),
+        ("SlidingProcessingTimeWindows(10000,2000)", lambda since_ms: held(since_ms, copied=True), ("100 B", 50_000)),
+        (HOP, lambda since_ms: 823_000 if since_ms < 1000 else 1_040_000, (None, None)),
+    ],
+)
+def test_windows_that_overlap_hold_what_is_left_at_an_end(description, size_of, found):
+    """A growth that the overlapping windows cannot hold is none: two phases, two sizes, and a line through them."""
+    points = []
+    for k in range(16):
+        since_ms = (5000 * k + 300 + 7 * k) % 2000
+        points.append(checkpoint(k + 2, 5007, src=[subtask(start=0)], count=[subtask(0, size_of(since_ms) + k)]))
+    vertex_found = windowed(description, points=points)[0].document["job"]["count"]
+
+    assert vertex_found["window"].get("state-per-record") == found[0]
+    assert found[1] is None or parse_size(vertex_found["state"]["size"]) == pytest.approx(found[1], abs=20_000)
