@@ -182,12 +182,12 @@ class Causes:
         ]
         total = sum(row.total for row in queued)
         if not total:
-            return "no data lay before it"
+            return "no data was queued ahead of it"
         sender, reader = sum(row.at_writer for row in queued), sum(row.at_reader for row in queued)
         barriers = self.context.scenario.checkpoint.barriers
         is_stuck = sender and barriers.record.has_deadline and not barriers.reaches_output
         stuck = ", where barriers overtake nothing before Flink 1.16 (FLINK-27251)" if is_stuck else ""
-        return f"{bytes_text(total)} lay before it ({bytes_text(sender)} not sent yet{stuck}, {bytes_text(reader)} received or on the way)"
+        return f"{bytes_text(total)} queued ahead of it ({bytes_text(sender)} not sent yet{stuck}, {bytes_text(reader)} received or in transit)"
 
     def _queue(self, part: PathPart) -> str:
         """Return why a barrier waited in a channel."""
@@ -195,13 +195,13 @@ class Causes:
         if (firing := self._firing(part) or self._committing(part)) is not None:
             return f"{firing}; {self._ahead(part)}"
         if row is None or not row.total:
-            return f"nothing lay before it: the thread of {self._task(part.task)} had to be free{self._full_requests(part)}"
+            return f"no data was queued ahead of it: it waited until the thread of {self._task(part.task)} was free{self._full_requests(part)}"
         if self._overtook(part):
             return f"it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests(part)}"
         if self._is_open(part):
-            return f"{self._ahead(part)}, and was not drained {self._until}"
+            return f"{self._ahead(part)}, not drained {self._until}"
         if self._is_in_hand(part):
-            return f"the thread of {self._task(part.task)} had a record in hand, which no barrier overtakes: its service time decides"
+            return f"the thread of {self._task(part.task)} was processing a record, which no barrier overtakes: its service time decides"
         rate = f"{bytes_text(row.total * SECOND / part.duration_ns)}/s"
         full = self._full_requests(part)
         return f"{self._ahead(part)}, drained at {rate}{f' by {self._task(part.task)}{full}' if full else ''}"
@@ -266,7 +266,7 @@ class Causes:
         if sent_ns is not None and sent_ns > part.begin_ns:
             text += "its writer sent it later; "
         if row is None or not row.total:
-            return f"{text}nothing lay before it any more"
+            return f"{text}no data was queued ahead of it any more"
         return f"{text}{self._ahead(part)} when it set out"
 
     def _overtook(self, part: PathPart) -> bool:

@@ -748,7 +748,7 @@ TEMPLATES = (
     template("share of records", r", and reads (?P<share>\d+ %) of the records of its vertex", share_read),
     template(
         "timeout",
-        r"data lay before it; the barrier may overtake only (?P<ms>MS) after the trigger \(alignment timeout\)",
+        r"data was queued ahead of it; the barrier may overtake only (?P<ms>MS) after the trigger \(alignment timeout\)",
         lambda told, match: same_ms(match["ms"], told.history.aligned_for_ns / 1e6),
     ),
     template("last", r"this barrier is taken for the last, by when it set out|it is the last that was missing"),

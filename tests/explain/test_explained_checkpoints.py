@@ -38,7 +38,7 @@ def scenario(job, checkpoint="interval: 2 s", sink="", extra="", run="duration: 
 
 
 TWELVE = {
-    "aligned, back-pressured": Planted("behind data", "sink[", "lay before it", scenario(PRESSED), share=0.8),
+    "aligned, back-pressured": Planted("behind data", "sink[", "queued ahead of it", scenario(PRESSED), share=0.8),
     "unaligned": Planted(
         "channel state",
         "sink[",
@@ -93,7 +93,7 @@ TWELVE = {
     "a record in hand": Planted(
         "behind data",
         "sink[",
-        "had a record in hand, which no barrier overtakes: its service time decides",
+        "was processing a record, which no barrier overtakes: its service time decides",
         "version: 1\njob: {source: {source: {rate: 2/s, record: 90 kB}}, sink: {input: {source: hash}, service: 460 ms}}\n"
         "checkpoint: {interval: 2150 ms}\nrun: {duration: 20 s}\n",
     ),
@@ -123,7 +123,7 @@ TWELVE = {
     "after a recovery": Planted(
         "behind data",
         "sink[",
-        "lay before it",
+        "queued ahead of it",
         scenario(PRESSED, extra="faults: [{kill: sink, at: 3.5 s}]", run="duration: 14 s"),
         which="last",
     ),

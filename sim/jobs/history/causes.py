@@ -280,7 +280,7 @@ class HistoryCauses:
             case PathKind.TIMEOUT:
                 allowed = format_duration(self.history.aligned_for_ns)
                 return (
-                    f"data lay before it; the barrier may overtake only {allowed} after the trigger (alignment timeout)"
+                    f"data was queued ahead of it; the barrier may overtake only {allowed} after the trigger (alignment timeout)"
                 )
             case PathKind.ALIGNMENT:
                 return self._alignment(step)
