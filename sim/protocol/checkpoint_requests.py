@@ -243,6 +243,7 @@ class PendingCheckpoint:
     acknowledged: TaskSet = TaskSet()
     latest_ack_ns: int = -1
     savepoint: Savepoint | None = None
+    expires_ns: int = 0
 
     @property
     def stops(self) -> bool:

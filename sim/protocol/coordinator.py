@@ -16,6 +16,7 @@ from sim.protocol.coordinator_messages import (
     CancelPeriodicTimer,
     CheckpointRequested,
     CheckpointTimedOut,
+    ConfigurationUpdated,
     CoordinatorCommand,
     CoordinatorEvent,
     Declined,
@@ -246,6 +247,8 @@ class Coordinator:
                 raise self._impossible(event, "a JobManager is running already")
             case BacklogReported():
                 after, commands = self._backlog_reported(event)
+            case ConfigurationUpdated():
+                after, commands = self._configuration_updated(event)
             case PeriodicTimerFired():
                 after, commands = self._timer_fired(event)
             case CheckpointRequested():
@@ -336,6 +339,24 @@ class Coordinator:
         schedule = self.schedule.with_interval(event.now, after.interval_in_force_ns)
         return (after, ()) if schedule == self.schedule else _arm_periodic_timer(after, schedule, event.now)
 
+    def _configuration_updated(self, event: ConfigurationUpdated) -> _Answer:
+        """Change interval and timeout (FLIP-571).
+
+        The interval counts from the next periodic trigger on.  Pending checkpoints get the new timeout, since they were
+        triggered, at once.  A new JobManager reads both from the ExecutionPlanStore, so they are kept.
+        """
+        after = self
+        if event.interval_ns is not None and self.interval_ns is not None:
+            interval_ns = effective_interval_ns(event.interval_ns, self.requests.min_pause_ns)
+            in_backlog_ns = interval_ns if self.backlog_interval_ns == self.interval_ns else self.backlog_interval_ns
+            after = replace(after, interval_ns=interval_ns, backlog_interval_ns=in_backlog_ns)
+        if event.timeout_ns is None:
+            return after, ()
+        longer_ns = event.timeout_ns - self.timeout_ns
+        pending = tuple(replace(row, expires_ns=row.expires_ns + longer_ns) for row in self.pending)
+        timers = (ArmCheckpointTimeout(row.checkpoint, max(event.now, row.expires_ns)) for row in pending)
+        return replace(after, timeout_ns=event.timeout_ns, pending=pending), tuple(timers)
+
     def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
         """Request a periodic checkpoint and arm the timer for the next one."""
         if self.schedule is None or event.now < self.armed_ns:
@@ -366,14 +387,17 @@ class Coordinator:
         if not event.plan.wait_for:
             raise self._impossible(event, "no task has to acknowledge")
         savepoint = triggering.request.savepoint
-        pending = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan, savepoint=savepoint)
+        # the timeout starts now, slightly after t0
+        expires_ns = event.now + self.timeout_ns
+        pending = PendingCheckpoint(
+            self.next_id, kind, triggering.trigger_ns, event.plan, savepoint=savepoint, expires_ns=expires_ns
+        )
         options = barrier_options(self.barriers, pending.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
         if savepoint is not None:
             options = replace(options, stop=savepoint.stop, type=savepoint.format)
         return replace(after, next_id=self.next_id + 1, pending=(*self.pending, pending)), (
             RecordTriggered(pending.checkpoint, pending.trigger_ns, event.plan, savepoint),
-            # the timeout starts now, slightly after t0
-            ArmCheckpointTimeout(pending.checkpoint, event.now + self.timeout_ns),
+            ArmCheckpointTimeout(pending.checkpoint, expires_ns),
             TriggerTasks(pending.checkpoint, event.plan.trigger, options),
         )
 
@@ -401,7 +425,7 @@ class Coordinator:
     def _timed_out(self, event: CheckpointTimedOut) -> _Answer:
         """Abort a checkpoint that has expired, unless its metadata is being written."""
         pending = self._find(event)
-        if pending is None or pending.writes_metadata:
+        if pending is None or pending.writes_metadata or event.now < pending.expires_ns:
             return self, ()
         return _abort_checkpoint(self, pending, FailureReason.CHECKPOINT_EXPIRED, event.now)
 

@@ -128,6 +128,15 @@ class BacklogReported:
 
 
 @value_class
+class ConfigurationUpdated:
+    """The user changes interval and timeout of checkpoints (FLIP-571)."""
+
+    now: int
+    interval_ns: int | None = None  # None: unchanged
+    timeout_ns: int | None = None  # None: unchanged
+
+
+@value_class
 class PeriodicTimerFired:
     """The timer of ArmPeriodicTimer has fired."""
 
@@ -204,6 +213,7 @@ CoordinatorEvent = (
     | LeaderLost
     | LeaderElected
     | BacklogReported
+    | ConfigurationUpdated
     | PeriodicTimerFired
     | CheckpointRequested
     | TriggerReady

@@ -228,6 +228,8 @@ class Happening(StrEnum):
     TASK_RESTORED = "task restored"  # its state is downloaded; number: bytes
     TASK_RUNS = "task runs"  # its recovered input has been read
     JOB_RECOVERED = "job recovered"  # all tasks run
+    # by the user, at run time; number: the timeout [ns]; detail: interval and timeout
+    CHECKPOINTS_CHANGED = "checkpoints changed"
     FAULT = "fault"  # detail: storage, network, a slow task or commits, and for how long
 
 

@@ -80,6 +80,7 @@ OF_JOB = frozenset(
         Happening.GIVEN_UP,
         Happening.JOB_FAILED,
         Happening.JOB_FINISHED,
+        Happening.CHECKPOINTS_CHANGED,
     }
 )
 """Kinds of rows about failures, restarts and the end of the job."""
@@ -129,6 +130,7 @@ SENTENCES: dict[Happening, str] = {
     Happening.TASK_RESTORED: "{who} has read {bytes} of state of checkpoint {n}",
     Happening.TASK_RUNS: "{who} runs again",
     Happening.JOB_RECOVERED: "all tasks run again",
+    Happening.CHECKPOINTS_CHANGED: "the user changes checkpoints: {detail}",
     Happening.FAULT: "something goes wrong: {detail}",
 }
 """Templates of sentences by kind of row.  Rows of other kinds are shown with the name of their kind."""

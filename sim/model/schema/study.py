@@ -23,7 +23,16 @@ from sim.model.fields import At, attribute_of
 from sim.model.job import Job
 from sim.model.scenario import Backtest, Overheads, Run, Scenario
 from sim.model.schema import document as doc
-from sim.model.schema.document import Cluster, Storage, build_actions, build_instances, build_storage, check, validate
+from sim.model.schema.document import (
+    Cluster,
+    Storage,
+    build_actions,
+    build_checkpoint_updates,
+    build_instances,
+    build_storage,
+    check,
+    validate,
+)
 from sim.model.schema.faults import Restart as RestartSection
 from sim.model.schema.faults import build_faults, build_rescale, parallelisms
 from sim.model.schema.flink_block import apply_flink
@@ -335,13 +344,14 @@ def build(
         storage=build_storage(document.storage or _empty(Storage), reading, folder),
         overheads=_built(Overheads, document.overheads, "overheads", reading),
         actions=build_actions(document.actions or (), reading),
+        checkpoint_updates=build_checkpoint_updates(document, reading),
         faults=build_faults(document.faults or (), parallelisms(job, rescale), sinks, cluster, reading, folder),
         restart=_built(Restart, document.restart, "restart", reading),
         rescale=rescale,
         instances=build_instances(
             document.instances,
             reading,
-            savepoints=bool(document.actions),
+            savepoints=any(action.checkpoint is None for action in document.actions or ()),
             checkpoints=bool(document.checkpoint.interval),
             rescaled=bool(document.rescale),
             changelog=any(vertex.state is not None and vertex.state.changelog is not None for vertex in job.vertices),

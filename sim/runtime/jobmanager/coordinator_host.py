@@ -158,7 +158,7 @@ class CoordinatorHost:
         self.on_ended: Callable[..., None] = lambda **_: None
         # returns the tasks that reuse their part of the previous checkpoint
         self.keeps: Callable[[Plan], frozenset[int]] = lambda _: frozenset()
-        options = context.scenario.checkpoint
+        options = context.scenario.checkpoint_at(context.env.now)
         machine = Coordinator.configured(options, num_retained=options.num_retained, restored=context.begun_from)
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
         self._timer: simpy.Event | None = None
@@ -179,10 +179,10 @@ class CoordinatorHost:
         `restarts` is the number of restarts so far; `restarted` is whether some tasks may still be initializing.
         """
         scenario, options = self.context.scenario, self.context.scenario.checkpoint
-        if options.interval_ns is not None:
+        if self.machine.interval_ns is not None:
             delay_ns = first_trigger_delay(
                 scenario.cluster.profile,
-                interval_ns=options.interval_ns,
+                interval_ns=self.machine.interval_ns,
                 min_pause_ns=options.min_pause_ns,
                 first_trigger_ns=self.overheads.first_trigger_ns,
                 restarted=restarted,

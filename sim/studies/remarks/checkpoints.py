@@ -178,7 +178,7 @@ def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
         )
     longest_ms = done["end_to_end_duration"].max()
     min_ms = 0 if re.search("expire|time.?out", scenario.question.lower()) else _MIN_TIMEOUT_SHARE * timeout_ms
-    if longest_ms > min_ms and EXPIRED not in {*result.checkpoints["failure_message"]}:
+    if longest_ms > min_ms and scenario.has_one_timeout and EXPIRED not in {*result.checkpoints["failure_message"]}:
         yield f"The longest checkpoint or savepoint takes {ms_text(longest_ms)} of {ms_text(timeout_ms)} (checkpoint.timeout)"
 
 
@@ -292,7 +292,7 @@ def timed_out_sentence(runs: Replications) -> Iterator[str]:
 
 def long_transaction_sentences(scenario: Scenario) -> Iterator[str]:
     """Yield sentences on sinks whose transaction timeout exceeds the broker's default limit, or is shorter than the interval."""
-    interval_ns = scenario.checkpoint.interval_ns or 0
+    interval_ns = scenario.intervals_ns[0] if len(scenario.intervals_ns) == 1 else 0
     for name, (vertex, kind) in known_sinks(scenario.job).items():
         asked_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
         if asked_ns is None or kind.broker_allows_ns is None:

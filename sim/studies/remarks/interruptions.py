@@ -115,6 +115,7 @@ def has_one_phase(scenario: Scenario, vertex: Vertex) -> bool:
     return bool(
         window
         and interval_ns
+        and len({*scenario.intervals_ns}) == 1
         and window.fire_ns
         and not (window.step_ns % interval_ns and interval_ns % window.step_ns)
     )

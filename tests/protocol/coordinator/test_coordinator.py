@@ -165,7 +165,7 @@ def test_law_19_the_pause_ends_exactly(completion, runs):
 
 def test_a_failure_imposes_no_pause():
     machine = pausing()
-    machine.on(CheckpointTimedOut(90, 1))
+    machine.on(Declined(90, 1, 1, FailureReason.CHECKPOINT_DECLINED))
     machine.on(StateDiscarded(90, 1))
 
     assert PrepareTrigger(PERIODIC) == machine.on(PeriodicTimerFired(100))[-1]
@@ -213,11 +213,11 @@ def test_unaligned_checkpoints_do_not_overlap():
 def test_slow_deletions_hold_back_triggers():
     """More of them under way than checkpoints allowed at once (numberOfCleaningCheckpoints)."""
     machine = triggered(0)
-    machine.on(CheckpointTimedOut(10, 1))
-    triggered(10, machine)
-    machine.on(CheckpointTimedOut(20, 2))
+    machine.on(CheckpointTimedOut(1000, 1))
+    triggered(1000, machine)
+    machine.on(CheckpointTimedOut(2000, 2))
 
-    assert machine.on(CheckpointRequested(30, MANUAL)) == ()
+    assert machine.on(CheckpointRequested(2010, MANUAL)) == ()
     assert (PrepareTrigger(MANUAL),) == machine.on(StateDiscarded(40, 1))
 
 
@@ -392,12 +392,12 @@ def test_law_21_the_first_counted_failure_too_many_fails_the_job(reason):
 def test_law_21_a_success_forgives():
     machine = coordinator(tolerable_failed=1)
     triggered(1, machine)
-    machine.on(CheckpointTimedOut(1, 1))
-    triggered(2, machine)
-    completed(machine, 2, 2)
-    triggered(3, machine)
+    machine.on(CheckpointTimedOut(1001, 1))
+    triggered(1002, machine)
+    completed(machine, 2, 1002)
+    triggered(1003, machine)
 
-    assert FailJob not in types(machine.on(CheckpointTimedOut(3, 3)))
+    assert FailJob not in types(machine.on(CheckpointTimedOut(2003, 3)))
     assert FailureReason.CHECKPOINT_EXPIRED.counts
 
 
