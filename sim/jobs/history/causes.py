@@ -279,9 +279,7 @@ class HistoryCauses:
                 return self._queue(step)
             case PathKind.TIMEOUT:
                 allowed = format_duration(self.history.aligned_for_ns)
-                return (
-                    f"data was queued ahead of it; the barrier may overtake only {allowed} after the trigger (alignment timeout)"
-                )
+                return f"data was queued ahead of it; the barrier may overtake only {allowed} after the trigger (alignment timeout)"
             case PathKind.ALIGNMENT:
                 return self._alignment(step)
             case PathKind.END_OF_INPUT:

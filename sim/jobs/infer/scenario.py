@@ -21,7 +21,13 @@ from sim.jobs.infer.cores import (
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.file_history import written_bytes
-from sim.jobs.infer.heap import infer_cold_start, infer_fresh_start, infer_heap_restore, infer_state_start
+from sim.jobs.infer.heap import (
+    infer_cold_start,
+    infer_fresh_start,
+    infer_heap_restore,
+    infer_restart,
+    infer_state_start,
+)
 from sim.jobs.infer.options import MAX_RUN_MS, infer_checkpoint, infer_cluster, pre_barrier_ms, run_ns
 from sim.jobs.infer.service_times import infer_work
 from sim.jobs.infer.state import ask_for_updates, infer_state
@@ -181,6 +187,7 @@ def infer_job(job: RestJob) -> ImportedScenario:
     infer_async_io(draft, job)
     infer_cluster(draft, job)
     infer_fresh_start(draft, job)
+    infer_restart(draft, job)
     infer_state_start(draft)
     infer_cores(draft, job)
     infer_storage(draft, job)

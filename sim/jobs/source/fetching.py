@@ -42,6 +42,8 @@ MAX_SUBTASK_REQUESTS = (
 )
 MAX_MANAGERS = 50  # TaskManagers whose garbage collections are requested
 MAX_WATCHED = 10  # TaskManagers whose CPU time is sampled
+MAX_RESCALES = 10  # rescales whose scheduler states are requested, the newest
+RESCALE_HISTORY = "web.adaptive-scheduler.rescale-history.size"
 MAX_FAILED_REQUESTS = 3  # consecutive requests without an answer, after which the server counts as unreachable
 PATIENCE_S = 600.0  # maximum time of all requests, without the sampling; a cluster may be slow
 
@@ -105,6 +107,7 @@ def _ask_all(
         answers.optional(about + path)
     for path in ("/jobmanager/config", "/taskmanagers"):
         answers.optional(path)
+    _rescales(answers, about)
     if job is None:
         plan = answers.by_path.get(f"{about}/plan")
         nodes = rows_of(plan.get("plan") if isinstance(plan, dict) else None, "nodes")
@@ -115,6 +118,17 @@ def _ask_all(
     _checkpoints(answers, about)
     for manager in _managers(answers, about, vertices):
         answers.optional(f"/taskmanagers/{manager}")
+
+
+def _rescales(answers: _Answers, about: str) -> None:
+    """Request the completed rescales of the adaptive scheduler, if it keeps a history of them (off by default)."""
+    configured = (answers.by_path.get(f"{start}/jobmanager/config") for start in (about, ""))
+    sizes = [row.get("value") for rows in configured for row in objects_in(rows) if row.get("key") == RESCALE_HISTORY]
+    if not {*sizes} - {"0"}:
+        return
+    history = objects_in(answers.optional(f"{about}/rescales/history"))
+    ids = [str(row.get("rescaleUuid")) for row in history if row.get("terminalState") == "COMPLETED"][:MAX_RESCALES]
+    answers.optional_each([path for name in ids if is_path(path := f"{about}/rescales/details/{name}")])
 
 
 def _managers(answers: _Answers, about: str, vertices: list[str]) -> list[str]:

@@ -257,3 +257,37 @@ def test_a_server_that_answers_nothing(fake_flink, ask):
 
     assert "/config: HTTP 503" in refusal(ask, fake)
     assert len(fake.requests) == 3
+
+
+def test_rescales_tell_how_long_a_restart_takes(fake_flink, ask):
+    """Of those that completed, without waits for slots and without failures, whose restart has a delay (Flink 2.3)."""
+    fake = fake_flink()
+    begin = f"/jobs/{fake.job}/rescales"
+    rows = [
+        ("UPDATE_REQUIREMENT", "COMPLETED", 300, 40),
+        ("NEW_RESOURCE_AVAILABLE", "COMPLETED", 500, 60),
+        ("NEW_RESOURCE_AVAILABLE", "COMPLETED", 500, 80),
+        ("RECOVERABLE_FAILOVER", "COMPLETED", 9000, 50),
+        ("UPDATE_REQUIREMENT", "IGNORED", 7000, 70),
+        ("UPDATE_REQUIREMENT", None, 8000, None),
+    ]
+    history = []
+    for number, (cause, terminal, restarting, creating) in enumerate(rows):
+        row = {"rescaleUuid": f"{number:032x}", "triggerCause": cause, "terminalState": terminal}
+        spans = ("Executing", 60_000), ("Restarting", restarting), ("WaitingForResources", 4000)
+        spans = *spans, ("CreatingExecutionGraph", creating)
+        states = [{"state": state, "durationInMillis": took} for state, took in spans]
+        history.append(row | {"schedulerStates": None})
+        fake.answers[f"{begin}/details/{row['rescaleUuid']}"] = row | {"schedulerStates": states}
+    fake.answers[f"{begin}/history"] = history
+    keeps = {"key": "web.adaptive-scheduler.rescale-history.size", "value": "10"}
+
+    assert not [path for path in ask(fake).answers if "rescales" in path], "no history is configured"
+    fake.answers["/jobmanager/config"] = [*fake.answers["/jobmanager/config"], keeps]
+    snapshot = ask(fake)
+    assert sum("rescales/details" in path for path in snapshot.answers) == 4
+    text = infer_scenario(snapshot).text
+    assert (
+        "restart: 560 ms  # Restarting and CreatingExecutionGraph in /jobs/:id/rescales/details; median over 3 rescales"
+        in text
+    )
