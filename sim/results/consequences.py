@@ -39,6 +39,8 @@ _LIVE = "live until the end of the run"
 
 
 _VISIBLE_SHARES = (0.5, 0.99, 1.0)
+MIN_UNLIKE_PHASE = 0.1
+"""Minimum difference, as a share of the interval, between the times of failures after a trigger from which their costs are unlike."""
 _FULL_SHARE = 0.95
 """Share of the replayed records from which all count as committed."""
 
@@ -153,6 +155,14 @@ class Consequences:
         heading="caught up after",
         cell=lambda line: line.cost_text("caught_up_ms", "never"),
     )
+    interval_passed_share: float = result_column(
+        "latest trigger of a checkpoint -> failure, as a share of the interval (at most 1), mean",
+        Population.FAILURES,
+        attrgetter("interval_passed"),
+        worse="neither",
+        of="failures",
+        title="share of the interval before a failure",
+    )
     planned_restarts: float = result_column("per run", Population.PLANNED, attrgetter("planned_restarts.per_run"))
     planned_downtime_ms: float = _cost_column(
         "downtime",
@@ -258,6 +268,7 @@ class _Pooled(NamedTuple):
     planned_restarts: RestartCosts
     visible: Sequence[Duration]  # quantiles `_VISIBLE_SHARES` of the time until output is visible
     delays: pd.Series[float]  # delay of records [s] in each second after the warm-up
+    interval_passed: float  # share of the interval that has passed at a failure, mean
 
 
 def consequences(
@@ -269,6 +280,7 @@ def consequences(
     failed_jobs: int = 0,
     falls_behind: Sequence[bool] = (),
     sources: Collection[str] = (),
+    interval_ms: float | None = None,
 ) -> Consequences:
     """Compute the costs of a strategy from the tables of its replications.
 
@@ -277,7 +289,7 @@ def consequences(
     `durations_ms`: length of each run.  `committers`: vertices that commit, including those that have not committed
     anything.  `failed_jobs`: number of runs whose job failed permanently; the lag is then unbounded.  `falls_behind`: for each run, whether its
     backlog keeps growing (`falls_behind`); its restarts then count as never caught up.  `sources`: vertices that emit what is
-    replayed.
+    replayed.  `interval_ms`: the configured one; None: there are no checkpoints.
     """
     runs = [
         {**run, "recoveries": run["recoveries"].assign(caught_up=-1.0)} if grows else run
@@ -309,6 +321,7 @@ def consequences(
             planned_restarts=restart_costs([restart for restart in restarts if restart.is_planned], len(runs)),
             visible=[*shorter, longest],
             delays=pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs]),
+            interval_passed=_interval_passed(runs, interval_ms) if interval_ms else math.nan,
         ),
     )
     return Consequences(**values, unfinished=" ".join(bounds))
@@ -353,6 +366,17 @@ def replay_waits_ms(run: Tables, sources: Collection[str]) -> Iterator[tuple[flo
             visible_ms += committed.index[committed >= _FULL_SHARE * replayed][:1].tolist()
         if visible_ms and number in started_ms.index:
             yield max(visible_ms) - started_ms[number], number
+
+
+def _interval_passed(runs: Sequence[Tables], interval_ms: float) -> float:
+    """Return the mean share of the interval between the latest trigger of a checkpoint and a failure, or NaN without one."""
+    shares = [
+        min((failed_ms - triggers[triggers <= failed_ms].max()) / interval_ms, 1.0)
+        for run in runs
+        for triggers in [run["checkpoints"].loc[is_periodic(run["checkpoints"]), "trigger_timestamp"]]
+        for failed_ms in run["recoveries"].loc[~run["recoveries"]["kind"].isin(PLANNED_RESTARTS), "failed"]
+    ]
+    return float(np.nanmean(shares)) if np.isfinite(shares).any() else math.nan
 
 
 def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
@@ -474,6 +498,13 @@ def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Coll
             )
             return "" if may_differ else f"Downtime and replay after a {kind} are the same with all of them."
     sentence = f"After a {kind} {worst}; {best}."
+    shares = [line.row.interval_passed_share for line in (worst, best)]
+    if not prefix and abs(shares[0] - shares[1]) > MIN_UNLIKE_PHASE:
+        passed = ", ".join(
+            f"after {share_text(share)} of the interval with {line.label}"
+            for share, line in zip(shares, (worst, best), strict=True)
+        )
+        sentence += f" Failures come {passed}, on average: what is replayed may differ by that alone."
     if labels := " and ".join(line.label for line in (worst, best) if line.label in overloaded):
         sentence += f" {labels} cannot keep up before the {kind} either: lag and disturbed time are not its cost alone."
     return sentence

@@ -138,6 +138,7 @@ class Replications:
             failed_jobs=sum(result.job_status.startswith("FAILED") for result in self.results),
             falls_behind=self.falls_behind,
             sources=[vertex.name for vertex in self.scenario.job.vertices if vertex.source is not None],
+            interval_ms=(self.scenario.checkpoint.interval_ns or 0) / 1e6,
         )
 
     def median_duration_ms(self, end: WarmUpEnd) -> float:

@@ -1018,6 +1018,22 @@ def some_restart(told, match):
     return sum(any(len(run.recoveries) for run in runs) for runs in alive) > 1
 
 
+def fails_at_unlike_times(told, match):
+    """By how much of the interval a failure comes after the latest trigger, its own rounding aside, on average."""
+    shares = []
+    for of, stated in (("a", "p"), ("b", "q")):
+        runs, passed = told.runs(match[of]), []
+        for run in runs:
+            triggers = run.checkpoints.loc[run.checkpoints["savepointFormat"] == "", "trigger_timestamp"]
+            failures = run.recoveries.loc[~run.recoveries["kind"].isin(PLANNED_RESTARTS), "failed"]
+            since_ms = [failed - triggers[triggers <= failed].max() for failed in failures]
+            passed += [min(1e6 * ms / run.scenario.checkpoint.interval_ns, 1) for ms in since_ms if not math.isnan(ms)]
+        shares.append(sum(passed) / len(passed))
+        if abs(100 * shares[-1] - float(match[stated])) > 0.51:
+            return False
+    return abs(shares[0] - shares[1]) > 0.0999
+
+
 def costs_the_same(told, match):
     """Every strategy that failed and runs or finished: medians of downtime within noise, of replayed records within a tenth."""
     down, replayed = [], []
@@ -1870,6 +1886,13 @@ TEMPLATES = (
         "costs the same",
         r"Downtime and replay after a (?:failure|planned restart) are the same with all of them",
         costs_the_same,
+        some_restart,
+    ),
+    template(
+        "fails at unlike times",
+        r"Failures come after (?P<p>[\d.]+) % of the interval with (?P<a>NAME), after (?P<q>[\d.]+) % of the interval with "
+        r"(?P<b>NAME), on average: what is replayed may differ by that alone",
+        fails_at_unlike_times,
         some_restart,
     ),
     template(

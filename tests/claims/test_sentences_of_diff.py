@@ -127,9 +127,16 @@ class ToldDiff:
         a, b = self.failures(which).values()
         return bool(sum(a) and sum(b) and max(abs(a - b)) > 0.0999)
 
+    def fail_at_unlike_times(self):
+        """After unlike shares of the interval, one side always after the same."""
+        shares = [[row.get("interval_passed_share", math.nan) for row in self.runs.get(side, ())] for side in "AB"]
+        if not all(shares):
+            return False
+        return abs(np.diff([np.mean(own) for own in shares])[0]) > 0.1 and min(map(np.ptp, shares)) <= 0.1
+
     def change(self, side, column):
         """(mean, half width of the interval, how many sides of it are bounds)"""
-        if column in ("downtime_ms", "caught_up_ms") and self.are_unlike("causes"):
+        if column in ("downtime_ms", "caught_up_ms") and (self.are_unlike("causes") or self.fail_at_unlike_times()):
             return math.nan, math.nan
         apart = np.array(self.values(side, column)) - np.array(self.values("A", column))
         if not np.isfinite(apart).all():
@@ -337,6 +344,12 @@ def failures_are_unlike(told, match):
     return told.are_unlike() and counts == [sum(map(int, re.findall(r"\d+", match[side]))) for side in "ab"]
 
 
+def times_are_unlike(told, match):
+    shares = {side: [row["interval_passed_share"] for row in told.runs[side]] for side in "AB"}
+    apart = [100 * np.mean(own) - float(match[side.lower()]) for side, own in shares.items()]
+    return told.fail_at_unlike_times() and max(map(abs, apart)) <= 0.51
+
+
 def has_few_checkpoints(told, match):
     """No run of either side completes fewer, some run of this side completes so many, and four at most."""
     own, other = (
@@ -375,6 +388,10 @@ ROCKSDB = (
     r"What RocksDB costs each record is not included, about 10 us \(3 us to 100 us\): '(?P<name>\w+)' takes (?P<ms>MS) "
     r"with both backends, and 10 us are (?P<change>\S+ %), 100 us (?P<most>\S+ %)\. Give RocksDB a longer service\.$"
 )
+UNLIKE_TIMES = (
+    r"Failures are unlike, and what they cost is not compared: of the interval (?P<a>[\d.]+) % has passed before one with A, "
+    r"(?P<b>[\d.]+) % with B\. Faults at several times \(every: or a list\) meet all parts of it$"
+)
 TEMPLATES = tuple(
     Template(name, pattern.replace("TITLE", TITLE).replace("CHANGE", CHANGE), always, claim)
     for name, pattern, claim in (
@@ -410,6 +427,11 @@ TEMPLATES = tuple(
             "unlike failures",
             r"Failures are unlike, and so are downtime and time until caught up: A has (?P<a>.*); B has (?P<b>.*)$",
             failures_are_unlike,
+        ),
+        (
+            "unlike times",
+            UNLIKE_TIMES,
+            times_are_unlike,
         ),
         (
             "few checkpoints",
@@ -473,6 +495,7 @@ def made_up(seed):
     number, rows = draw.choice([1, 2, 4]), []
     same = {column: draw.random() < 0.3 for column in columns}
     failures = {side: draw.choice(FAILURES) for side in "AB"}
+    phases = {side: draw.choice([0.3, 0.3, 0.3, 0.999]) for side in "AB"}
     for side in "AB":
         nothing, ends = ([column for column in columns if draw.random() < share] for share in (0.1, 0.15))
         level = {column: draw.choice([0.0, 40.0, 40.0, 44.0, 700.0]) for column in columns}
@@ -494,6 +517,7 @@ def made_up(seed):
                     "nothing": " ".join(nothing),
                     "unfinished": " ".join(ends),
                     "failure_kinds": failures[side] if i else failures["A"],
+                    "interval_passed_share": phases[side] + 0.15 * i * (side == "A"),
                     **values,
                 }
             )
@@ -506,7 +530,13 @@ def made_up(seed):
     screen = effects.screen(found, answer, said, "")
     kept = [
         line
-        for line in sentences([screen, effects.same_quantities(answer), effects.unlike_failures(told.rows)])
+        for line in sentences(
+            [
+                screen,
+                *(of(told.rows) for of in (effects.unlike_failures, effects.unlike_phases)),
+                effects.same_quantities(answer),
+            ]
+        )
         if line and " 1 -> 2" not in line
     ]
     return told, [line for line in [*kept, *trouble(told.rows)] if not line.startswith("... and")]

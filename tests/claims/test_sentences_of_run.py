@@ -68,6 +68,13 @@ restart: {strategy: fixed-delay, delay: 1 s, attempts: 100}
 faults: [{kill: 'b[0]', every: 10 s}]
 run: {duration: 40 s}
 """,
+    "unlike times of failures": """version: 1
+job: {a: {source: {rate: 50/s, record: 1 kB}}, b: {input: {a: hash}, service: 5 ms}}
+checkpoint: {interval: 4 s}
+cluster: {profile: ["1.20", 2.x]}
+faults: [{kill: 'b[0]', at: 12 s}]
+run: {duration: 20 s}
+""",
     "no timer sends buffers": """version: 1
 job: {a: {source: {rate: 20/s, record: 200 B}}, b: {input: {a: hash}, service: 20 ms}}
 checkpoint: {interval: 10 s}

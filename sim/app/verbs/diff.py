@@ -172,7 +172,13 @@ def _notes(request: DiffRequest, differences: InputDifferences, rows: pd.DataFra
         alone = command_line("diff", [request.side("a")[0]] * 2, DiffOptions, {})
         yield f"What one of them does alone: {alone} --set-b KEY=VALUE"
     yield from filter(
-        None, [effects.unlike_failures(rows), effects.few_checkpoints(rows), rocksdb_access_sentence(sides)]
+        None,
+        [
+            effects.unlike_failures(rows),
+            effects.unlike_phases(rows),
+            effects.few_checkpoints(rows),
+            rocksdb_access_sentence(sides),
+        ],
     )
     weaker = [name for name, own in zip("AB", sides, strict=True) if not own.checkpoint.barriers.record.exactly_once]
     if len(weaker) == 1:
