@@ -186,7 +186,7 @@ class Task:
             for inlet in self.inputs:
                 if inlet.held_back:
                     inlet.held_back = False
-                    inlet.tell_sender(resume=True)
+                    inlet.notify_sender(resume=True)
         self.model.completed(
             Snapshot(barrier.number, self.number, self.first[0], self.env.now, captured, self.first[1])
         )

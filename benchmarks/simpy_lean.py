@@ -303,7 +303,7 @@ class LeanModel:
     def landed(self, event: simpy.Event) -> None:
         self.arrive(*event.value)
 
-    def tell_sender(self, c: Channel, credit: int, resume: bool) -> None:
+    def notify_sender(self, c: Channel, credit: int, resume: bool) -> None:
         if self.latency:
             simpy.Timeout(self.env, self.latency, (c, credit, resume)).callbacks.append(self.on_credit)
             return
@@ -362,13 +362,13 @@ class LeanModel:
                 reader.listeners.append(c)
                 c.waiting = True
             if gained:
-                self.tell_sender(c, gained, False)
+                self.notify_sender(c, gained, False)
 
     def recycle(self, c: Channel, floating: int) -> None:
         if not floating:
             c.ex_free += 1
             if not c.fl_free or c.ex_free + c.fl_free <= c.required:
-                self.tell_sender(c, 1, False)
+                self.notify_sender(c, 1, False)
                 return
             c.fl_free -= 1
         gate = c.reader
@@ -378,7 +378,7 @@ class LeanModel:
             d.waiting = missing > 1
             if missing > 0:
                 d.fl_free += 1
-                self.tell_sender(d, 1, False)
+                self.notify_sender(d, 1, False)
                 if d.waiting:
                     gate.listeners.append(d)
                 return
@@ -415,6 +415,6 @@ class LeanModel:
             for c in me.inputs:
                 if c.held_back:
                     c.held_back = False
-                    self.tell_sender(c, 0, True)
+                    self.notify_sender(c, 0, True)
         self.snapshots.append(Snapshot(number, me.number, me.first[0], now, captured, me.first[1]))
         self.missing -= 1

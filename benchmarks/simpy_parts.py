@@ -198,7 +198,7 @@ class Channel:
         else:
             self.arrive(element, backlog)
 
-    def tell_sender(self, credit: int = 0, resume: bool = False) -> None:
+    def notify_sender(self, credit: int = 0, resume: bool = False) -> None:
         if self.latency_ns:
             wire = self.env.timeout(self.latency_ns, (credit, resume))
             wire.callbacks.append(lambda event: self.be_told(*event.value))
@@ -253,14 +253,14 @@ class Channel:
                 self.gate.listeners.append(self)
                 self.waiting = True
         if gained:
-            self.tell_sender(credit=gained)
+            self.notify_sender(credit=gained)
 
     def recycle(self, floating: bool) -> None:
         """The reader is done with a buffer (BufferManager.recycle)."""
         if not floating:
             self.free_exclusive += 1
             if self.free_exclusive + self.free_floating <= self.required or not self.free_floating:
-                self.tell_sender(credit=1)
+                self.notify_sender(credit=1)
                 return
             self.free_floating -= 1
         listeners = self.gate.listeners
@@ -270,7 +270,7 @@ class Channel:
             channel.waiting = missing > 1
             if missing > 0:
                 channel.free_floating += 1
-                channel.tell_sender(credit=1)
+                channel.notify_sender(credit=1)
                 if channel.waiting:
                     listeners.append(channel)
                 return

@@ -82,7 +82,7 @@ def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
     return {vertex.name: SINKS.get(vertex.known_connector) for vertex in last} | by_connector
 
 
-def dangers(scenario: Scenario) -> list[str]:
+def sink_hazards(scenario: Scenario) -> list[str]:
     """Return a sentence per sink that loses records or fails with the barriers or the interval of this scenario."""
     interval_ns = scenario.checkpoint.interval_ns or 0
     sentences = [

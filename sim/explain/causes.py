@@ -254,8 +254,10 @@ class Causes:
 
     def _alignment(self, part: PathPart) -> str:
         """Return why the last barrier of a task arrived later than the first."""
-        story = [entry for entry in self.instance.path_finder().story(self.checkpoint) if entry.task == part.task]
-        arrivals = [entry for entry in story if entry.happening is Happening.BARRIER_ARRIVED]
+        entries = [
+            entry for entry in self.instance.path_finder().entries_of(self.checkpoint) if entry.task == part.task
+        ]
+        arrivals = [entry for entry in entries if entry.happening is Happening.BARRIER_ARRIVED]
         text = ""
         if arrivals and arrivals[0].number != part.channel:
             text = f"the first barrier came from {self._task(self.context.layout.writer[arrivals[0].number])}, the last through this channel: "
@@ -401,8 +403,8 @@ class Causes:
 
     def _time(self, happening: Happening, task: int) -> int | None:
         """Return the time of the first such event of a task in this checkpoint [ns], or None."""
-        story = self.instance.path_finder().story(self.checkpoint)
-        return next((entry.time_ns for entry in story if entry.happening is happening and entry.task == task), None)
+        entries = self.instance.path_finder().entries_of(self.checkpoint)
+        return next((entry.time_ns for entry in entries if entry.happening is happening and entry.task == task), None)
 
     def _outputs(self, task: int) -> Sequence[int]:
         return channels_out(self.context.layout, task)

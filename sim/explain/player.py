@@ -67,7 +67,7 @@ class PlayedCheckpoint:
     def __post_init__(self) -> None:
         ended_ns = max(self.stats.completed_ns, self.stats.failed_ns)
         self.end_ns = self.context.env.now if ended_ns < 0 else ended_ns
-        self.entries = [row for row in self.context.journal.story(self.stats.number) if row.time_ns <= self.end_ns]
+        self.entries = [row for row in self.context.journal.entries_of(self.stats.number) if row.time_ns <= self.end_ns]
 
     @property
     def moments(self) -> np.ndarray:

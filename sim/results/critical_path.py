@@ -156,7 +156,7 @@ FilesOf = Callable[[int, int, int], Sequence[FileSpan]]
 
 def critical_path(
     stats: CheckpointStats,
-    story: Iterable[Entry],
+    entries: Iterable[Entry],
     graph: Graph,
     files: FilesOf = lambda *_: (),
     commits: Mapping[int, int] | None = None,
@@ -165,14 +165,14 @@ def critical_path(
 ) -> CriticalPath:
     """Return the critical path of one checkpoint of a run.
 
-    `story`: all journal entries of the checkpoint, in order.  `files`: see `FilesOf`.  `commits`: committing task ->
+    `entries`: all journal entries of the checkpoint, in order.  `files`: see `FilesOf`.  `commits`: committing task ->
     duration of its commit [ns].  `ended_ns`: end of the run, which is also the end of the path of a checkpoint in progress.
     """
     times: defaultdict[int, dict[Happening, int]] = defaultdict(dict)
     arrivals: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     beginnings: dict[int, int] = {}
     acknowledged = committed = (-1, 0)
-    for entry in story:
+    for entry in entries:
         if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
             continue  # later events of tasks, such as late acknowledgements, did not cause the failure
         times[entry.task].setdefault(entry.happening, entry.time_ns)

@@ -320,7 +320,7 @@ class Journal(Sequence[Entry]):
             self._blocks.append(_Columns.of(self._latest).packed())
             self._latest = []
 
-    def story(self, checkpoint: int) -> list[Entry]:
+    def entries_of(self, checkpoint: int) -> list[Entry]:
         """Return all entries about one checkpoint, in order."""
         return [entry for entry in self if entry.checkpoint == checkpoint]
 

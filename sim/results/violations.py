@@ -18,12 +18,12 @@ class Violation:
     time_ns: int  # simulated time of the violation
     where: str  # checkpoint, task, channel or file
     fact: str  # what was found instead
-    story: tuple[str, ...] = ()  # evidence: journal rows as sentences
+    evidence: tuple[str, ...] = ()  # evidence: journal rows as sentences
     records_twice: int = 0  # number of records committed twice
 
     def __str__(self) -> str:
         lines = [f"{time_text(self.time_ns)}  {self.where}: {self.fact}", f"  but: {self.law}"]
-        return "\n".join([*lines, *(f"    {line}" for line in self.story)])
+        return "\n".join([*lines, *(f"    {line}" for line in self.evidence)])
 
 
 def time_text(time_ns: int) -> str:

@@ -225,10 +225,12 @@ def begin(
         if failed is not None:
             failed(failure)
         return None
-    return env.process(_to_its_end(resume_work(work, awaited), done, failed))
+    return env.process(_run_to_completion(resume_work(work, awaited), done, failed))
 
 
-def _to_its_end(work: Work[T], done: Callable[[T], None], failed: Callable[[StorageFailed], None] | None) -> Work[None]:
+def _run_to_completion(
+    work: Work[T], done: Callable[[T], None], failed: Callable[[StorageFailed], None] | None
+) -> Work[None]:
     try:
         value = yield from work
     except simpy.Interrupt:

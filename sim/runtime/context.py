@@ -660,7 +660,7 @@ class Checks:
     def barrier_converted(self, checkpoint: int, task: int) -> None:
         """Observe that a timeoutable barrier was converted to an unaligned one."""
 
-    def deadline_heard(self, checkpoint: int, task: int) -> None:
+    def deadline_announced(self, checkpoint: int, task: int) -> None:
         """Observe that the task thread handles the timeout at which queued barriers are converted."""
 
     def restarting(self, restart: int) -> None:

@@ -125,14 +125,14 @@ class Paths:
         """Return the critical path of a checkpoint.  Raise KeyError if there was no such checkpoint."""
         return critical_path(
             self.context.stats[checkpoint],
-            self.story(checkpoint),
+            self.entries_of(checkpoint),
             self.graph,
             self.files,
             self._commits,
             ended_ns=self.context.env.now,
         )
 
-    def story(self, checkpoint: int) -> Sequence[Entry]:
+    def entries_of(self, checkpoint: int) -> Sequence[Entry]:
         """Return the journal's entries about a checkpoint, in order of time."""
         return self.context.journal.at(self._places.get(checkpoint, ()))
 

@@ -40,7 +40,7 @@ def resume_work(
                 value = yield awaited
             except BaseException as failure:  # passed to the work
                 if outlasts and isinstance(failure, simpy.Interrupt):
-                    rest = _to_its_end(work, awaited)
+                    rest = _run_to_completion(work, awaited)
                     run_detached(rest, next(rest))
                     raise
                 awaited = work.throw(failure)
@@ -59,7 +59,7 @@ def shield_from_interrupt(work: Work[T]) -> Work[T]:
     return (yield from resume_work(work, awaited, outlasts=True))
 
 
-def _to_its_end(work: Work[T], awaited: simpy.Event) -> Work[None]:
+def _run_to_completion(work: Work[T], awaited: simpy.Event) -> Work[None]:
     """Continue work like `resume_work`, but ignore its result and a storage failure."""
     with suppress(StorageFailed):
         yield from resume_work(work, awaited)
@@ -86,19 +86,19 @@ class DetachedWork:
     def wait_for(self, event: simpy.Event) -> None:
         """Continue after the event, or at once if it has been processed."""
         if event.callbacks is None:
-            self._go_on(event)
+            self._on_event(event)
         else:
             self._awaited = event
-            event.callbacks.append(self._go_on)
+            event.callbacks.append(self._on_event)
 
     def break_off(self) -> None:
         """Throw `simpy.Interrupt` into the work, unless it has ended."""
         if self._awaited is not None:
-            self._awaited.callbacks.remove(self._go_on)
+            self._awaited.callbacks.remove(self._on_event)
             self._proceed(lambda: self._work.throw(simpy.Interrupt(None)))
 
-    def _go_on(self, event: simpy.Event) -> None:
-        self._proceed(lambda: self._hear(event))
+    def _on_event(self, event: simpy.Event) -> None:
+        self._proceed(lambda: self._resume_with(event))
 
     def _proceed(self, step: Callable[[], simpy.Event]) -> None:
         """Advance the work by `step`, and then until it waits for an event that has not been processed."""
@@ -106,10 +106,10 @@ class DetachedWork:
         with suppress(StopIteration):
             awaited = step()
             while awaited.callbacks is None:
-                awaited = self._hear(awaited)
+                awaited = self._resume_with(awaited)
             self.wait_for(awaited)
 
-    def _hear(self, event: simpy.Event) -> simpy.Event:
+    def _resume_with(self, event: simpy.Event) -> simpy.Event:
         """Send the value of an event to the work, or throw its failure into it.  Return the next event that the work waits for."""
         event.defused = True
         return self._work.send(event.value) if event.ok else self._work.throw(event.value)  # type: ignore[arg-type]  # a failure

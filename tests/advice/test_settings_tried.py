@@ -6,10 +6,10 @@ from sim.advice.report import mtbf_of_faults_ms
 from sim.advice.settings import (
     Candidate,
     allowed_protocols,
-    dangers,
     intervals,
     make_candidate,
     protocols,
+    sink_hazards,
     sinks_of,
     todays_setting,
     with_files_after_barrier,
@@ -181,11 +181,11 @@ def test_a_sink_that_loses_records_forbids_barriers_that_overtake():
     assert protocols() == allowed_protocols(scenario(**safe)) == allowed_protocols(scenario())
     assert (
         []
-        == dangers(scenario(**lossy))
-        == dangers(scenario(**safe, checkpoint=overtaking))
-        == dangers(scenario(checkpoint=overtaking))
+        == sink_hazards(scenario(**lossy))
+        == sink_hazards(scenario(**safe, checkpoint=overtaking))
+        == sink_hazards(scenario(checkpoint=overtaking))
     )
-    (danger,) = dangers(scenario(**lossy, checkpoint=overtaking))
+    (danger,) = sink_hazards(scenario(**lossy, checkpoint=overtaking))
     assert danger.startswith(
         "'sink' writes to Iceberg's FlinkSink, which loses records if barriers overtake data (apache/iceberg#15846"
     )
@@ -206,7 +206,7 @@ def test_debloating_keeps_the_target_of_the_job():
 def test_transactions_that_end_before_the_interval_are_a_danger(interval, loses):
     """Nothing of them becomes visible, whatever the barriers."""
     sink = "service: 1 ms, connector: jdbc-xa, commit: {transaction-timeout: 5 min},"
-    found = dangers(scenario(sink=sink, checkpoint=f"{{interval: {interval}}}"))
+    found = sink_hazards(scenario(sink=sink, checkpoint=f"{{interval: {interval}}}"))
 
     assert loses == any("longer than its timeout, 5 min: its output is lost" in danger for danger in found)
 

@@ -356,7 +356,7 @@ def test_the_failure_that_is_too_many_is_accused():
     (found,) = paced(failed(1, 0, 5, "IO_EXCEPTION"), failed(2, 20, 25, "IO_EXCEPTION"), completed(3, 40, 50)).found
 
     assert (found.where, found.time_ns) == ("checkpoint 2", 25)
-    assert len([line for line in found.story if "gives checkpoint" in line]) == 2
+    assert len([line for line in found.evidence if "gives checkpoint" in line]) == 2
 
 
 class TestPaceInABacklog:

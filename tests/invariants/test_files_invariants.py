@@ -89,7 +89,7 @@ def test_the_story_is_that_of_the_checkpoints_around_the_file():
     (violation,) = unreferenced(file(1, last=4), time_s=9, completed=[*COMPLETED, (8, 8 * S)], journal=journal)
 
     assert violation.time_ns == 5 * S
-    assert [int(line.split()[3]) for line in violation.story] == [4, 5]
+    assert [int(line.split()[3]) for line in violation.evidence] == [4, 5]
 
 
 def test_a_client_insists_on_a_deletion_for_so_long():
@@ -132,7 +132,7 @@ def test_what_is_gone_is_told(missing, notes):
     (violation,) = ended(account)
 
     assert (violation.law, violation.time_ns, violation.where) == (RETAINED_FILES_LAW, 7, "checkpoint 1")
-    assert (f"{len(missing)} of its 9 files are gone", notes) == (violation.fact, violation.story)
+    assert (f"{len(missing)} of its 9 files are gone", notes) == (violation.fact, violation.evidence)
 
 
 # Told what is not true of a checkpoint that is complete.

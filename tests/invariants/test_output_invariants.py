@@ -84,8 +84,10 @@ def test_a_gap_is_told():
 
     assert violation.fact == "5 records are lost before it"
     assert violation.where == "epoch 2 of sink[0], committed with checkpoint 2"
-    assert "0.011000 s  sink[0] makes 15 records visible on completion of checkpoint 1" in violation.story
-    assert violation.story[-1] == "input channel 0: records up to 10 were committed before, this epoch holds 14 to 20"
+    assert "0.011000 s  sink[0] makes 15 records visible on completion of checkpoint 1" in violation.evidence
+    assert (
+        violation.evidence[-1] == "input channel 0: records up to 10 were committed before, this epoch holds 14 to 20"
+    )
 
 
 def test_an_overlap_is_told():
@@ -159,7 +161,7 @@ def test_the_story_of_a_gap_has_the_last_commit_before_it():
         rows.note(ms * MS, Happening.TASK_FAILED, -1, 0, 0, why)
     (violation,) = judged(*commits, rows=rows)
 
-    assert violation.story == (
+    assert violation.evidence == (
         "0.015000 s  the coordinator triggers checkpoint 2",
         "0.020000 s  checkpoint 2 is complete",
         "0.021000 s  sink[0] makes 10 records visible on completion of checkpoint 2",

@@ -78,7 +78,7 @@ def test_loss_is_told():
         violation.fact,
         violation.time_ns,
     ) == ("checkpoint 3, channel source[0] -> sink[0]", "40 bytes are lost", 9_000_000)
-    assert violation.story == (
+    assert violation.evidence == (
         "0.001000 s  the coordinator triggers checkpoint 3",
         "0.002000 s  source[0] begins snapshot 3",
         "0.003000 s  source[0] writes barrier 3 to its outputs, overtaking 10 bytes",
@@ -103,7 +103,7 @@ def test_what_is_lost_twice_or_unknown_is_told(channel, exactly_once, fact):
     violation = broken(channel, exactly_once=exactly_once)
 
     assert fact == violation.fact
-    assert (UNKNOWN in channel) == ("not known" in violation.story[-1])
+    assert (UNKNOWN in channel) == ("not known" in violation.evidence[-1])
 
 
 def test_losses_are_told_before_duplicates():
@@ -243,7 +243,7 @@ def test_the_story_of_a_restore_is_the_cut_of_its_channel_the_failure_and_the_re
     rows += [FIRST, (H.TRIGGERED, 2, -1), FAILURE, restored(1), (H.SNAPSHOT_BEGUN, 1, 1)]
     (violation,) = restores(*rows, surpluses={1: Surplus(1, 0, (0, 1), "account")})
 
-    assert violation.story == (
+    assert violation.evidence == (
         "0.000000 s  the coordinator triggers checkpoint 1",
         "0.001000 s  source[0] begins snapshot 1",
         "0.004000 s  checkpoint 1 is complete",
@@ -324,8 +324,8 @@ def test_who_stands_elsewhere_is_told(stands, where, fact):
         violation.fact,
         violation.time_ns,
     )
-    assert "0.003000 s  sink[0] fails: " in violation.story
-    assert ("0.001000 s  source[0] begins snapshot 3" in violation.story) == (where == "source[0]"), (
+    assert "0.003000 s  sink[0] fails: " in violation.evidence
+    assert ("0.001000 s  source[0] begins snapshot 3" in violation.evidence) == (where == "source[0]"), (
         "only what the task itself did"
     )
 
@@ -647,7 +647,7 @@ class TestBarriersInOutputs:
     def test_one_that_heard_of_its_deadline_and_stayed(self, account):
         for task in (1, 0):
             account.barrier_waits(LATEST, task)
-            account.deadline_heard(LATEST, task)
+            account.deadline_announced(LATEST, task)
         (fact,) = self.completed(account)
         assert fact.startswith("the deadline has passed while its barrier waited in an output")
         assert fact.endswith("was not converted (and 1 more)")
@@ -657,7 +657,7 @@ class TestBarriersInOutputs:
         """What is older is over with it, what is newer goes on."""
         account.barrier_waits(LATEST + 1, 1)
         for checkpoint, task in ((LATEST, 0), (LATEST + 1, 1)):
-            account.deadline_heard(checkpoint, task)
+            account.deadline_announced(checkpoint, task)
         account.forget(lambda number: number == LATEST)
         assert self.completed(account) == []
         assert len(self.completed(account, LATEST + 1)) == 1

@@ -43,7 +43,7 @@ class BufferSizing:
         if self.worth_telling(gate, new, options):
             gate.previous = new
             for channel in gate.channels:
-                self.plane.sending.tell_sender(channel, "size", new)
+                self.plane.sending.notify_sender(channel, "size", new)
 
     def desired(self, gate, target_ns):
         """D2: bytes that the gate reads within the target."""

@@ -159,7 +159,7 @@ class Markers:
 
     def resume_channel(self, channel):
         channel.held_back = False
-        self.plane.sending.tell_sender(channel, "resume")
+        self.plane.sending.notify_sender(channel, "resume")
 
     def settle(self, task, number, series):
         """M5: numbers up to this one are obsolete."""

@@ -50,7 +50,7 @@ class Receiving:
                 channel.waiting = True
         if channel.unannounced > 0:
             gained, channel.unannounced = channel.unannounced, 0
-            self.plane.sending.tell_sender(channel, "credit", gained)
+            self.plane.sending.notify_sender(channel, "credit", gained)
 
     def recycle(self, data):
         """The reader is done with a buffer: O7 on a local channel, else R3; pinned ones wait for the release (C4)."""
@@ -74,7 +74,7 @@ class Receiving:
             channel.fl_free -= 1
             self.back_to_gate(channel.gate)
         else:
-            self.plane.sending.tell_sender(channel, "credit", 1)
+            self.plane.sending.notify_sender(channel, "credit", 1)
 
     def back_to_gate(self, gate):
         """R3: the first listener that still needs it gets the floating buffer."""
@@ -84,7 +84,7 @@ class Receiving:
             if listener.free >= listener.required:
                 continue
             listener.fl_free += 1
-            self.plane.sending.tell_sender(listener, "credit", 1)
+            self.plane.sending.notify_sender(listener, "credit", 1)
             if listener.free < listener.required:
                 gate.listeners.append(listener)
                 listener.waiting = True

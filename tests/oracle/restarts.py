@@ -197,7 +197,7 @@ class Restarts:
         """P7: the partitions are requested; True: it was the last gate, RECOVERED is reported."""
         gate.shut = False
         for channel in gate.channels:
-            self.plane.sending.tell_sender(channel, "resume")
+            self.plane.sending.notify_sender(channel, "resume")
         return self.finish(gate.task)
 
     def finish(self, task):

@@ -108,7 +108,7 @@ class Sending:
             return
         plane.at(arrival, plane.rank_line(host), "arrive", (channel, element, backlog))
 
-    def tell_sender(self, channel, kind, n=0):
+    def notify_sender(self, channel, kind, n=0):
         """S6: a message (credit, resume, size) to the sender's end of a channel."""
         if channel.local or self.plane.spec.latency_ns == 0:
             self.be_told(channel, kind, n)

@@ -70,7 +70,7 @@ def test_a_long_journal_is_compressed_and_reads_as_it_was_noted():
     assert [entries[i] for i in (0, 4095, 4096, 9999, -1, -10_000, 17)] == [
         rows[i] for i in (0, 4095, 4096, 9999, -1, -10_000, 17)
     ]
-    assert [entry for entry in entries if entry.checkpoint == 170] == rows.story(170)
+    assert [entry for entry in entries if entry.checkpoint == 170] == rows.entries_of(170)
     assert [*range(4080, 4104)] == list(rows.positions()[170])
     assert rows == Journal(entries)
     assert rows != Journal([*entries[:5], entries[5]._replace(number=9), *entries[6:]])

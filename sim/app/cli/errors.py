@@ -157,7 +157,7 @@ def print_message(message: str) -> None:
 
 
 @contextmanager
-def speaking() -> Iterator[None]:
+def errors_as_messages() -> Iterator[None]:
     """Context of every verb: print errors as messages and raise typer.Exit with the exit code."""
     try:
         yield

@@ -13,7 +13,7 @@ import typer
 from typer import Typer
 from typer.core import TyperGroup
 
-from sim.app.cli.errors import Code, UserError, speaking
+from sim.app.cli.errors import Code, UserError, errors_as_messages
 from sim.app.verbs.options import Option, options_of
 
 _METAVARS = ((bool, " "), (int, "N"), (Path, "PATH"))
@@ -58,7 +58,7 @@ def command(function: Callable[..., Code | None]) -> Callable[..., None]:
             parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
 
     def run(**given: Any) -> None:
-        with speaking():
+        with errors_as_messages():
             values = {name: _value(name, value, given) for name, value in given.items()}
             if code := function(
                 **{

@@ -23,7 +23,7 @@ from sim.app.verbs.common import (
     parse_positive_seconds,
     writable_folder,
 )
-from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, tell
+from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, report_remarks
 from sim.app.verbs.importing import draft_of, text_of, with_backtest
 from sim.app.verbs.options import AdviseOptions, command_line, lines_of, path_of, with_all_options
 from sim.jobs.reading import read_source
@@ -118,7 +118,7 @@ def job_of(source: Path, listener: Listener = SILENT) -> AdvisedJob:
     findings = [Remark(f"not modelled: {lost}") for lost in draft.not_modelled]
     if draft.counts_text:
         findings.append(Remark(draft.counts_text))
-    lines = tell(findings, listener)
+    lines = report_remarks(findings, listener)
     complete, history = with_backtest(read, draft, listener)
     name = read.name if isinstance(read, ConfiguredJob) else source.name.partition(".")[0]
     return AdvisedJob(name, source, text_of(complete), findings=(*lines, *filter(None, ["\n".join(history)])))
@@ -166,7 +166,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
                 sees_output=limits.visible_ms is not None,
             )
             bench.prices, bench.conf = prices, deployed
-            findings = (*job.findings, *tell(_findings(job, bench), listener))
+            findings = (*job.findings, *report_remarks(_findings(job, bench), listener))
             if contradiction(bench.backtest):
                 found = no_advice(bench, limits, _what_to_do(bench))
             else:

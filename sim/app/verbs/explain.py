@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.verbs.common import SILENT, Displayed, Listener, OptionError, Work, stoppable
-from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
+from sim.app.verbs.findings import issue_remarks, known_issues_json, report_remarks
 from sim.app.verbs.importing import JobPlace, place_of, scenarios_of_source
 from sim.app.verbs.options import ExplainOptions, lines_of, refuse_others, with_all_options
 from sim.explain.close_up import rerun_with_observers
@@ -109,7 +109,7 @@ def explain_runs(
     records: list[dict[str, Any]] = []
     missing: list[str] = []
     chosen = choose_strategies(runs, strategy, listener)
-    tell(issue_remarks(runs.name, list(chosen.values())), listener)
+    report_remarks(issue_remarks(runs.name, list(chosen.values())), listener)
     for name, scenario in chosen.items():
         close_up = rerun_observed(name, scenario, engine, listener)
         try:
@@ -205,7 +205,7 @@ def explain_source(
     scenarios: Sequence[Scenario] = ()
     with suppress(RecordingError):  # no scenario can be made of the source: known issues are not checked
         scenarios = scenarios_of_source(source)
-    tell(issue_remarks("job", scenarios), listener)
+    report_remarks(issue_remarks("job", scenarios), listener)
     return _explanation(explained, known_issues=known_issues_json(scenarios))
 
 

@@ -58,8 +58,8 @@ def of_problem(problem: Problem) -> Remark:
 
 
 def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Remark]:
-    """Yield remarks about settings that no recording covers, dangers, decisive defaults, the backtest, and known issues."""
-    from sim.advice.settings import dangers
+    """Yield remarks about settings that no recording covers, sink_hazards, decisive defaults, the backtest, and known issues."""
+    from sim.advice.settings import sink_hazards
     from sim.jobs.evidence.envelope import warning
     from sim.jobs.evidence.what_ifs import history_sentences
     from sim.model.schema.history_file import contradiction
@@ -69,7 +69,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     if finding := warning(scenarios):
         yield Remark(f"{name}: {finding}", is_warning=True)
     for sentences, is_warning in (
-        (dangers, True),
+        (sink_hazards, True),
         (_memory_storage_sentences, True),
         (_chain_sentences, False),
         (_union_sentences, False),
@@ -184,7 +184,7 @@ def _upload_sentences(scenario: Scenario) -> Iterator[str]:
         )
 
 
-def tell(findings: Iterable[Remark], listener: Listener) -> tuple[str, ...]:
+def report_remarks(findings: Iterable[Remark], listener: Listener) -> tuple[str, ...]:
     """Pass each remark to the listener.  Returns all of them as lines."""
     lines = []
     for finding in findings:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, parse_option, parse_positive_seconds
-from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
+from sim.app.verbs.findings import issue_remarks, known_issues_json, report_remarks
 from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_all_options
 from sim.jobs.history.history import MissingCheckpointError
 from sim.jobs.reading import infer, read_source, to_document
@@ -227,8 +227,8 @@ def import_job(
     imported = _imported(name, source, checkpoints, draft)
     if out is not None:
         imported.save(out)
-    _tell(draft, listener)
-    tell(issue_remarks(name, imported.scenarios), listener)
+    _report_gaps(draft, listener)
+    report_remarks(issue_remarks(name, imported.scenarios), listener)
     if given["backtest"]:
         try:
             imported = _imported(name, source, checkpoints, *with_backtest(source, draft, listener))
@@ -313,7 +313,7 @@ def _imported(
     return ImportedJob(name, text_of(draft), draft.unknown, draft.not_modelled, tuple(lines), checkpoints, source)
 
 
-def _tell(draft: ImportedScenario, listener: Listener) -> None:
+def _report_gaps(draft: ImportedScenario, listener: Listener) -> None:
     """Report what the scenario leaves out, and what to check in it."""
     for lost in draft.not_modelled:
         listener.message(f"not modelled: {lost}")

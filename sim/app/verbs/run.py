@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.verbs.common import SILENT, Listener, OptionError, Picture, Stopped, Work, writable_folder
-from sim.app.verbs.findings import Remark, axes_of, job_findings, known_issues_json, of_problem, tell, with_provenance
+from sim.app.verbs.findings import (
+    Remark,
+    axes_of,
+    job_findings,
+    known_issues_json,
+    of_problem,
+    report_remarks,
+    with_provenance,
+)
 from sim.app.verbs.options import (
     CheckOptions,
     RunFileOptions,
@@ -199,7 +207,7 @@ def run(request: RunRequest, *, listener: Listener = SILENT, **given: Unpack[Run
     if folder is not None and not given["force"]:
         _keep_other_results(folder, request)
     prices = load_prices(given["prices"])
-    findings = tell(findings_of(request), listener)
+    findings = report_remarks(findings_of(request), listener)
 
     def outcome(place: Path | None) -> RunOutcome:
         compared = _compared(request.study, place, given, listener)
@@ -378,10 +386,10 @@ def check_file(file: Path, *, listener: Listener = SILENT, **given: Unpack[Check
 
     if is_sweep(file):
         definition = sweeping.read_request(file, **given).definition
-        tell(sweeping.findings_of(definition), listener)
+        report_remarks(sweeping.findings_of(definition), listener)
         return f"{portable(file)}: valid; ckptsim sweep runs {len(definition.scenarios)} cells"
     request = read_file(file, **given)
-    tell(findings_of(request), listener)
+    report_remarks(findings_of(request), listener)
     labels = [label(scenario) for scenario in request.study.scenarios]
     count = "1 strategy" if len(labels) == 1 else f"{len(labels)} strategies"
     return f"{portable(file)}: valid; ckptsim run simulates {count}: {', '.join(labels)}"

@@ -28,7 +28,7 @@ from sim.app.verbs.findings import (
     keep_answer,
     known_issues_json,
     of_problem,
-    tell,
+    report_remarks,
 )
 from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of, with_all_options, with_defaults
 from sim.model.files import locked
@@ -250,7 +250,7 @@ def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack
     TooManyFailuresError: more than `max_failures` cells failed.
     """
     definition = request.definition
-    findings = tell(findings_of(definition), listener)
+    findings = report_remarks(findings_of(definition), listener)
     folder = writable_folder(
         path_of(given["folder"]) or Path("runs") / run_folder(definition.name, definition.scenarios)
     )
@@ -274,7 +274,7 @@ def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack
     found = Sweep(definition, read_rows(definition, folder, len(planned)), folder, findings)
     listener.result(found)
     _keep(found, request)
-    _tell_failures(found, request.command(folder), listener)
+    _report_failures(found, request.command(folder), listener)
     return found
 
 
@@ -340,7 +340,7 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
     )
 
 
-def _tell_failures(found: Sweep, command: str, listener: Listener) -> None:
+def _report_failures(found: Sweep, command: str, listener: Listener) -> None:
     """Report failed cells and violations, and the command that runs failed cells again."""
     failed, broken = found.failed, found.broken
     for _, row in failed[:MAX_LISTED].iterrows():

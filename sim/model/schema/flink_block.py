@@ -134,7 +134,7 @@ class _Move:
         self._storage()
         if self.file is not None and value_at(self.plain, ("checkpoint", "interval")) is None:
             self._ask_for_interval()
-        self._tell(others)
+        self._note_effects(others)
 
     def _ask_for_interval(self) -> None:
         """Report a missing interval.  Flink's default is no checkpoints, but the program may set one, so nothing is assumed."""
@@ -182,7 +182,7 @@ class _Move:
         except ValueError:  # told by validation
             return "2.x"
 
-    def _tell(self, others: list[tuple[str, DocumentPath]]) -> None:
+    def _note_effects(self, others: list[tuple[str, DocumentPath]]) -> None:
         """Add notes about what was read from the file, and what has no effect."""
         if self.file is not None:
             taken = [
@@ -223,14 +223,14 @@ class _Move:
         if len(read) < len(given) or not read:
             return
         if key == "state.backend.type" and str(value).lower() not in BACKENDS:
-            self._tell_backend(place, value, str(read[0]))
+            self._note_backend(place, value, str(read[0]))
         self.values[key] = read
         if isinstance(value, list):
             self.lists.add(key)
         if self.keys[key].is_alone:
             self._put(self.keys[key].path, self._written(key), key)
 
-    def _tell_backend(self, place: DocumentPath, value: Any, backend: str) -> None:
+    def _note_backend(self, place: DocumentPath, value: Any, backend: str) -> None:
         """Note that a backend was named by an older name or a class."""
         if any(word in str(value).lower() for word in ("jobmanager", "memory")):
             self.reading.warn(

@@ -32,10 +32,10 @@ Read the modules in this order; each one imports only those before it (letters a
 #                                                                          turn -> run -> read_input
 #                                                                            poll: becomes the current buffer
 #                                                                            begin_service ... end_service
-#                                    reverse line <- tell_sender(CREDIT) <-- recycle_current
+#                                    reverse line <- notify_sender(CREDIT) <-- recycle_current
 #   act: credit grows -> offer
 #
-# Without a NIC and latency there is no line either: `transmit` calls `arrive`, and `tell_sender` calls `act`.
+# Without a NIC and latency there is no line either: `transmit` calls `arrive`, and `notify_sender` calls `act`.
 # On a local channel there is no line and no credit: `send_local` makes the channel ready, and `poll_local`
 # takes the buffer from the sender's queue.
 #

@@ -450,7 +450,7 @@ def take_off_line(w: PlaneState, i: int) -> int:
     return e
 
 
-def tell_sender(w: PlaneState, c: int, kind: int, number: int) -> None:
+def notify_sender(w: PlaneState, c: int, kind: int, number: int) -> None:
     """Send a message (CREDIT, RESUME or RESIZE) from the reader of channel c to its writer."""
     if w.g.latency == 0 or w.channels[c].local == 1:
         act(w, c, kind, number)
@@ -489,7 +489,7 @@ def resume_sender(w: PlaneState, c: int) -> None:
     ch = w.channels[c]
     if ch.held_back == 1:
         ch.held_back = 0
-        tell_sender(w, c, RESUME, 0)
+        notify_sender(w, c, RESUME, 0)
 
 
 # ---- Output: segments, writing into buffers, the emission of a record, flushing (O1-O7).
@@ -880,7 +880,7 @@ def require(w: PlaneState, c: int, backlog: int) -> None:
         else:
             listen(w, c)
     if gained > 0:
-        tell_sender(w, c, CREDIT, gained)
+        notify_sender(w, c, CREDIT, gained)
 
 
 def listen(w: PlaneState, c: int) -> None:
@@ -925,7 +925,7 @@ def recycle_exclusive(w: PlaneState, c: int) -> None:
         ch.fl_free -= 1
         recycle_floating(w, ch.gate)
     else:
-        tell_sender(w, c, CREDIT, 1)
+        notify_sender(w, c, CREDIT, 1)
 
 
 def recycle_floating(w: PlaneState, i: int) -> None:
@@ -942,7 +942,7 @@ def recycle_floating(w: PlaneState, i: int) -> None:
             ch.fl_free += 1
             if ch.ex_free + ch.fl_free < ch.required:
                 listen(w, c)
-            tell_sender(w, c, CREDIT, 1)
+            notify_sender(w, c, CREDIT, 1)
             return
     gate.idle += 1
 

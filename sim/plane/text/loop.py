@@ -49,9 +49,9 @@ from sim.plane.text.channels import (
     catch_up_all,
     flush,
     forward_line_event,
+    notify_sender,
     reverse_line_event,
     send,
-    tell_sender,
 )
 from sim.plane.text.task import end_firing, end_service, release_late_outputs, report_written, turn, wait_for_late
 from sim.plane.text.verbs import (
@@ -187,7 +187,7 @@ def announce(w: PlaneState, i: int, size: int) -> None:
     if size <= g.min_bytes or size >= g.segment_bytes or change >= old * g.threshold // 100:
         gate.announced_bytes = size
         for k in range(gate.first_channel, gate.last_channel):
-            tell_sender(w, w.words[k], RESIZE, size)
+            notify_sender(w, w.words[k], RESIZE, size)
 
 
 # ---- The loop: work items, then the next event, up to a notice or a time (E1-E3).

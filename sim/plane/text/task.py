@@ -54,6 +54,7 @@ from sim.plane.text.channels import (
     flush_touched,
     next_due,
     note_mark,
+    notify_sender,
     pays_to_serve_ahead,
     pollable,
     recycle_current,
@@ -62,7 +63,6 @@ from sim.plane.text.channels import (
     resume_sender,
     send_marker,
     service_ns,
-    tell_sender,
 )
 
 # ---- Markers that a task has processed are counted per gate and number (M4).
@@ -405,7 +405,7 @@ def open_gates(w: PlaneState, t: int, first: int, last: int) -> bool:
         if gate.shut == 1 and (gate.ready_head < 0 or w.g.opens_at_once == 1):
             gate.shut = 0
             for k in range(gate.first_channel, gate.last_channel):
-                tell_sender(w, w.words[k], RESUME, 0)
+                notify_sender(w, w.words[k], RESUME, 0)
     for i in range(task.first_gate, task.last_gate):
         if w.gates[i].shut == 1:
             return False

@@ -245,25 +245,25 @@ class StoredSnapshots(Invariant):
         self._first_own = 0  # id of the first file of this job instance; lower ids are of earlier instances
         self._not_claimed: tuple[FileId, ...] = ()  # files of the restored snapshot, if the job did not claim it
         # when tasks are notified of the first checkpoint that this instance completed; 0 before
-        self._heard_ns = 0
+        self._notified_ns = 0
         self._readings: list[_Reading] = []
         # vertex -> bytes of in-flight data in files of the snapshot that this job instance starts from
-        self._dealt_bytes: Mapping[int, int] = {}
+        self._redistributed_bytes: Mapping[int, int] = {}
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
         self._first_own = len(self.context.storage.files)
-        self._dealt_bytes = before.dealt_from(checkpoint)
+        self._redistributed_bytes = before.redistributed_from(checkpoint)
         if self.context.scenario.instances.claim == "no-claim":
             self._not_claimed = tuple({FileId(file) for part in self._parts(checkpoint) for file in _files(part)})
 
-    def dealt_from(self, checkpoint: int) -> Mapping[int, int]:
+    def redistributed_from(self, checkpoint: int) -> Mapping[int, int]:
         """Return vertex -> bytes of in-flight data in files of a checkpoint, as the tasks stored it.
 
         It is empty if downstream tasks recover the captured output of upstream tasks.
         """
         parts = self.contents.checkpoints.get(checkpoint, {})
         if any(part.read_bytes is not None for part in parts.values()):  # redistributed before, and redistributed again
-            return self._dealt_bytes
+            return self._redistributed_bytes
         in_flight_bytes = Counter[int]()
         if not self.context.scenario.checkpoint.recover_output_on_downstream:
             for task, part in parts.items():
@@ -317,8 +317,8 @@ class StoredSnapshots(Invariant):
             )
             if named:
                 self._report(UNCLAIMED, checkpoint, _not_claimed(len(named), "named"))
-        if not self._heard_ns and not self.stats[checkpoint].savepoint_format:
-            self._heard_ns = self.now_ns + self.context.scenario.overheads.notify_ns
+        if not self._notified_ns and not self.stats[checkpoint].savepoint_format:
+            self._notified_ns = self.now_ns + self.context.scenario.overheads.notify_ns
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """Start to observe what the restarted tasks read."""
@@ -368,12 +368,12 @@ class StoredSnapshots(Invariant):
         complete = {
             vertex
             for vertex, tasks in rescaled.items()
-            if tasks == vertices[vertex].parallelism and vertex in self._dealt_bytes
+            if tasks == vertices[vertex].parallelism and vertex in self._redistributed_bytes
         }
         others = [part for task, part in parts.items() if plan.vertex[task] not in complete]
         in_files = sum(bytes_in_flight(part.position) - part.inlined_bytes for part in others)
         in_files -= self._cut_bytes([part for part in others if part.read_bytes is not None])
-        return in_files + sum(self._dealt_bytes[vertex] for vertex in complete)
+        return in_files + sum(self._redistributed_bytes[vertex] for vertex in complete)
 
     def _cut_bytes(self, parts: Iterable[TaskSnapshot]) -> int:
         """Return an upper limit of the bytes by which redistribution increases in-flight data: it completes partial records."""
@@ -396,7 +396,7 @@ class StoredSnapshots(Invariant):
         restored one (RocksIncrementalSnapshotStrategy).  The notification of the first checkpoint, which is a full one, may
         arrive after the next one is triggered, or be lost.
         """
-        begun_before = self.stats[checkpoint].trigger_ns < self._heard_ns
+        begun_before = self.stats[checkpoint].trigger_ns < self._notified_ns
         return begun_before or self.context.scenario.checkpoint.lost_notifications > 0
 
     def _has_changelog(self, task: int) -> bool:

@@ -493,7 +493,7 @@ class BarrierTimeouts(Invariant):
         self._waiting.discard((checkpoint, task))
         self._late.discard((checkpoint, task))
 
-    def deadline_heard(self, checkpoint: int, task: int) -> None:
+    def deadline_announced(self, checkpoint: int, task: int) -> None:
         if (checkpoint, task) in self._waiting:
             self._late.add((checkpoint, task))
 

@@ -134,7 +134,7 @@ class Faults:
             if self.context.origin is not None and at_ns <= self.context.origin.at_ns:
                 continue  # it affected an earlier job instance
             yield self.env.timeout(at_ns - self.env.now)
-            self.strike(fault.what)
+            self.inject(fault.what)
 
     def _times(self, number: int, fault: Fault) -> Iterator[int]:
         """Yield the times of a fault [ns], in order; without end if it recurs at random intervals."""
@@ -153,7 +153,7 @@ class Faults:
         self._drawn += 1
         return u * choices >> 32
 
-    def strike(self, what: Target) -> None:
+    def inject(self, what: Target) -> None:
         """Inject a fault now."""
         match what:
             case Kill():

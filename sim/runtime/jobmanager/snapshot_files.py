@@ -88,7 +88,7 @@ class SnapshotFiles:
         if type_ != options.snapshot_type:
             options = replace(options, type=type_)
         self._types[checkpoint] = type_
-        self._tell(SnapshotTriggered(checkpoint, type_))
+        self._dispatch(SnapshotTriggered(checkpoint, type_))
         return options
 
     def offer(self, checkpoint: int, task: int, handles: Iterable[Handle]) -> None:
@@ -125,7 +125,7 @@ class SnapshotFiles:
 
     def completed(self, checkpoint: int) -> None:
         """Handle the completion of a checkpoint or savepoint."""
-        self._tell(SnapshotCompleted(checkpoint))
+        self._dispatch(SnapshotCompleted(checkpoint))
         if self._types[checkpoint] in ("canonical", "native"):
             self._saved[checkpoint] = self.context.contents.checkpoints.get(checkpoint, {})
         elif not self.first_completed:
@@ -135,7 +135,7 @@ class SnapshotFiles:
     def discard(self, checkpoint: int, done: Callable[[], None]) -> None:
         """Handle that a checkpoint was aborted or subsumed.  Call `done` when its private files are deleted."""
         if checkpoint in self.store.pending or checkpoint in self.store.retained:
-            self._tell(SnapshotDiscarded(checkpoint), done)
+            self._dispatch(SnapshotDiscarded(checkpoint), done)
             self._check_unreferenced()
         else:
             done()  # it has no files
@@ -143,11 +143,11 @@ class SnapshotFiles:
     def failed_over(self, checkpoint: int) -> None:
         """Handle that tasks are restored from a checkpoint; 0 if they restart from the beginning."""
         if checkpoint:
-            self._tell(FailedOver(checkpoint))
+            self._dispatch(FailedOver(checkpoint))
 
     def lose_store(self) -> None:
         """Handle the loss of the JobManager: deletion stops, and files of pending checkpoints are left behind."""
-        self._tell(StoreLost())
+        self._dispatch(StoreLost())
         for process in self._deleting:
             if process.is_alive:
                 process.interrupt()
@@ -163,14 +163,14 @@ class SnapshotFiles:
         """Register files for a checkpoint.  Return False if the acknowledgement is lost."""
         if not files:
             return True
-        if not self._tell(StateRegistered(checkpoint, files)):
+        if not self._dispatch(StateRegistered(checkpoint, files)):
             return False
         for file in files:
             first, last = self._uses.get(file.key, (checkpoint, checkpoint))
             self._uses[file.key] = first, max(last, checkpoint)
         return True
 
-    def _tell(self, event: StoreEvent, discarded: Callable[[], None] = lambda: None) -> bool:
+    def _dispatch(self, event: StoreEvent, discarded: Callable[[], None] = lambda: None) -> bool:
         """Pass an event to the snapshot store and execute its commands.  Return False if it loses an acknowledgement.
 
         Call `discarded` when the private files of a discarded snapshot are deleted.

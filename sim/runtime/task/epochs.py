@@ -54,7 +54,7 @@ class Epochs(TaskPart):
             records, names, size_bytes = self._ended(checkpoint)
             if self.writer is not None:
                 written = records if self.operator.drained() else self._written(records, self.writer.read)
-                self._tell_writer(EpochEnded(self.slot.now, checkpoint, written, size_bytes, names))
+                self._dispatch_to_writer(EpochEnded(self.slot.now, checkpoint, written, size_bytes, names))
         if self.committer is not None:
             self.committer.take_in(checkpoint)
         return 0
@@ -106,7 +106,7 @@ class Epochs(TaskPart):
         epoch = self._last_checkpoint + 1
         records, names, size_bytes = self._ended(epoch)
         if self.writer is not None:
-            self._tell_writer(WriterInputEnded(self.slot.now, records, size_bytes, names))
+            self._dispatch_to_writer(WriterInputEnded(self.slot.now, records, size_bytes, names))
         if self.files is None:
             return None
         options, rule = self.context.scenario.checkpoint, self.slot.job.rule
@@ -131,7 +131,7 @@ class Epochs(TaskPart):
         if self._emits_on_commit:
             self._served[checkpoint] = snapshot.position.served
         if self.writer is not None:
-            self._tell_writer(WriterRestored(checkpoint, snapshot.written))
+            self._dispatch_to_writer(WriterRestored(checkpoint, snapshot.written))
         if self.committer is not None and uncommitted is not None:
             self.committer.restored(uncommitted)
 
@@ -140,7 +140,7 @@ class Epochs(TaskPart):
         """The committer that the writer sends to: the one in this task, or the global one of the vertex."""
         return self.committer or self.operator.committer_of(self.slot.vertex.name)
 
-    def _tell_writer(self, event: WriterEvent) -> None:
+    def _dispatch_to_writer(self, event: WriterEvent) -> None:
         """Pass an event to the writer, and send its committables to the committer."""
         assert self.writer is not None
         self.writer, commands = self.writer.on(event)

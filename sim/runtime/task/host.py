@@ -45,7 +45,7 @@ from sim.storage.state_files import CannotFreeze
 class TaskEnding:
     """Runs the machine that ends one task.
 
-    `tell_barriers` passes events to the checkpointing of the task; `ending_of` returns the TaskEnding of another task.
+    `dispatch_to_checkpointing` passes events to the checkpointing of the task; `ending_of` returns the TaskEnding of another task.
     """
 
     _open: frozenset[int] = frozenset()
@@ -55,14 +55,14 @@ class TaskEnding:
         self,
         slot: Slot,
         parts: TaskParts,
-        tell_barriers: Callable[[TaskEvent], None],
+        dispatch_to_checkpointing: Callable[[TaskEvent], None],
         ending_of: Callable[[int], TaskEnding],
     ) -> None:
         context, layout, task = slot.context, slot.context.layout, slot.task
         self.slot = slot
         self.context = context
         self.parts = parts
-        self.tell_barriers = tell_barriers
+        self.dispatch_to_checkpointing = dispatch_to_checkpointing
         self.ending_of = ending_of
         # called when the operators close, to stop background work of the task
         self.on_close: Callable[[], None] = lambda: None
@@ -125,10 +125,10 @@ class TaskEnding:
             if not self._channels_with_data:
                 self.dispatch(task_finishing.DataEnded(self.slot.now, self._ending))
         elif not self.machine.rule.after_finish:
-            self.tell_barriers(InputEnded(self.slot.now, notice.gate))
+            self.dispatch_to_checkpointing(InputEnded(self.slot.now, notice.gate))
         if notice.series == END_OF_PARTITION and notice.last:
             self._open_gates.discard(notice.gate)
-            self.tell_barriers(GateClosed(self.slot.now, notice.gate))
+            self.dispatch_to_checkpointing(GateClosed(self.slot.now, notice.gate))
             if not self._open_gates:
                 self.dispatch(task_finishing.InputsClosed(self.slot.now))
 
@@ -520,7 +520,7 @@ class TaskHost:
 
     def _output_timed_out(self, now: int, checkpoint: int) -> vocabulary.OutputTimedOut:
         """Return the event that the alignment timeout has passed for barriers in the output queues."""
-        self.slot.checks.deadline_heard(checkpoint, self.task)
+        self.slot.checks.deadline_announced(checkpoint, self.task)
         return vocabulary.OutputTimedOut(now, checkpoint)
 
     def _run_pre_barrier(self, command: vocabulary.RunPreBarrier) -> None:

@@ -324,7 +324,7 @@ class SinkCommitter:
 
     def completed(self, checkpoint: int) -> None:
         """Handle the notification of a completed checkpoint."""
-        self._tell(CompletionNotified(self.slot.now, checkpoint))
+        self._dispatch(CompletionNotified(self.slot.now, checkpoint))
         self._ended(checkpoint)
 
     def aborted(self, checkpoint: int) -> None:
@@ -362,7 +362,7 @@ class SinkCommitter:
 
         The in-flight committables of the result grow until the last barrier has arrived.
         """
-        self._tell(SnapshotTaken(self.slot.now, checkpoint))
+        self._dispatch(SnapshotTaken(self.slot.now, checkpoint))
         self._cut = checkpoint
         behind = [sent.committable for sent in self._in_transit if sent.committable.epoch <= checkpoint]
         if self._overtaken:
@@ -377,14 +377,14 @@ class SinkCommitter:
         """
         self._cut = content.checkpoint
         newest = self.output.newest_commit(self._sink)
-        self._tell(Restored(self.slot.now, content.checkpoint, content.committables, newest))
+        self._dispatch(Restored(self.slot.now, content.checkpoint, content.committables, newest))
         if content.in_flight:
-            self._tell(CommittablesReceived(self.slot.now, tuple(content.in_flight), behind=True))
+            self._dispatch(CommittablesReceived(self.slot.now, tuple(content.in_flight), behind=True))
 
     def close(self) -> None:
         """Commit everything: the task ends without waiting for a final checkpoint."""
         self.take_in_all()
-        self._tell(TaskClosed(self.slot.now))
+        self._dispatch(TaskClosed(self.slot.now))
 
     def _arrived(self, sent: _Sent) -> None:
         """Handle that a committable has arrived.
@@ -403,14 +403,14 @@ class SinkCommitter:
         """Pass committables to the machine.  `behind` means that they arrived after their barrier."""
         if sent:
             self._in_transit = [other for other in self._in_transit if other not in sent]
-            self._tell(CommittablesReceived(self.slot.now, tuple(row.committable for row in sent), behind))
+            self._dispatch(CommittablesReceived(self.slot.now, tuple(row.committable for row in sent), behind))
 
     def _ended(self, checkpoint: int) -> None:
         """Forget the in-flight committables of checkpoints up to this one, which have ended."""
         for number in [number for number in self._in_flight if number <= checkpoint]:
             del self._in_flight[number]
 
-    def _tell(self, event: CommitterEvent) -> None:
+    def _dispatch(self, event: CommitterEvent) -> None:
         """Pass an event to the committer machine and execute its commands."""
         self.machine, commands = self.machine.on(event)
         reported = (

@@ -132,10 +132,10 @@ class _Object:
 
     def write(self, size_bytes: int) -> Work[None]:
         """Process: append bytes.  It ends when the transfer of all full parts has begun."""
-        yield from self._to_its_end(self._write(size_bytes))
+        yield from self._run_to_completion(self._write(size_bytes))
 
     def close(self) -> Work[None]:
-        yield from self._to_its_end(self._close())
+        yield from self._run_to_completion(self._close())
         self.store.requests.created(self.name, self._size_bytes, self.store.attempts.now)
 
     def give_up(self) -> None:
@@ -147,7 +147,7 @@ class _Object:
         if not self._busy:
             self._stop()
 
-    def _to_its_end(self, work: Work[None]) -> Work[None]:
+    def _run_to_completion(self, work: Work[None]) -> Work[None]:
         """Process: run a write or close.  If the file is abandoned during it, stop the transfers of its parts at its end."""
         self._busy = True
         try:

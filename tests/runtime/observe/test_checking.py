@@ -30,7 +30,7 @@ def test_a_snapshot_that_says_otherwise_is_told(monkeypatch):
 
     assert {NOTED} == {violation.law for violation in violations}
     assert "it says that" in violations[0].fact
-    assert any("begins snapshot" in line for line in violations[0].story)
+    assert any("begins snapshot" in line for line in violations[0].evidence)
 
 
 # Every run is watched: what a broken protocol loses or duplicates is in the result, as a story.
@@ -48,7 +48,7 @@ def test_a_lost_capture_is_told(monkeypatch):
 
     assert "bytes are lost" in broken.violations[0].fact
     assert " -> " in broken.violations[0].where
-    assert "the coordinator triggers checkpoint" in broken.violations[0].story[0]
+    assert "the coordinator triggers checkpoint" in broken.violations[0].evidence[0]
     assert simulate(scenario(chain(), UNALIGNED, seconds=1), check=False).violations == ()
 
 

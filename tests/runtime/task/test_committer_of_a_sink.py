@@ -142,7 +142,7 @@ def test_only_version_1_loses_records_and_only_if_barriers_overtake(results):
 def test_a_failed_checkpoint_lets_late_files_replace_the_earlier_ones(results):
     """The deadline divides the files of a checkpoint: what its story says is what apache/iceberg#15846 says."""
     violation = results["iceberg-v1", "aligned-timeout 0.5 s"].violations[0]
-    story = "\n".join(violation.story)
+    story = "\n".join(violation.evidence)
 
     assert "records are lost before it" in violation.fact
     assert "CHECKPOINT_EXPIRED" in story
@@ -152,7 +152,7 @@ def test_a_failed_checkpoint_lets_late_files_replace_the_earlier_ones(results):
 
 def test_a_commit_that_fails_lets_the_older_list_be_forgotten(results):
     """Unaligned, files are always a checkpoint late; the restore takes the list of the checkpoint before for committed."""
-    story = "\n".join(results["iceberg-v1", "unaligned"].violations[0].story)
+    story = "\n".join(results["iceberg-v1", "unaligned"].violations[0].evidence)
 
     assert "the table's newest commit is of checkpoint 10" in story
     assert "a commit failed" in story
