@@ -15,6 +15,7 @@ from sim.model.fields import (
     Flink,
     Interval,
     Natural,
+    Number,
     Positive,
     Share,
     Switch,
@@ -105,6 +106,29 @@ MIN_CHECKPOINT_NS = 10_000_000
 """CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME, of intervals and timeouts."""
 MIN_INTERVAL_NS = 1_000_000
 """Between two checkpoints: less is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionalCheckpoints:
+    """Independent checkpoints of pipeline regions (FLIP-600, as proposed in apache/flink#28963; in no release yet)."""
+
+    enabled: Switch = option(
+        False,
+        "A checkpoint completes without the regions that decline it or time out: their parts are those of the one before (FLIP-600, a proposal).",
+        flink=f"{_E}.region.enabled",
+    )
+    max_failure_ratio: Number = option(
+        Fraction(3, 10),
+        "Failed regions, of all: above it the checkpoint is aborted.",
+        flink=f"{_E}.region.max-failure-ratio",
+        needs=("enabled", ()),
+    )
+    max_consecutive_failures: Natural = option(
+        2,
+        "Checkpoints in a row that complete without some regions, before one has to complete with all.",
+        flink=f"{_E}.region.max-consecutive-failures",
+        needs=("enabled", ()),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +228,9 @@ class CheckpointOptions:
         # the older key is that of the release notes, whose version is unknown
         flink=Flink(f"{_E}.during-recovery.enabled", {f"{_E}.unaligned.during-recovery.enabled": ""}, since="2.3"),
     )
+    region: RegionalCheckpoints = option(
+        RegionalCheckpoints(), "Regions that fail do not fail a checkpoint (FLIP-600).", keyword=True
+    )
     forced_aligned: tuple[tuple[str, str], ...] = option(
         (), "Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."
     )
@@ -213,7 +240,7 @@ class CheckpointOptions:
         found = replace(self, barriers=_barriers(at), forced_aligned=tuple(at.written("forced-aligned") or ()))
         if at.profile == OLDEST_PROFILE and at.written("subtasks-per-channel-state-file") is None:
             found = replace(found, subtasks_per_channel_state_file=1)  # FLINK-26803 shares them
-        found = found.with_staging(at).with_recovery(at).with_backlog(at)
+        found = found.with_staging(at).with_recovery(at).with_backlog(at).with_regions(at)
         if found.barriers.record.has_deadline and found.barriers.timeout_ns >= found.timeout_ns:
             never = f"barriers never overtake: a checkpoint expires before, after {format_duration(found.timeout_ns)} (timeout)"
             at.warn(never, "barriers")
@@ -259,6 +286,16 @@ class CheckpointOptions:
         if during and not on_downstream:
             at.warn("has no effect without recover-output-on-downstream: true, as in Flink 2.3", "during-recovery")
         return replace(self, during_recovery=during and on_downstream)
+
+    def with_regions(self, at: At) -> CheckpointOptions:
+        """Switch regional checkpoints off where the proposal excludes them: subtasks share files of channel state (FLINK-26803)."""
+        if self.region.enabled and self.barriers.record.overtakes and self.subtasks_per_channel_state_file > 1:
+            at.warn(
+                "has no effect: subtasks share files of channel state, write subtasks-per-channel-state-file: 1",
+                "region",
+            )
+            return replace(self, region=RegionalCheckpoints())
+        return self
 
     def with_backlog(self, at: At) -> CheckpointOptions:
         key, interval_ns = "interval-during-backlog", self.interval_during_backlog_ns

@@ -177,6 +177,7 @@ class Happening(StrEnum):
         "triggered"  # the coordinator took the trigger timestamp; number: count of tasks that need not acknowledge
     )
     PART_KEPT = "part kept"  # the task skips the checkpoint; number: the earlier checkpoint whose state is used
+    PART_REPLACED = "part replaced"  # its region failed; number: the earlier checkpoint whose state is used
     TASKS_TRIGGERED = "tasks triggered"  # the calls are sent to the source tasks
     REFUSED = "refused"  # a trigger that never got an id; number: 1 if a user asked for it (a savepoint, a stop)
     TRIGGER_RECEIVED = "trigger received"  # the task thread executes the coordinator's call
@@ -204,6 +205,7 @@ class Happening(StrEnum):
     CANCELLATION_FORWARDED = "cancellation forwarded"
     NOTIFIED_COMPLETE = "notified complete"
     NOTIFIED_ABORTED = "notified aborted"
+    NOTIFIED_FALLBACK = "notified fallback"  # the tasks of failed regions; number: the fallback; detail: how many tasks
     COMMITTED = "committed"  # number: records made visible
     COMMIT_FAILED = "commit failed"  # number: records that it was to make visible; detail: what follows
     # number: records; the transaction was open for longer than its timeout, or its commit was abandoned

@@ -92,6 +92,7 @@ _MAX_EVENTS = 8
 SENTENCES: dict[Happening, str] = {
     Happening.TRIGGERED: "{who} triggers checkpoint {n}",
     Happening.PART_KEPT: "{who} takes no part in checkpoint {n}: its part of checkpoint {number} stands for it",
+    Happening.PART_REPLACED: "the region of {who} fails in checkpoint {n}: its part of checkpoint {number} replaces its own",
     Happening.REFUSED: "{who} refuses a trigger: {detail}",
     Happening.SNAPSHOT_BEGUN: "{who} begins snapshot {n}",
     Happening.BARRIER_FORWARDED: "{who} writes barrier {n} to its outputs, overtaking {bytes}",
@@ -110,6 +111,7 @@ SENTENCES: dict[Happening, str] = {
     Happening.CANCELLATION_FORWARDED: "{who} tells its readers that checkpoint {n} is off",
     Happening.NOTIFIED_COMPLETE: "{who} tells the tasks that checkpoint {n} is complete",
     Happening.NOTIFIED_ABORTED: "{who} tells the tasks that checkpoint {n} is off",
+    Happening.NOTIFIED_FALLBACK: "{who} tells {detail} of failed regions that checkpoint {number} stands for checkpoint {n}",
     Happening.COMMITTED: "{who} makes {records} visible on completion of checkpoint {n}",
     Happening.TRANSACTION_LOST: "{who} finds {records} gone: the transaction was open for too long",
     Happening.OUTPUT_DROPPED: "{who} drops {records} that it held: {detail}",

@@ -22,6 +22,7 @@ from sim.runtime.invariants.registry import Invariants
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd, report_backlogs
 from sim.runtime.jobmanager.faults import Faults, schedule
 from sim.runtime.jobmanager.recovery_host import RecoveryHost, RestartState
+from sim.runtime.jobmanager.regional import RegionalContents, RegionalCoordinatorHost
 from sim.runtime.jobmanager.restore import RestoreContext
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability, TaskManagers, WarmUp
@@ -42,7 +43,9 @@ class JobManager:
         reachability = Reachability(context)
         self.files = SnapshotFiles(context)
         self.job_end = JobEnd(context)
-        self.coordinator = CoordinatorHost(context, tasks, self.files, self.job_end, reachability, checks)
+        is_regional = context.scenario.checkpoint.region.enabled
+        host = RegionalCoordinatorHost if is_regional else CoordinatorHost
+        self.coordinator = host(context, tasks, self.files, self.job_end, reachability, checks)
         self.warm_up = WarmUp(context)
         self.task_managers = TaskManagers(context)
         usual = UsualBacklog(context, lambda: {host.task for host in tasks if host.stopped} <= self.job_end.finished)
@@ -223,7 +226,7 @@ class JobInstance:
             storage,
             hosts(self.scenario),
             names,
-            Contents(self.plane),
+            (RegionalContents if self.scenario.checkpoint.region.enabled else Contents)(self.plane),
             CommittedOutput(storage, names),
             Outcome(self.env),
             Speed(self.plane),

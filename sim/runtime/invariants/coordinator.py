@@ -29,6 +29,7 @@ _ORDERED = frozenset(
     {
         Happening.TRIGGERED,
         Happening.ACKNOWLEDGED,
+        Happening.PART_REPLACED,
         Happening.LAST_ACKNOWLEDGED,
         Happening.COMPLETED,
         Happening.ABORTED,
@@ -73,7 +74,7 @@ class CheckpointOrder(Invariant):
         for row in self.context.journal.only(_ORDERED):
             happening, checkpoint = row.happening, row.checkpoint
             report = partial(self.report, time_ns=row.time_ns, checkpoint=checkpoint)
-            if happening is Happening.ACKNOWLEDGED:
+            if happening in (Happening.ACKNOWLEDGED, Happening.PART_REPLACED):
                 acknowledged[checkpoint].add(row.task)
             elif happening is Happening.TRIGGERED:
                 if checkpoint <= newest:

@@ -16,6 +16,7 @@ from sim.runtime.invariants.keyed_state import KeyedStates
 from sim.runtime.invariants.output import Commits, EndOfData
 from sim.runtime.invariants.records import BarrierTimeouts, ConsistentCuts, Partitioning, RecordPositions
 from sim.runtime.invariants.recovery import Restarts
+from sim.runtime.invariants.regional import forget_replaced_parts, regional_invariants
 from sim.runtime.invariants.state import RestoredStates
 from sim.runtime.task.tasks import Tasks
 
@@ -45,10 +46,14 @@ class Invariants(Checks):
     def __init__(self, context: Context, ends: Tasks) -> None:
         self._run = ObservedRun.of(context, ends)
         self._run.forget = self._forget
-        self._all = [invariant(self._run) for invariant in INVARIANTS]
+        is_regional = context.scenario.checkpoint.region.enabled
+        invariants = regional_invariants(INVARIANTS) if is_regional else INVARIANTS
+        self._all = [invariant(self._run) for invariant in invariants]
         for name in (name for name in vars(Checks) if not name.startswith("_")):
             observers = [row for row in self._all if getattr(type(row), name) is not getattr(Checks, name)]
             setattr(self, name, _to_all([getattr(row, name) for row in observers]))
+        if is_regional:
+            forget_replaced_parts(self, self._all)
 
     @property
     def cuts(self) -> ConsistentCuts:

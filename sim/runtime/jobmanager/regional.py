@@ -1,0 +1,109 @@
+"""Executes regional checkpoints in simulated time (FLIP-600): replaces the parts of failed regions, and notifies their tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sim.protocol.coordinator_messages import CoordinatorCommand, Plan, RequestKind
+from sim.protocol.regional import (
+    AllSourcesEnded,
+    NotifyRegionalComplete,
+    RegionalCoordinator,
+    WriteRegionalMetadata,
+    without_files,
+)
+from sim.results.journal import Happening
+from sim.runtime.context import Contents, Context, StateSnapshot, TaskSnapshot
+from sim.runtime.host_loop import HostLoop
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
+from sim.storage.ledger import FileId
+
+
+@dataclass(slots=True)
+class RegionalContents(Contents):
+    """The snapshots of all tasks.  A task whose part was replaced does not know it, and may still take its snapshot."""
+
+    replaced: set[tuple[int, int]] = field(default_factory=set)  # (checkpoint, task)
+
+    def cut(
+        self,
+        checkpoint: int,
+        task: int,
+        fill: Callable[[TaskSnapshot], None] = lambda _: None,
+        *,
+        finished: bool = False,
+    ) -> TaskSnapshot:
+        if (checkpoint, task) not in self.replaced:
+            return Contents.cut(self, checkpoint, task, fill, finished=finished)
+        part = TaskSnapshot(checkpoint, self.plane.bare_position(task), finished=finished)
+        fill(part)
+        return part
+
+    def in_flight_final(self, checkpoint: int, task: int, *, captured: bool, overtaken: bool) -> None:
+        if (checkpoint, task) not in self.replaced:
+            Contents.in_flight_final(self, checkpoint, task, captured=captured, overtaken=overtaken)
+
+    def in_flight_stored(self, checkpoint: int, tasks: Iterable[int], file: FileId) -> None:
+        Contents.in_flight_stored(self, checkpoint, self._own(checkpoint, tasks), file)
+
+    def in_flight_inlined(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        Contents.in_flight_inlined(self, checkpoint, self._own(checkpoint, tasks))
+
+    def stored(self, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
+        if (checkpoint, task) not in self.replaced:
+            Contents.stored(self, checkpoint, task, state_bytes, files)
+
+    def _own(self, checkpoint: int, tasks: Iterable[int]) -> list[int]:
+        return [task for task in tasks if (checkpoint, task) not in self.replaced]
+
+
+class RegionalCoordinatorHost(CoordinatorHost):
+    """Runs the machine of a coordinator with regional checkpoints."""
+
+    contents: RegionalContents
+
+    def __init__(self, context: Context, *others: Any) -> None:
+        super().__init__(context, *others)
+        exchanges = tuple(zip(context.layout.writer, context.layout.reader, strict=True))
+        machine = RegionalCoordinator.of(self.machine, context.scenario.checkpoint.region, exchanges)
+        self._loop: HostLoop[Any, Any, Any] = HostLoop(machine, RegionalCoordinator.on, self.carry_out)
+        self._sources_ended = False  # as last told to the machine
+
+    def plan(self, kind: RequestKind) -> Plan | None:
+        """Return the plan of a checkpoint that is triggered now.  The first one after the end of all sources is a global one."""
+        ended = self.job_end.graph.sources <= self.job_end.ended | self.job_end.finished
+        if ended and not self._sources_ended:
+            self._loop.dispatch(AllSourcesEnded(self.env.now))
+        self._sources_ended = ended
+        return super().plan(kind)
+
+    def carry_out(self, command: CoordinatorCommand) -> None:
+        """Execute a command, or schedule its execution."""
+        if isinstance(command, WriteRegionalMetadata):
+            self._replace_parts(command)
+        super().carry_out(command)
+        if isinstance(
+            command, NotifyRegionalComplete
+        ):  # a message that tasks ignore (notifyRegionalCheckpointFallback)
+            tasks = len(command.failed)
+            self._note(
+                Happening.NOTIFIED_FALLBACK, command.checkpoint, number=command.fallback, detail=f"{tasks} tasks"
+            )
+
+    def _replace_parts(self, command: WriteRegionalMetadata) -> None:
+        """Replace the parts of failed regions by those of the fallback.  A task without a part there keeps the one that it has sent."""
+        checkpoint, stats = command.checkpoint, self.context.stats[command.checkpoint]
+        for task in sorted(command.tasks):
+            stats.acknowledged += stats.of(task).ack_ns < 0
+            part, own = self.contents.of(command.fallback, task), self.contents.of(checkpoint, task)
+            if part is None:
+                continue
+            numbers = () if own is None else tuple(handle.file for handle in own.handles if handle.file is not None)
+            self.files.store = without_files(self.files.store, checkpoint, numbers)
+            self.contents.keep(checkpoint, task, command.fallback)
+            self.contents.replaced.add((checkpoint, task))
+            self.files.keep(checkpoint, task, part)
+            self._note(Happening.PART_REPLACED, checkpoint, task, part.checkpoint)
+            self.checks.part_kept(checkpoint, task, command.fallback)
