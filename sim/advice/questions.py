@@ -57,7 +57,7 @@ class Unknown:
         return self.path[0] == "checkpoint" and self.path[-1] in _SETTINGS
 
 
-def unknowns(text: str) -> list[Unknown]:
+def unknowns(text: str, pattern: re.Pattern[str] = _MARK) -> list[Unknown]:
     """Return the inputs that the text of a scenario marks UNKNOWN, in order.
 
     A mark is a comment at the end of the line of a value, or in the lines above it.
@@ -71,7 +71,7 @@ def unknowns(text: str) -> list[Unknown]:
     lines = text.splitlines()
     inputs = []
     for number, line in enumerate(lines, 1):
-        if (match := _MARK.search(line)) is None:
+        if (match := pattern.search(line)) is None:
             continue
         remark, at = [match[1]], number
         if line.lstrip().startswith("#"):

@@ -49,6 +49,7 @@ class Report:
     advised: Candidate | None  # the same setting, as a change of the scenario
     parts: Sequence[str | TextTable]  # the verdict, then texts and tables, in the order in which they are printed
     data: dict[str, Any]  # JSON data; may contain NaN and infinity
+    is_setting: bool = True  # False: restart times were asked for, not a setting
 
     @property
     def verdict(self) -> str:
@@ -57,7 +58,7 @@ class Report:
     @property
     def screen(self) -> Sequence[str | TextTable]:
         """Return the parts that fit a terminal: the verdict and the overview."""
-        return self.parts[:2]
+        return self.parts[:2] if self.is_setting else self.parts
 
     def plain(self) -> dict[str, Any]:
         """Return `data` as valid JSON data, with None in place of NaN and infinity."""

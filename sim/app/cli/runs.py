@@ -271,7 +271,7 @@ def advise_on(
         advised = advise(source, listener=console, **options)
     if advised.trouble:
         return Code.CELLS_FAILED
-    return Code.FINE if advised.report.chosen else Code.EXPECTATION_FAILED
+    return Code.FINE if advised.report.chosen or not advised.report.is_setting else Code.EXPECTATION_FAILED
 
 
 def _show_advice(advised: Advised, *, why: bool) -> None:
@@ -279,7 +279,7 @@ def _show_advice(advised: Advised, *, why: bool) -> None:
     put_parts(advised.report.parts if why else advised.report.screen)
     kept = "the job, the sweep (sweep.yaml) and every run (results.parquet)" if len(advised.table) else "the job"
     place = f"{advised.folder}: {kept}; {advised.work_s:.0f} s of work (--budget) in all"
-    put(f"\n{place}{'' if why else '. --why prints reasons and all that was tried'}")
+    put(f"\n{place}{'' if why or not advised.report.is_setting else '. --why prints reasons and all that was tried'}")
 
 
 ADVISE_VERB = Verb("advise", Purpose.JOB, 2, "Recommend a setting that meets your limits.", advise_on)

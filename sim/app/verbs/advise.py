@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from sim.advice.job import job_file, prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, no_advice, report
+from sim.advice.restart_times import restart_times_report
 from sim.advice.trials import FAILURES, INTERVAL, PROTOCOL, Failure, TrialRunner
 from sim.app.report.results_page import unknown_values
 from sim.app.verbs.common import (
@@ -26,6 +27,7 @@ from sim.app.verbs.common import (
 from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, report_remarks
 from sim.app.verbs.importing import draft_of, text_of, with_backtest
 from sim.app.verbs.options import AdviseOptions, command_line, lines_of, path_of, with_all_options
+from sim.jobs.infer.heap import last_restart_ms
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import where_to_look
 from sim.jobs.source.recorded_job import ConfiguredJob
@@ -52,6 +54,7 @@ class AdvisedJob:
     text: str | None = None  # the imported scenario; None: `source` is the scenario
     changes: tuple[str, ...] = ()  # ``key=value``
     findings: tuple[str, ...] = ()  # messages of the import
+    restart_ms: float | None = None  # duration of the last recorded restart
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -121,7 +124,8 @@ def job_of(source: Path, listener: Listener = SILENT) -> AdvisedJob:
     lines = report_remarks(findings, listener)
     complete, history = with_backtest(read, draft, listener)
     name = read.name if isinstance(read, ConfiguredJob) else source.name.partition(".")[0]
-    return AdvisedJob(name, source, text_of(complete), findings=(*lines, *filter(None, ["\n".join(history)])))
+    findings_told = (*lines, *filter(None, ["\n".join(history)]))
+    return AdvisedJob(name, source, text_of(complete), findings=findings_told, restart_ms=last_restart_ms(read))
 
 
 @with_all_options(AdviseOptions)
@@ -169,6 +173,8 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
             findings = (*job.findings, *report_remarks(_findings(job, bench), listener))
             if contradiction(bench.backtest):
                 found = no_advice(bench, limits, _what_to_do(bench))
+            elif given["restart_times"]:
+                found = restart_times_report(bench, job.restart_ms, given["engine"])
             else:
                 found = report(bench, limits, mtbf_ms, runner, folder, max_replications=given["replications"])
     except KeyboardInterrupt:
@@ -211,7 +217,9 @@ def _keep(advised: Advised, job: AdvisedJob, given: AdviseOptions, findings: Seq
         advised.folder,
         ADVICE,
         title=f"Advice for {job.name}",
-        question="Which checkpoint settings keep the limits?",
+        question="Which checkpoint settings keep the limits?"
+        if advised.report.is_setting
+        else "How long does a restart take, by parallelism?",
         verdict=advised.verdict,
         parts=advised.parts[1:],
         findings=findings,

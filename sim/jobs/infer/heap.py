@@ -11,6 +11,7 @@ from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
 from sim.jobs.infer.file_history import own_bytes
 from sim.jobs.infer.state import ASSUMED_ENTRY_BYTES, entry_bytes
 from sim.jobs.source.recorded_job import RecordedCheckpoint
+from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob
 from sim.model.scenario import Overheads
 from sim.model.state import HEAP_SERIALIZE, LOAD_BYTES_PER_SECOND, LOAD_ENTRY_NS, heap_rate, load_rate
@@ -106,6 +107,7 @@ def infer_heap_restore(draft: Draft, job: RestJob) -> None:
             f"tasks without such state; median of {len(restores)} subtasks restored from checkpoint {job.restored.id}"
         )
         draft.put("checkpoint.restore-rate", rate_3_digits(median(rates)), origin)
+        draft.put("restart.state-start", "0 s", "included in restore-rate")
         return
     shares = {name: size / job.vertex(name).parallelism for name, size in sizes.items()}
     if not shares:
@@ -220,7 +222,9 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
 
 def infer_state_start(draft: Draft) -> None:
     """Set `restart.state-start` to an assumption if a vertex has state.  Few histories contain a restart that shows it."""
-    if any("state" in vertex for vertex in draft.document["job"].values()):
+    if any("state" in vertex for vertex in draft.document["job"].values()) and "state-start" not in draft.document.get(
+        "restart", {}
+    ):
         draft.put("restart.state-start", _STATE_START, _STATE_START_ORIGIN)
 
 
@@ -264,3 +268,20 @@ def infer_fresh_start(draft: Draft, job: RestJob) -> None:
         f"median over {len(started_ms)} task managers of their slowest task"
     )
     draft.put("restart.fresh-start", format_whole_ms(max(usual_ms - deploy_ms, 0)), origin)
+
+
+def last_restart_ms(source: object) -> float | None:
+    """Return the time from the creation of the tasks' attempts until all ran [ms], or None if not all tasks were restarted once."""
+    if not isinstance(source, RestSnapshot):
+        return None
+    subtasks = [subtask for details in RestJob(source).details.values() for subtask in details.subtasks]
+    if not subtasks or not all(subtask.attempt and "RUNNING" in subtask.status_duration for subtask in subtasks):
+        return None
+    waits_ms = [
+        sum(
+            max(subtask.status_duration.get(status, 0), 0)
+            for status in ("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING")
+        )
+        for subtask in subtasks
+    ]
+    return float(max(waits_ms))
