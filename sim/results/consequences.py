@@ -124,9 +124,9 @@ class Consequences:
     )
     restarts: float = result_column("per run", Population.RESTARTS, attrgetter("restarts.per_run"))
     failures: float = result_column(
-        "per run, including one that ends the job",
+        "per run, including one that ends the job; deployments that fail belong to the failure before",
         Population.FAILURES,
-        lambda pooled: pooled.failures.per_run + pooled.failed_jobs / len(pooled.runs),
+        lambda pooled: pooled.failures.per_run + _failures_at_the_end(pooled) / len(pooled.runs),
         heading="failures",
         printed_with="failures",
     )
@@ -207,7 +207,7 @@ class Consequences:
     lag_s: float = result_column(
         "largest time from when a record is due until a source emits it; NaN if the job failed for good",
         Population.RUN,
-        lambda pooled: math.nan if pooled.failed_jobs else max(map(largest_lag_s, pooled.runs)),
+        lambda pooled: math.nan if any(pooled.failed_jobs) else max(map(largest_lag_s, pooled.runs)),
         ends=_LIVE,
         heading="largest lag",
         printed_with="restarts",
@@ -261,7 +261,7 @@ class _Pooled(NamedTuple):
 
     runs: Sequence[Tables]
     durations_ms: Sequence[float]  # length of each run
-    failed_jobs: int  # number of runs whose job failed permanently
+    failed_jobs: Sequence[bool]  # whether the job of a run failed permanently; empty if none did
     first_commits: pd.DataFrame  # commits of output that was not committed before
     restarts: RestartCosts
     failures: RestartCosts
@@ -277,7 +277,7 @@ def consequences(
     *,
     warmup_ms: float = 0.0,
     committers: Collection[str] = (),
-    failed_jobs: int = 0,
+    failed_jobs: Sequence[bool] = (),
     falls_behind: Sequence[bool] = (),
     sources: Collection[str] = (),
     interval_ms: float | None = None,
@@ -287,7 +287,7 @@ def consequences(
     Only commits whose checkpoint was triggered after the warm-up count.
 
     `durations_ms`: length of each run.  `committers`: vertices that commit, including those that have not committed
-    anything.  `failed_jobs`: number of runs whose job failed permanently; the lag is then unbounded.  `falls_behind`: for each run, whether its
+    anything.  `failed_jobs`: for each run, whether its job failed permanently; the lag is then unbounded.  `falls_behind`: for each run, whether its
     backlog keeps growing (`falls_behind`); its restarts then count as never caught up.  `sources`: vertices that emit what is
     replayed.  `interval_ms`: the configured one; None: there are no checkpoints.
     """
@@ -325,6 +325,12 @@ def consequences(
         ),
     )
     return Consequences(**values, unfinished=" ".join(bounds))
+
+
+def _failures_at_the_end(pooled: _Pooled) -> int:
+    """Return the number of jobs that ended by a failure of their own, not by a deployment that failed after another one."""
+    ended = (run["recoveries"] for run, failed in zip(pooled.runs, pooled.failed_jobs, strict=False) if failed)
+    return sum(not len(rows) or rows["running"].iloc[-1] >= 0 for rows in ended)
 
 
 def _invisible_ages_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterator[float]:

@@ -30,6 +30,8 @@ With such intervals, as in benchmarks and tests, messages and restarts determine
 """
 _MIN_GAPS_FOR_MEDIAN = 3
 """Minimum number of times between triggers from which a median is computed."""
+_ALIKE_SHARE, _ALIKE_FACTOR = 0.75, 1.25
+"""Minimum share of these times that are within this factor of their median: else they are of several kinds, and none is usual."""
 _LONG_SAVEPOINT_FACTOR = 2.0
 """A savepoint is long if it takes at least this multiple of the longest checkpoint, first uploads excluded."""
 _MAX_OVERDUE_WAIT_SHARE = 0.1
@@ -44,7 +46,9 @@ class LateTriggers(NamedTuple):
     gap_ms: float  # time between triggers: the median, or the longest
     interval_ms: float
     why: str  # reason, "" if unknown
-    is_longest: bool = False  # gap_ms is the longest time, because the median is on time or has too few values
+    is_longest: bool = (
+        False  # gap_ms is the longest time, because the median is on time, not usual, or of too few values
+    )
 
 
 class LongSavepoint(NamedTuple):
@@ -72,8 +76,9 @@ def late_triggers(
 ) -> LateTriggers | None:
     """Return how late checkpoints are triggered, and why, or None if they are on time.
 
-    If the median time between triggers is late, it is returned.  If it is on time, or if there are too few triggers for a median,
-    the longest time before a trigger that waits for an older checkpoint is returned, provided that it is late.
+    If the median time between triggers is late and usual, it is returned.  If it is late and none is usual, the longest time is
+    returned.  If it is on time, or if there are too few triggers for a median, that is the longest time before a trigger that
+    waits for an older checkpoint, provided that it is late.
 
     Intervals of less than a second are not examined.  `runs`: replications of one strategy.
     """
@@ -88,20 +93,28 @@ def late_triggers(
     jobs = rows.assign(ended=rows["trigger_timestamp"] + rows["end_to_end_duration"]).groupby(["run", "x_job"])
     gaps_ms = jobs["trigger_timestamp"].diff()
     awaited, gap_ms = rows, float(gaps_ms.median()) if gaps_ms.count() else 0.0  # checkpoints that triggers waited for
-    is_longest = gaps_ms.count() < _MIN_GAPS_FOR_MEDIAN or gap_ms <= _LATE_FACTOR * interval_ms
-    if is_longest:
+    is_late = gaps_ms.count() >= _MIN_GAPS_FOR_MEDIAN and gap_ms > _LATE_FACTOR * interval_ms
+    are_alike = gaps_ms.between(gap_ms / _ALIKE_FACTOR, gap_ms * _ALIKE_FACTOR).sum() >= _ALIKE_SHARE * gaps_ms.count()
+    late = gaps_ms > _LATE_FACTOR * interval_ms
+    if is_longest := not (is_late and are_alike):
         # time from the end of the older checkpoint and its min-pause until the trigger: hardly any if the trigger waited for it
         waits_ms = rows["trigger_timestamp"] - jobs["ended"].shift(max_concurrent) - min_pause_ms
-        longest_ms = gaps_ms[waits_ms <= _MAX_OVERDUE_WAIT_SHARE * interval_ms].sort_values().tail(1)
+        has_waited = waits_ms <= _MAX_OVERDUE_WAIT_SHARE * interval_ms
+        longest_ms = gaps_ms[has_waited | is_late].nlargest(1)
         if not longest_ms.max() > _LATE_ONCE_FACTOR * interval_ms:  # no trigger waited, or it was on time
             return None
-        awaited, gap_ms = jobs.shift(max_concurrent).loc[longest_ms.index], float(longest_ms.iloc[0])
-    why = _reason_of_late_triggers(awaited, gap_ms, interval_ms, min_pause_ms, max_concurrent, is_longest=is_longest)
+        late, gap_ms = gaps_ms.index == longest_ms.index[0], float(longest_ms.iloc[0])
+        awaited = jobs.shift(max_concurrent).loc[longest_ms.index[has_waited[longest_ms.index]]]
+    why = ""
+    if len(awaited):
+        why = _reason_of_late_triggers(
+            awaited, gap_ms, interval_ms, min_pause_ms, max_concurrent, is_longest=is_longest
+        )
     if not why:
-        late = rows.assign(begin=rows["trigger_timestamp"] - gaps_ms)[gaps_ms > _LATE_FACTOR * interval_ms]
-        spans = zip(late["run"], late["begin"], late["trigger_timestamp"], strict=True)
+        begins_ms = rows["trigger_timestamp"] - gaps_ms
+        spans = zip(rows["run"][late], begins_ms[late], rows["trigger_timestamp"][late], strict=True)
         restarted = sum(runs[run]["recoveries"]["failed"].between(begin, end).any() for run, begin, end in spans)
-        why = "the job restarts in between" if 2 * restarted > len(late) else ""
+        why = "the job restarts in between" if 2 * restarted > late.sum() else ""
     return LateTriggers(gap_ms, interval_ms, why, is_longest)
 
 

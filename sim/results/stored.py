@@ -17,7 +17,7 @@ from sim.model.sinks import SINKS, SinkKind
 from sim.results.columns import Population, ResultColumn, columns_of, compute_columns, result_column
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
 from sim.results.rates import Tables
-from sim.results.tables import first_uploads, job_of
+from sim.results.tables import first_uploads, is_periodic, job_of
 
 # ---- Requests and bytes of an object store per hour, after the warm-up and the first upload, without what happened once.
 
@@ -60,7 +60,7 @@ class _Requests(NamedTuple):
         if not self.is_known:
             return np.nan
         times, lasts_s = self.table["time"], self.end_s - self.begin_s
-        is_counted, latest_s = times >= self.begin_s, self.begin_s
+        is_counted, latest_s = times.between(self.begin_s, self.end_s, inclusive="left"), self.begin_s
         for begin_s, end_s in sorted(self.single_s):
             begin_s, end_s = (
                 max(math.floor(begin_s), latest_s),
@@ -151,12 +151,15 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
     """Return the storage use, mean over runs.
 
     The evaluated period begins after the warm-up and the first upload of the first job, and ends with the run (`ends_s`).
-    What happened once is left out of it.
+    Of that it has whole intervals between checkpoints, without what happened once.
     """
-    of_runs = [
-        _Requests(run["requests"], max(warmup_s, _uploaded_s(run["checkpoints"])), end_s, _single_events_s(run, end_s))
-        for run, end_s in zip(runs, ends_s, strict=True)
-    ]
+    of_runs = []
+    for run, end_s in zip(runs, ends_s, strict=True):
+        triggers_ms = run["checkpoints"].loc[is_periodic(run["checkpoints"]), "trigger_timestamp"]
+        begin_ms = 1e3 * max(warmup_s, _uploaded_s(run["checkpoints"]))
+        span_ms = whole_periods_ms(triggers_ms[triggers_ms >= begin_ms], begin_ms, 1e3 * end_s)
+        begin_s, until_s = (math.floor(ms / 1e3) for ms in span_ms)  # rows are of seconds
+        of_runs.append(_Requests(run["requests"], begin_s, until_s, _single_events_s(run, end_s)))
     rows = [compute_columns(StorageUse, requests)[0] for requests in of_runs]
     return StorageUse(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
 
@@ -226,11 +229,11 @@ def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_
 def whole_periods_ms(times_ms: pd.Series[float], begin_ms: float, end_ms: float) -> tuple[float, float]:
     """Return the begin and the end [ms] of a span of whole periods of events: rates in it do not depend on when a run ends.
 
-    It ranges from the first event, which does not count, to the last one.  It is the given span if there are fewer than three
+    It ranges from the first event, which does not count, to the last one.  It is the given span if there are fewer than two
     events, or if the last one was more than two periods before the end.
     """
     times = np.unique(times_ms.to_numpy(dtype=float))
-    if len(times) < 3 or end_ms - times[-1] > 2 * np.median(np.diff(times)):
+    if len(times) < 2 or end_ms - times[-1] > 2 * np.median(np.diff(times)):
         return begin_ms, end_ms
     return float(times[0]), float(times[-1])
 

@@ -33,7 +33,7 @@ from sim.results.rates import (
     emitted_per_second,
     served_per_second,
 )
-from sim.results.stored import COST_COLUMN, StorageUse
+from sim.results.stored import COST_COLUMN, StorageUse, whole_periods_ms
 from sim.results.tables import first_uploads, is_periodic, job_of, pool_rows
 
 # ---- The warm-up: the first part of a run, which results leave out. The scenario sets its length, or it ends when the run
@@ -441,12 +441,7 @@ class Summary:
     written_bytes_per_hour: float = result_column(
         "written by them, and by materializations of changelogs",
         Population.COMPLETED,
-        lambda run: (
-            run.materialized
-            + float(run.done["checkpointed_size"].sum())
-            * 3600
-            / sum(own["series"]["time"].max() - run.warmup_s for own in run.runs)
-        ),
+        lambda run: run.materialized + _written_per_hour(run.done, run.runs, run.warmup_s),
         title="written by checkpoints",
     )
     throughput_per_second: float = result_column(
@@ -579,6 +574,17 @@ def summarize(
     )
 
 
+def _written_per_hour(done: pd.DataFrame, runs: Sequence[Tables], warmup_s: float) -> float:
+    """Return the bytes that completed checkpoints write per hour, over whole intervals between them."""
+    hours, written = 0.0, 0.0
+    for i, run in enumerate(runs):
+        own = done[(done["id"] // _IDS_PER_RUN == i) | (len(runs) == 1)]
+        begin_ms, end_ms = whole_periods_ms(own["trigger_timestamp"], 1e3 * warmup_s, 1e3 * run["series"]["time"].max())
+        hours += (end_ms - begin_ms) / 3.6e6
+        written += float(own.loc[own["trigger_timestamp"] > begin_ms, "checkpointed_size"].sum())
+    return written / hours if hours > 0 else math.nan
+
+
 def _materialized_per_hour(tasks: pd.DataFrame) -> float:
     """Return the bytes that materializations of all changelogs write per hour."""
     known = tasks[tasks["x_materialized"] >= 0].groupby("vertex").agg({"x_materialized": "mean", "index": "nunique"})
@@ -616,11 +622,14 @@ def _checkpoints(runs: Sequence[Tables], warmup_s: float) -> tuple[pd.DataFrame,
     ]
 
 
+_IDS_PER_RUN = 10**9
+
+
 def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
     """Return the rows of all runs in one table.  Checkpoint ids are made unique, because each run counts from 1."""
     frames = [_with_unique_ids(run[table]) for run in runs]
     if len(runs) > 1 and "id" in frames[0]:
-        frames = [frame.assign(id=frame["id"] + i * 10**9) for i, frame in enumerate(frames)]
+        frames = [frame.assign(id=frame["id"] + i * _IDS_PER_RUN) for i, frame in enumerate(frames)]
     return pool_rows(frames)
 
 

@@ -135,7 +135,7 @@ class Replications:
             [result.ended_ns / 1e6 for result in self.results],
             warmup_ms=self.warm_up.ns / 1e6,
             committers=self.scenario.job.committers,
-            failed_jobs=sum(result.job_status.startswith("FAILED") for result in self.results),
+            failed_jobs=[result.job_status.startswith("FAILED") for result in self.results],
             falls_behind=self.falls_behind,
             sources=[vertex.name for vertex in self.scenario.job.vertices if vertex.source is not None],
             interval_ms=(self.scenario.checkpoint.interval_ns or 0) / 1e6,

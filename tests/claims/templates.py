@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from functools import wraps
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
 from statistics import fmean, median
 
 import numpy as np
@@ -621,7 +621,7 @@ def axis_changes(told, match):
 
 def is_steady(times, end_ms):
     """Whether events go on until the end: their rate is that of whole periods, from the first to the last."""
-    return len(times) > 2 and end_ms - times[-1] <= 2 * median(b - a for a, b in pairwise(times))
+    return len(times) > 1 and end_ms - times[-1] <= 2 * median(b - a for a, b in pairwise(times))
 
 
 def visible_after(told, match):
@@ -812,7 +812,12 @@ def come_within(run, match):
     most = max(sum(0 <= ms - first <= within_ms for ms in failed_ms) for first in failed_ms)
     fails = run.job_status.startswith("FAILED") and most > restart.rate
     found = (str(most), str(restart.rate), fails)
-    return same_ms(match["within"], within_ms) and (*match.group("count", "rate"), match["fails"] is not None) == found
+    has_others = (run.recoveries["deployments"] > 1).any()
+    return (
+        same_ms(match["within"], within_ms)
+        and (*match.group("count", "rate"), match["fails"] is not None) == found
+        and (match["others"] is not None) == has_others
+    )
 
 
 @of_each_run
@@ -966,26 +971,31 @@ def worked_off_after(run, match):
 
 @of_each_run
 def writes_files(run, match):
-    """So many files were written for each snapshot, and in all by the end of the run; those in one physical file count once."""
+    """So many files were written for each snapshot, and per hour over whole intervals; those in one physical file count once."""
     rows = run.files[run.files["scope"] != "savepoint"]
     counts = rows.groupby(["owner", "checkpoint"]).size()
     done = run.checkpoints[(run.checkpoints["status"] == "COMPLETED") & (run.checkpoints["savepointFormat"] == "")]
     without = len({*done["id"]} - {*rows["checkpoint"]})
     if (int(match["none"] or 0), int(match["n"] or len(done))) != (without, len(done)):
         return False
+    triggers, end_ms = sorted(triggers_ms(run)), run.ended_ns / 1e6
+    span = (triggers[0], triggers[-1]) if is_steady(triggers, end_ms) else (-1, end_ms)
+    every = run.checkpoints[run.checkpoints["trigger_timestamp"].between(*span, inclusive="right")]
+    is_counted = rows["checkpoint"].isin(every["id"]).to_numpy()
+    hours = (span[1] - max(span[0], 0)) / 3.6e6
     if match["physical"]:
         names = [
             str(inside) if inside >= 0 else path for inside, path in zip(rows["physical"], rows["path"], strict=True)
         ]
         found = rows.assign(name=names).groupby(["owner", "checkpoint"])["name"].nunique().median()
-        hourly = len({*names}) * 3.6e12 / run.ended_ns
+        hourly = len({*compress(names, is_counted)}) / hours
         return (
             run.scenario.storage.merging is not None
             and same_count(match["each"], counts.median())
             and same_count(match["physical"], found)
             and same_count(match["all"], hourly)
         )
-    return same_count(match["each"], counts.median()) and same_count(match["all"], counts.sum() * 3.6e12 / run.ended_ns)
+    return same_count(match["each"], counts.median()) and same_count(match["all"], is_counted.sum() / hours)
 
 
 def metadata_fails(told, match):
@@ -1291,12 +1301,22 @@ def triggered_late(told, match):
     done = [row["status"] == "COMPLETED" for row in told.periodic(runs, "COMPLETED", "FAILED", uploads=True)]
     is_pause &= match["begins"] is None or match["begins"].startswith("starts") == (2 * sum(done) >= len(done))
     if match["longest"]:
-        return is_pause and same_ms(match["interval"], options.interval_ns / 1e6) and waits_once(match, runs)
+        waits = match["pause"] or match["concurrent"] or match["expires"]
+        if not (is_pause and same_ms(match["interval"], options.interval_ns / 1e6)):
+            return False
+        if not match["restarts"]:
+            return waits_once(match, runs) if waits else same_ms(match["longest"], *apart)
+    periodic = [sorted(row["trigger_timestamp"] for row in told.periodic([run], uploads=True)) for run in runs]
+    gaps = [b - a for times in periodic for a, b in pairwise(times)]
+    if match["apart"] and 4 * sum(1 / 1.26 < gap / median(apart) < 1.26 for gap in gaps) < 3 * len(gaps):
+        return False
     if match["restarts"]:
-        moments = Happening.JOB_RESTARTING
-        late = [(run, a, b) for run in runs for a, b in pairwise(triggers_ms(run)) if b - a > number(match["interval"])]
+        moments, least_ms = Happening.JOB_RESTARTING, 0.99 * number(match["longest"] or match["interval"])
+        late = [(run, a, b) for run in runs for a, b in pairwise(triggers_ms(run)) if b - a > least_ms]
         if 2 * sum(any(a < at < b for at in moments_ms(run, moments)) for run, a, b in late) <= len(late):
             return False
+        if match["longest"]:
+            return same_ms(match["longest"], *apart)
     expire = [row["failure_message"] == "CHECKPOINT_EXPIRED" for row in told.periodic(runs, uploads=True)]
     return (
         same_ms(match["apart"], median(apart))
@@ -1307,7 +1327,7 @@ def triggered_late(told, match):
 
 
 def waits_once(match, runs):
-    """Two triggers are so far apart, an older checkpoint ends shortly before the second, and half of the triggers are nearer to each other."""
+    """Two triggers are so far apart, an older checkpoint ends shortly before the second, and others are nearer to each other."""
     options, found, apart = runs[0].scenario.checkpoint, [], []
     for run in runs:
         rows = sorted(
@@ -1323,7 +1343,11 @@ def waits_once(match, runs):
                 match["expires"]
             ):
                 found.append(apart[-1])
-    return same_ms(match["longest"], *found) and (len(apart) < 3 or median(apart) < 1.1 * number(match["interval"]))
+    usual_ms = median(apart)
+    are_alike = 4 * sum(1 / 1.24 < gap / usual_ms < 1.24 for gap in apart) >= 3 * len(apart)
+    return same_ms(match["longest"], *found) and (
+        len(apart) < 3 or usual_ms < 1.1 * number(match["interval"]) or not are_alike
+    )
 
 
 def long_savepoint(told, match):
@@ -2008,7 +2032,8 @@ TEMPLATES = (
     ),
     template(
         "failure rate",
-        rf"{ABOUT}(?:At most )?(?P<count>\d+) failures come within (?P<within>MS), of (?P<rate>\d+) that restart\.rate "
+        rf"{ABOUT}(?:At most )?(?P<count>\d+) failures(?P<others>, deployments that fail among them,)? come within (?P<within>MS), "
+        r"of (?P<rate>\d+) that restart\.rate "
         r"tolerates(?P<fails>: the job fails)?",
         come_within,
     ),

@@ -68,6 +68,12 @@ restart: {strategy: fixed-delay, delay: 1 s, attempts: 100}
 faults: [{kill: 'b[0]', every: 10 s}]
 run: {duration: 40 s}
 """,
+    "times between triggers of two kinds": """version: 1
+job: {a: {source: {rate: 0.02/s, record: 500 B, waits: poll}}, b: {input: {a: hash}, service: 1 ms}}
+checkpoint: {interval: 10 s, timeout: 30 s, tolerable-failed: 0}
+restart: {strategy: fixed-delay, attempts: 3, delay: 5 s}
+run: {duration: 3 min}
+""",
     "unlike times of failures": """version: 1
 job: {a: {source: {rate: 50/s, record: 1 kB}}, b: {input: {a: hash}, service: 5 ms}}
 checkpoint: {interval: 4 s}

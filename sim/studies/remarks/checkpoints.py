@@ -16,7 +16,7 @@ from sim.model.units import UnitError, parse_flink_size
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
 from sim.results.stored import commits_per_hour, known_sinks, rolled_back_sentences, whole_periods_ms
-from sim.results.tables import EXPIRED, is_periodic
+from sim.results.tables import EXPIRED, is_periodic, job_of
 from sim.runtime.result import Result
 from sim.storage.media.flat import slowness
 from sim.studies.remarks.interruptions import chained_commits_sentences, overlap_sentences, refusal_sentences
@@ -99,9 +99,14 @@ def harmed_sink(scenario: Scenario) -> str:
 
 def file_sentences(result: Result) -> Iterator[str]:
     """Yield a sentence on the files of checkpoints: physical ones with file merging, or if they are many."""
-    rows, hours = result.files[result.files["scope"] != "savepoint"], result.ended_ns / 3.6e12
+    rows, every = result.files[result.files["scope"] != "savepoint"], result.checkpoints
     if rows.empty:
         return
+    triggers_ms = every.loc[every["savepointFormat"] == "", "trigger_timestamp"]
+    begin_ms, end_ms = whole_periods_ms(triggers_ms, -1.0, result.ended_ns / 1e6)
+    counted = every[every["trigger_timestamp"] > begin_ms]
+    counted_ids, hours = {*zip(job_of(counted), counted["id"], strict=True)}, (end_ms - max(begin_ms, 0.0)) / 3.6e6
+    of_periods = rows[[pair in counted_ids for pair in zip(rows["owner"], rows["checkpoint"], strict=True)]]
     each = rows.groupby(["owner", "checkpoint"]).size().median()
     done = completed(result)
     done = done[done["savepointFormat"] == ""]
@@ -111,12 +116,13 @@ def file_sentences(result: Result) -> Iterator[str]:
         # files that are too large to be merged are physical ones, too
         physical = rows.assign(physical=rows["physical"].where(rows["physical"] >= 0, -2 - rows.index.to_numpy()))
         of_each = physical.groupby(["owner", "checkpoint"])["physical"].nunique().median()
+        an_hour = count_text(physical["physical"][of_periods.index].nunique() / hours)
         yield (
             f"{subject} writes {count_text(each)} files in the median into {count_text(of_each)} physical ones, beside its metadata; "
-            f"{count_text(physical['physical'].nunique() / hours)} of these are created per hour; the space that they waste is not counted"
+            f"{an_hour} of these are created per hour; the space that they waste is not counted"
         )
     elif each >= _MIN_FILES or "storage.file-merging" in dict(result.scenario.axes):
-        an_hour = count_text(len(rows) / hours)
+        an_hour = count_text(len(of_periods) / hours)
         yield f"{subject} writes {count_text(each)} files in the median, beside its metadata; {an_hour} are written per hour"
 
 

@@ -173,7 +173,8 @@ def _leaderless_sentences(result: Result) -> Iterator[str]:
 def _failure_rate_sentence(result: Result, failed_ms: pd.Series[float]) -> str:
     """Return a sentence on the most failures within the interval of the restart strategy `failure-rate`, and on its limit."""
     restart, within_ms = result.scenario.restart, result.scenario.restart.rate_interval_ns / 1e6
-    limit = f"failures come within {ms_text(within_ms)}, of {restart.rate} that restart.rate tolerates"
+    others = ", deployments that fail among them," if failed_ms.duplicated().any() else ""
+    limit = f"failures{others} come within {ms_text(within_ms)}, of {restart.rate} that restart.rate tolerates"
     last = (failed_ms >= result.ended_ns / 1e6 - within_ms).sum()
     if result.job_status.startswith("FAILED") and last >= restart.rate:
         return f"{last + 1} {limit}: the job fails"

@@ -193,17 +193,24 @@ def test_costs_that_a_bound_hides_are_not_called_the_same():
     assert consequences_sentence({"a": quick, "b": slow}) == ""
 
 
+def test_a_deployment_that_fails_is_no_further_failure():
+    """A job that ends while it waits to run again has one failure; one that ran again and fails then has two."""
+    waits, ran = (cost((1e3, up_ms, -1.0, 50), end=33e3, failed_jobs=[True]) for up_ms in (-1.0, 3e3))
+
+    assert [row.failures for row in (waits, ran, cost(end=33e3, failed_jobs=[True]))] == [1, 2, 1]
+
+
 def test_a_dead_job_has_no_lag():
     """Nothing of it was behind while it lived; a run that died is not compared by what failures cost."""
     dead, back = (
-        cost(end=33_000.0, failed_jobs=1),
+        cost(end=33_000.0, failed_jobs=[True]),
         cost((1e3, 3e3, 9e3, 50)),
     )
     header, rows = consequences_texts({"none": dead, "fixed": back}, {"none": "failed at 33 s", "fixed": "runs on"})
 
     assert math.isnan(dead.lag_s)
     assert rows[0][header.index("downtime") :] == ["for good", "-", "never", "failed at 33 s", "-"]
-    assert consequences_sentence({"a": cost((1e3, 3e3, 9e3, 50), failed_jobs=1), "b": back}) == ""
+    assert consequences_sentence({"a": cost((1e3, 3e3, 9e3, 50), failed_jobs=[True]), "b": back}) == ""
 
 
 @pytest.mark.parametrize(("slower_ms", "is_same"), [(1_110.0, True), (1_112.0, False)])
@@ -260,8 +267,8 @@ def test_what_is_for_good_and_what_only_did_not_happen():
     """
     back = (1_000.0, 3_000.0, 9_000.0, 50)
     rows = [
-        cost(back, failed_jobs=1),
-        cost(failed_jobs=1),
+        cost(back, failed_jobs=[True]),
+        cost(failed_jobs=[True]),
         cost(),
     ]
     header, cells = consequences_texts(dict(zip("abc", rows, strict=True)), {"a": "died", "b": "dead", "c": "runs"})

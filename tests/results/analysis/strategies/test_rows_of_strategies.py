@@ -439,7 +439,7 @@ def stored(requests):
 
 
 def test_a_first_upload_is_not_extrapolated():
-    """It ends at 9 s, so that 60 PUT are left of 70, and 41 s.  One of a job that follows it counts."""
+    """It ends at 9 s, and is left out with its 10 PUT.  Three intervals follow, of 10 s each, with 60 PUT."""
     run = Made().checkpoint(0, 9000, size=1000, state=1000)
     for k, size in enumerate((10, 10, 1000, 10)):
         run.checkpoint(10_000 * (k + 1), 100, size=size, state=1000)
@@ -447,8 +447,16 @@ def test_a_first_upload_is_not_extrapolated():
     chain = {**tables, "checkpoints": tables["checkpoints"].assign(x_job=[0, 0, 0, 1, 1])}
 
     assert [storage_use([own], [50.0]).put_requests_per_hour for own in (tables, chain)] == [
-        pytest.approx(60 * 3600 / 41)
+        pytest.approx(60 * 3600 / 30)
     ] * 2
+
+
+def test_a_run_of_one_interval_has_the_rates_of_one():
+    """Checkpoints at 0 s and 30 s, and an end at 36 s: 40 PUT in the second one, which begins when the interval ends."""
+    tables = {**Made().checkpoint(0, 100).checkpoint(30_000, 100).tables(), "requests": REQUESTS}
+
+    assert storage_use([tables], [36.0]).put_requests_per_hour == pytest.approx(30 * 3600 / 30)
+    assert storage_use([tables], [100.0]).put_requests_per_hour == pytest.approx(70 * 3600 / 100)
 
 
 @pytest.mark.parametrize(
