@@ -1708,6 +1708,24 @@ TEMPLATES = (
         ),
     ),
     template(
+        "requests in one phase",
+        rf"{ABOUT}{AT} always has (?P<capacity>\d+) requests under way \(async-io.capacity\), each answered after (?P<each>MS), and every "
+        r"checkpoint meets them in one phase of this run: the interval, (?P<interval>MS), is a multiple\. In a real job its barriers wait up to "
+        r"(?P<wait>MS) for an answer",
+        of_each_run(
+            lambda run, match: (
+                (requests := run.scenario.job.vertex(match["at"]).async_io)
+                and requests.latency.kind == "constant"
+                and int(match["capacity"]) == requests.capacity
+                and {number(match[name]) for name in ("each", "wait")} == {requests.latency.mean / 1e6}
+                and number(match["interval"]) == run.scenario.checkpoint.interval_ns / 1e6
+                and not number(match["interval"]) % number(match["each"])
+                and run.tasks.loc[run.tasks["vertex"] == match["at"], "numRecordsIn"].min() * number(match["each"])
+                >= 0.8 * requests.capacity * run.ended_ns / 1e6
+            )
+        ),
+    ),
+    template(
         "a window that ends while the job is down",
         rf"{ABOUT}A window of {AT} ends at (?P<end>MS), while the job is down, and fires up to (?P<late>MS) late: windows of processing time take "
         r"a record when it is processed, so what is replayed \((?P<count>COUNT) records\) and what was due meanwhile are in the next one",

@@ -421,6 +421,13 @@ run: {duration: 30 s}
         interval="5 s",
         duration="30 s",
     ),
+    "requests that are answered in step with the triggers": job(
+        rate="10/s",
+        b=", async-io: {latency: 2 s, capacity: 20}",
+        checkpoint=", barriers: unaligned",
+        interval="4 s",
+        duration="60 s",
+    ),
     "a source that is silent at first": job(
         more="s: {source: {rate: [{at: 0 s, rate: 0/s}, {at: 14 s, rate: 100/s}], record: 1 kB}}, "
         "w: {input: {a: hash, s: hash}, service: 100 us, window: {tumbling: 2 s, time: event, state-per-record: 8 kB}}, ",

@@ -25,7 +25,7 @@ from sim.results.summary import bottleneck
 from sim.runtime.lowering import hosts, restarts_after_loss
 from sim.runtime.result import NOT_STOPPED, Result
 from sim.studies.remarks.checkpoints import completed
-from sim.studies.remarks.interruptions import sentences_on_slots, sentences_on_windows
+from sim.studies.remarks.interruptions import sentences_on_requests, sentences_on_slots, sentences_on_windows
 from sim.studies.remarks.load import uneven_subtask
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def failure_sentences(result: Result) -> Iterator[str]:
         yield f"The job has failed for good: {begin}"
     yield from sentences_on_slots(result)
     yield from sentences_on_windows(result)
+    yield from sentences_on_requests(result)
     # not of restarts whose deployment failed: they span several delays
     delays_ms = (rows["delayed"] - rows["detected"])[(rows["delayed"] >= 0) & (rows["deployments"] <= 1)]
     if restart.strategy == "exponential-delay" and delays_ms.max() >= _GROWN_DELAY * delays_ms.min() > 0:

@@ -26,6 +26,8 @@ from sim.studies.remarks.load import sources_of
 
 _MIN_WAIT_MS = 1000.0
 """Shorter waits are not reported."""
+_FULL_SHARE = 0.9
+"""Share of the answers that asynchronous requests allow from which they are always used up."""
 
 
 def sentences_on_slots(result: Result) -> Iterator[str]:
@@ -137,6 +139,25 @@ def _phase_sentences(result: Result, vertex: Vertex) -> Iterator[str]:
             f"triggers, every {format_duration(interval_ns)}, have one phase in this run (job.{vertex.name}.window.phase shifts it); in a real "
             f"job {share_text(min(1.0, fires_ms * 1e6 / min(interval_ns, window.step_ns)))} of the phases do"
         )
+
+
+def sentences_on_requests(result: Result) -> Iterator[str]:
+    """Yield a sentence per vertex whose asynchronous requests are answered in step with the triggers, so that their phase decides."""
+    scenario = result.scenario
+    interval_ns = scenario.checkpoint.interval_ns or 0
+    for vertex in scenario.job.vertices:
+        requests = vertex.async_io
+        if requests is None or requests.latency.kind != "constant" or len({*scenario.intervals_ns}) != 1:
+            continue
+        latency_ns = requests.latency.mean
+        served = result.tasks.loc[result.tasks["vertex"] == vertex.name, "numRecordsIn"].min()
+        is_full = served >= _FULL_SHARE * requests.answers_per_second * result.ended_ns / 1e9
+        if is_full and latency_ns >= _MIN_WAIT_MS * 1e6 and not interval_ns % latency_ns:
+            yield (
+                f"'{vertex.name}' always has {requests.capacity} requests under way (async-io.capacity), each answered after "
+                f"{format_duration(latency_ns)}, and every checkpoint meets them in one phase of this run: the interval, "
+                f"{format_duration(interval_ns)}, is a multiple. In a real job its barriers wait up to {format_duration(latency_ns)} for an answer"
+            )
 
 
 def overlap_sentences(result: Result) -> Iterator[str]:
