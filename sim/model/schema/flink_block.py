@@ -23,7 +23,9 @@ from sim.model.cluster import profile_of
 from sim.model.faults import RESTARTS, Restart
 from sim.model.schema.flink_file import FILE, FlinkFile, flat, read_flink_file
 from sim.model.schema.flink_keys import (
+    APPROXIMATE,
     INTERVAL,
+    NOT_STARTED,
     OPEN,
     UNLIMITED,
     current_names,
@@ -161,7 +163,9 @@ class _Move:
     def _other(self, key: str, place: DocumentPath, value: Any, others: list[tuple[str, DocumentPath]]) -> None:
         """Handle a key that is not modelled: count known ones, list others, report misspelt ones as errors."""
         self.reading.written_keys.setdefault(key, str(value))
-        if key in listed_keys():
+        if key in APPROXIMATE and "true" in str(value).lower() and has_key(self._profile(), key):
+            self.reading.wrong(place, f"is true: {NOT_STARTED}; leave it out")
+        elif key in listed_keys():
             others.append((key, place))
         elif near := similar_key(key, modelled=True):
             self.reading.wrong(place, f"unknown configuration key of Flink (did you mean '{near}'?)")

@@ -85,6 +85,15 @@ NAMES_BESIDE = {
 """Older names of keys that advice sets and no option is about -> last version before the present one."""
 NEWEST = "2.3"
 """The version that the profile 2.x stands for."""
+APPROXIMATE = (
+    "execution.state-recovery.approximate-local-recovery",
+    "execution.checkpointing.approximate-local-recovery",
+)
+"""Present and older name of the switch of approximate local recovery (FLIP-135)."""
+NOT_STARTED = (
+    "Flink 1.20 to 2.3 does not start a job with approximate local recovery, whatever its scheduler "
+    "(DefaultSchedulerComponents, AdaptiveScheduler#assertPreconditions)"
+)
 OPEN = tuple(
     """
 $internal. internal. spec. job.autoscaler. env. containerized. metrics. traces. events. kubernetes. external-resource. security. yarn.
@@ -143,6 +152,8 @@ def about_key(key: str) -> str:
     """Return a text on what a key of Flink sets in a scenario, or why it has no effect."""
     if (modelled := modelled_keys().get(current_names().get(key, key))) is not None:
         return f"sets {'.'.join(modelled.path)}"
+    if key in APPROXIMATE:
+        return NOT_STARTED
     if key in listed_keys():
         return f"not modelled, no effect here (a key of Flink {', '.join(listed_keys()[key])})"
     return "not modelled, no effect here" if key.startswith(OPEN) else "not a key of Flink, no effect here"

@@ -472,6 +472,10 @@ BROKEN = {
         "flink: {execution.checkpointing.intervall: 5s}\n",
         "s:8:9: flink.execution.checkpointing.intervall: unknown configuration key of Flink (did you mean 'execution.checkpointing.interval'?)",
     ),
+    "a job that Flink does not start": (
+        "flink: {execution.checkpointing.approximate-local-recovery: true}\n",
+        "s:8:9: flink.execution.checkpointing.approximate-local-recovery: is true: Flink 1.20 to 2.3 does not start a job with approximate local",
+    ),
     "given twice": (
         "flink: {execution.checkpointing.interval: 5s}\n",
         "s:8:9: flink.execution.checkpointing.interval: is given too as checkpoint.interval on line 6: write it once",
