@@ -411,6 +411,25 @@ class StateOptions:
         "Per subtask, for the files of rocksdb.",
         flink="state.backend.rocksdb.checkpoint.transfer.thread.num",
     )
+    # FLINK-31238 and FLINK-34050
+    ingest_db: Switch = option(
+        False,
+        "rocksdb, after a rescale: files of old subtasks are taken over, and not one of them while entries of others are written into it.",
+        keyword=True,
+        flink=Flink("state.backend.rocksdb.use-ingest-db-restore-mode", since="1.19"),
+    )
+    compact_after_rescale: Switch = option(
+        False,
+        "rocksdb: after a restore, the compaction thread drops key groups that a rescale has given to other subtasks.",
+        keyword=True,
+        flink=Flink("state.backend.rocksdb.incremental-restore-async-compact-after-rescale", since="1.20"),
+    )
+    delete_files_in_range: Switch = option(
+        False,
+        "rocksdb: a rescale deletes files without key groups of their subtask.  Else they are there until a compaction drops them.",
+        keyword=True,
+        flink=Flink("state.backend.rocksdb.rescaling.use-delete-files-in-range", since="1.20"),
+    )
     savepoint_bytes_per_second: ByteRate | None = option(  # entries sorted and serialised per slot
         30_000_000,
         "Rate of a canonical savepoint, per subtask: entries are sorted and serialised one by one.",
@@ -443,10 +462,14 @@ class StateOptions:
 
     def completed(self, at: At) -> StateOptions:
         kinds = {vertex.state.kind for vertex in at.job.vertices if vertex.state is not None}
-        if self.incremental and not any(kind.keeps_files for kind in kinds):
+        if not any(kind.keeps_files for kind in kinds):
             kept = " or ".join(kind.name for kind in BACKENDS.values() if kind.keeps_files)
-            none = f"has no effect on state that is not kept in {kept}: the heap is always written in full"
-            at.warn(none, "incremental")
+            none = f"has no effect on state that is not kept in {kept}"
+            if self.incremental:
+                at.warn(f"{none}: the heap is always written in full", "incremental")
+            for key in ("ingest-db", "compact-after-rescale", "delete-files-in-range"):
+                if at.written(key):
+                    at.warn(none, key)
         if self.savepoint_cpu == 1:
             at.wrong("leaves the task nothing to work with: write less than 100 %", "savepoint-cpu")
         return self

@@ -215,7 +215,7 @@ class _Compaction:
     """A compaction in progress.  The levels only change when it ends."""
 
     ends_ns: int
-    level: int  # source level; the target is the next one
+    level: int  # source level; the target is the next one.  -1: of the tables of `LsmTree.foreign` alone
     first: int  # position of the first source table
     sources: int  # number of source tables
     below: slice  # tables of the target level that they are merged with
@@ -229,6 +229,7 @@ class TreeImage(NamedTuple):
     edits: int  # records in the manifest
     next_number: int
     density: Density
+    foreign: tuple[Table, ...] = ()  # the tables of `LsmTree.foreign`
 
 
 class LsmTree:
@@ -246,6 +247,10 @@ class LsmTree:
         self._places = _PLACES if grows else keys
         self.entry_bytes = entry_bytes
         self.levels: list[list[Table]] = [[], []]  # level 0 by age, others by key
+        self.foreign: tuple[
+            Table, ...
+        ] = ()  # keys of other subtasks, from a rescale: deleted, and in files all the same
+        self._drops_foreign = False  # a compaction of them alone is due
         self._entries = [0, 0]  # entries of each level
         self.edits = 1  # records in the manifest: flushes and compactions
         self._full = max(1, options.memtable_limit_bytes // entry_bytes)  # writes until the memtable is full
@@ -266,7 +271,7 @@ class LsmTree:
     @property
     def live(self) -> tuple[Table, ...]:
         """Return all tables of the tree, which are the content of a snapshot."""
-        return tuple(table for level in self.levels for table in level)
+        return (*(table for level in self.levels for table in level), *self.foreign)
 
     def bytes_of(self, table: Table) -> int:
         return table.entries * self.entry_bytes
@@ -275,7 +280,11 @@ class LsmTree:
     def image(self) -> TreeImage:
         """Return the state that a snapshot contains.  The memtable must be flushed first."""
         return TreeImage(
-            tuple(tuple(level) for level in self.levels), self.edits, self._next, Density(self.keys, self._places)
+            tuple(tuple(level) for level in self.levels),
+            self.edits,
+            self._next,
+            Density(self.keys, self._places),
+            self.foreign,
         )
 
     def busy_ns(self, now_ns: int) -> int:
@@ -289,6 +298,7 @@ class LsmTree:
         self._count(*range(len(self.levels)))
         self.edits, self._next = image.edits, image.next_number
         self.keys, self._places = image.density
+        self.foreign = image.foreign
         self._writes = self._loaded = 0
         self.leave()
         self._cursor.clear()
@@ -297,11 +307,23 @@ class LsmTree:
     def leave(self) -> None:
         """Detach the tree from its compaction thread, and drop a compaction in progress."""
         self.thread.forget(self)
-        self._running = None
+        self._running, self._drops_foreign = None, False
 
-    def rebuilt(self, keys: int) -> LsmTree:
-        """Return a new tree with the same options and compaction thread, and `keys` newly written keys."""
-        return LsmTree(self.options, keys, self.entry_bytes, self.thread, grows=self.grows)
+    def rebuilt(self, keys: int, foreign: Iterable[int]) -> LsmTree:
+        """Return a new tree with the same options and compaction thread, and `keys` newly written keys.
+
+        `foreign`: entries of each table with keys of other subtasks.  They leave when a compaction reaches the lowest level.
+        """
+        tree = LsmTree(self.options, keys, self.entry_bytes, self.thread, grows=self.grows)
+        tree.foreign = tuple(tree._table(0, 0, entries, 0) for entries in foreign)
+        return tree
+
+    def drop_foreign(self, now_ns: int) -> None:
+        """Ask the compaction thread to compact the keys of other subtasks, if there are any."""
+        if self.foreign:
+            self.thread.advance(now_ns)
+            self._drops_foreign = True
+            self.thread.ask(self, now_ns)
 
     def write(self, updates: int, begin_ns: int, end_ns: int, added: int = 0, expired: int = 0) -> None:
         """Write updates and `added` new keys, spread evenly between two times.  Flush the memtable whenever it is full.
@@ -372,6 +394,10 @@ class LsmTree:
 
     def compact(self, now_ns: int) -> int | None:
         """Begin the compaction with the highest score.  Return when it ends [ns], or None if none is due."""
+        if self._drops_foreign:
+            self._drops_foreign = False
+            self._running = _Compaction(self._end_ns(now_ns, self.foreign), -1, 0, 0, slice(0), ())
+            return self._running.ends_ns
         while (level := self._fullest()) is not None:
             if level + 1 == len(self.levels):
                 self.levels.append([])
@@ -391,11 +417,14 @@ class LsmTree:
             outputs = tuple(
                 self._table(*piece) for piece in merged((*sources, *met), largest, Density(self.keys, self._places))
             )
-            volume = sum(self.bytes_of(table) for table in (*sources, *met))
-            ends_ns = now_ns + volume * SECOND // self.options.compaction_bytes_per_second
+            ends_ns = self._end_ns(now_ns, (*sources, *met))
             self._running = _Compaction(ends_ns, level, first, len(sources), below, outputs)
             return ends_ns
         return None
+
+    def _end_ns(self, begin_ns: int, tables: Iterable[Table]) -> int:
+        """Return when a compaction of these tables ends [ns]."""
+        return begin_ns + sum(map(self.bytes_of, tables)) * SECOND // self.options.compaction_bytes_per_second
 
     def compacted(self) -> None:
         """Apply the result of the compaction, and queue the next one if it is due."""
@@ -405,6 +434,8 @@ class LsmTree:
         del self.levels[ended.level][ended.first : ended.first + ended.sources]
         self.levels[ended.level + 1][ended.below] = ended.outputs
         self._count(ended.level, ended.level + 1)
+        if ended.level < 0 or ended.level + 2 == len(self.levels):
+            self.foreign = ()
         self.edits += 1
         self._compact(ended.ends_ns)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sim.model.state import Changelog, State, StateOptions, load_rate
 from sim.model.storage import Scope, SnapshotType
 from sim.model.units import SECOND
-from sim.storage.lsm import CompactionThread, LsmTree, TreeImage, distinct
+from sim.storage.lsm import CompactionThread, LsmTree, Table, TreeImage, distinct
 from sim.storage.state_files import (
     Backend,
     CannotFreeze,
@@ -457,7 +457,7 @@ class RocksDb:
         keys = size_bytes // self.tree.entry_bytes
         if self._is_anew:
             self.tree.leave()
-            self.tree = self.tree.rebuilt(keys)
+            self.tree = self.tree.rebuilt(keys, (table.entries for table in self.tree.foreign))
             self._is_anew = False
         self._expired_bytes += expired_bytes
         self._added = max(keys + self._expired_bytes // self.tree.entry_bytes - self.tree.keys, 0)
@@ -499,35 +499,68 @@ class RocksDb:
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
         """Restore the tables.  After rescaling, or from a canonical savepoint, the entries are in a new tree instead.
 
-        After rescaling, the largest part becomes the base: key groups that the subtask does not own are deleted from it as
-        a range, and the entries of the other parts are written into it
-        (RocksDBIncrementalRestoreOperation#restoreWithRescaling).  A canonical savepoint is written entry by entry.
+        After rescaling, the files of some parts are taken over (`_imported`), and the entries of the others are written into
+        them.  A canonical savepoint is written entry by entry.
         """
         self._now_ns = now_ns
         self._added = self._expired = self._expired_bytes = 0
         if not parts:
             return Restoring()
         (only, *others) = parts
+        on_end = self._drop_foreign if self.options.compact_after_rescale else None
+        threads = self.options.transfer_threads
         if others or only.share != 1 or not isinstance(only.image, TreeImage):
-            self.tree.leave()
-            self.tree, self._is_anew = self.tree.rebuilt(self.tree.keys), True
-            self.increments.restart(0, {})
             is_canonical = any(part.type == "canonical" for part in parts)
-            base_bytes = 0 if is_canonical else max(keyed_bytes([part]) for part in parts)
-            written_bytes = keyed_bytes(parts) - base_bytes
+            imported = [] if is_canonical else self._imported(parts)
+            self.tree.leave()
+            foreign = (entries for part in imported for entries in self._foreign_entries(part))
+            self.tree, self._is_anew = self.tree.rebuilt(self.tree.keys, foreign), True
+            self.increments.restart(0, {})
+            written_bytes = sum(map(_own_bytes, parts)) - sum(map(_own_bytes, imported))
             merge_ns = written_bytes * SECOND // self.state.lsm.compaction_bytes_per_second
             if is_canonical:
                 read = streamed(parts, self.options.load_bytes_per_second)
                 return read._replace(work_ns=max(read.work_ns, merge_ns))
             # whole tables are read, even if only some of their key groups are needed
             reads = tuple((handle, handle.size_bytes) for part in parts for handle in part.handles)
-            return Restoring(reads, self.options.transfer_threads, after_ns=merge_ns)
+            return Restoring(reads, threads, after_ns=merge_ns, on_end=on_end)
         self.tree.stand(only.image, now_ns)
         self._is_anew = False
         tables = {handle.name: handle for handle in only.handles if handle.name.endswith(".sst")}
         # the next incremental checkpoint may refer to the restored tables, also to those of a native savepoint
         self.increments.restart(number, tables if self.options.incremental else {})
-        return Restoring(tuple((handle, handle.size_bytes) for handle in only.handles), self.options.transfer_threads)
+        return Restoring(tuple((handle, handle.size_bytes) for handle in only.handles), threads, on_end=on_end)
+
+    def _drop_foreign(self, now_ns: int) -> None:
+        self.tree.drop_foreign(now_ns)  # of the tree at that time: `resize` may have made a new one
+
+    def _imported(self, parts: Sequence[KeyedPart]) -> list[KeyedPart]:
+        """Return the parts whose files are taken over in a restore after rescaling.
+
+        It is the largest one (RocksDBIncrementalRestoreOperation#mergeStateHandlesWithCopyFromTemporaryInstance).  With
+        `ingest_db` it is each one without keys of other subtasks, if there is one (#mergeStateHandlesWithClipAndIngest).
+        """
+        whole = [part for part in parts if not _foreign_tables(part)] if self.options.ingest_db else []
+        return whole or [max(parts, key=_own_bytes)]
+
+    def _foreign_entries(self, part: KeyedPart) -> Iterator[int]:
+        """Yield the entries of each file of an imported part that are in key groups of other subtasks.
+
+        They are deleted as a range, but stay in files (RocksDBIncrementalCheckpointUtils#clipDBWithKeyGroupRange).  Those of
+        files that have others too, such as all of level 0, are taken as one file.  With `delete_files_in_range` the rest is
+        gone (DeleteFilesInRange).  The key groups of the restoring subtask are taken as the last ones of the part.
+        """
+        yield from (table.entries for table in _foreign_tables(part))
+        if not isinstance(part.image, TreeImage):
+            return
+        end, mixed = int(part.image.density.places * (1 - part.share)), 0
+        for table in (table for level in part.image.levels for table in level):
+            if table.last > end:
+                mixed += table.entries * max(0, end - table.first) // (table.last - table.first)
+            elif not self.options.delete_files_in_range:
+                yield table.entries
+        if mixed:
+            yield mixed
 
     def _freeze(self) -> int:
         """Flush the memtable, and make hard links to all tables.  Return how long this blocks the task thread [ns]."""
@@ -540,6 +573,17 @@ class RocksDb:
         manifest_bytes = _MANIFEST_BYTES + _EDIT_BYTES * self.tree.edits
         sizes = {"CURRENT": _CURRENT_BYTES, "MANIFEST": manifest_bytes, "OPTIONS": _OPTIONS_BYTES}
         return tuple(File(name, size_bytes, scope) for name, size_bytes in sizes.items())
+
+
+def _foreign_tables(part: KeyedPart) -> tuple[Table, ...]:
+    """Return the tables of a part that have keys of other subtasks, from an earlier rescale."""
+    return part.image.foreign if isinstance(part.image, TreeImage) else ()
+
+
+def _own_bytes(part: KeyedPart) -> int:
+    """Return the bytes of a part that belong to the restoring subtask."""
+    foreign = {table.name for table in _foreign_tables(part)}
+    return keyed_bytes([part._replace(handles=tuple(handle for handle in part.handles if handle.name not in foreign))])
 
 
 # ---- The choice of a backend by the options of a vertex.

@@ -90,6 +90,7 @@ class Restoring(NamedTuple):
     work_ns: int = 0  # CPU time, which overlaps with reading
     then: tuple[tuple[Handle, int], ...] = ()  # (file, bytes to read), one after the other when `reads` have ended
     after_ns: int = 0  # CPU time after all reads
+    on_end: Callable[[int], None] | None = None  # called with the time at which the state is restored [ns]
 
 
 # ---- Files that an incremental snapshot does not write again (RocksIncrementalSnapshotStrategy).

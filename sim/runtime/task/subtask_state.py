@@ -231,9 +231,11 @@ class KeyedState(NoKeyedState):
         self.restored_parts += [
             restored_state("keyed", snapshot, share, snapshot.handles) for snapshot, share in stored
         ]
-        if (yield from self._from_local_copy(checkpoint, parts, restoring.work_ns)):
-            return 0
-        return (yield from self._download(restoring))
+        is_local = yield from self._from_local_copy(checkpoint, parts, restoring.work_ns)
+        read_bytes = 0 if is_local else (yield from self._download(restoring))
+        if restoring.on_end is not None:
+            restoring.on_end(self.subtask.slot.now)
+        return read_bytes
 
     def _download(self, restoring: Restoring) -> Work[int]:
         """Process: download the files of a restore and load them.  Returns the number of bytes read."""

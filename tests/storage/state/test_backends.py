@@ -347,11 +347,10 @@ def test_rescaled_rocksdb_reads_whole_files_and_writes_all_but_its_base(shares):
 
     assert len(shares) * total == sum(size for _, size in restoring.reads)
     assert sum(written) * S // 100_000_000 == restoring.after_ns
-    assert tables(all_files(take(rocks, 2)[0])) == ["000001.sst"]
 
 
-def test_a_rescaled_tree_keeps_none_of_its_tables():
-    """There were three, and what it begins with now is one table of all keys, with numbers from the beginning."""
+def test_a_rescaled_tree_is_numbered_from_the_beginning():
+    """There were three tables: what it begins with now is one of all keys, and one of the 510 keys of others in the three."""
     rocks = made(ROCKS, INCREMENTAL)
     for number in (1, 2, 3):
         rocks.update(10, number * S)
@@ -360,7 +359,69 @@ def test_a_rescaled_tree_keeps_none_of_its_tables():
     after, _ = take(rocks, 4)
 
     assert len(tables(handles)) == 3
-    assert (tables(all_files(after)), after.reused) == (["000001.sst"], ())
+    assert ([file[:2] for file in all_files(after) if file.name.endswith(".sst")], after.reused) == (
+        [("000002.sst", 1_000_000), ("000001.sst", 510_000)],
+        (),
+    )
+
+
+WIDE = replace(
+    ROCKS, bytes=40_000_000, lsm=Lsm(memtable_bytes=10_000_000, base_bytes=50_000_000, table_bytes=10_000_000)
+)
+THIRD, HALF = Fraction(1, 3), Fraction(1, 2)
+
+
+def rescaled(first, shares, **options):
+    """A tree of 40 MB that is restored from as many snapshots as there are shares; (backend, restoring, MB in tables)."""
+    rocks = RocksDb(WIDE, 20_000_000, StateOptions(incremental=True, **options))
+    restoring = rocks.restore(1, [part(*first, share=share) for share in shares], 0)
+    if restoring.on_end is not None:
+        restoring.on_end(0)
+    return rocks, restoring, sizes(rocks, 2)
+
+
+def sizes(rocks, number):
+    _, handles = take(rocks, number)
+    return [handle.size_bytes // 1_000_000 for handle in handles if handle.name.endswith(".sst")]
+
+
+def test_keys_of_other_subtasks_are_written_once_more_after_a_rescale():
+    """Two of four files, whose key groups are deleted as a range; a compaction drops them, or the rescale itself."""
+    first = take(made(WIDE, INCREMENTAL), 1)
+    rocks, _, kept = rescaled(first, [HALF])
+    compacted, _, _ = rescaled(first, [HALF], compact_after_rescale=True)
+    compacted.update(0, S // 5 + 1)
+    again = made(WIDE, INCREMENTAL)
+    again.restore(3, [part(*take(rocks, 3))], 0)
+
+    assert kept == sizes(again, 4) == [10, 10, 10, 10], "a restart restores all files"
+    assert sizes(compacted, 3) == [10, 10], "20 MB at 100 MB/s"
+    assert rescaled(first, [HALF], delete_files_in_range=True)[2] == [10, 10]
+    assert rescaled(first, [Fraction(5, 8)], delete_files_in_range=True)[2] == [10, 10, 5], "one file has both"
+
+
+def test_a_level_that_is_merged_down_drops_keys_of_other_subtasks():
+    """The fourth file of level 0 starts it."""
+    rocks, _, _ = rescaled(take(made(WIDE, INCREMENTAL), 1), [HALF])
+    found = []
+    for number in range(3, 7):
+        rocks.update(1, number * 10 * S)
+        found.append(sum(sizes(rocks, number)))
+
+    assert found == [40, 40, 20, 20]
+
+
+def test_files_are_ingested_unless_they_have_keys_of_other_subtasks():
+    """Nothing is written; then the next rescale writes a third of what is own, of all but the largest, whatever the option."""
+    first = take(made(WIDE, INCREMENTAL), 1)
+    rocks, ingested, _ = rescaled(first, [HALF, HALF], ingest_db=True)
+    again = take(rocks, 3)
+    second = RocksDb(WIDE, 20_000_000, StateOptions(incremental=True, ingest_db=True))
+    both = second.restore(3, [part(*again, share=THIRD)] * 2, 0)
+    one = second.restore(3, [part(*again, share=THIRD), part(*first, share=THIRD)], 0)
+
+    assert (ingested.after_ns, rescaled(first, [HALF, HALF])[1].after_ns) == (0, pytest.approx(S // 5, rel=0.01))
+    assert both.after_ns == one.after_ns == pytest.approx(20_000_000 * S / 3 / 100_000_000, rel=0.01)
 
 
 def test_a_database_that_is_gone_leaves_the_shared_thread():
