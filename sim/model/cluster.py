@@ -139,6 +139,11 @@ def was_added_after(since: str, version: str) -> bool:
     return bool(since and version) and version_span(version).high <= version_span(since).low
 
 
+def spills_recovered_data(version: str) -> bool:
+    """Return whether tasks that run before they have processed what they recover write it to local disks (FLINK-40081, 2.4)."""
+    return bool(version) and version_span(version).low >= version_span("2.4").low
+
+
 def was_removed_before(last: str, version: str) -> bool:
     """Return True if all releases of a version came after the branch `last`; False if one of the two is not known."""
     return bool(last and version) and version_span(version).low >= version_span(last).high

@@ -843,9 +843,10 @@ def reads_no_state(run, match):
 
 
 def runs_before(told, match):
-    """So much is read back at most, and some restarted tasks run before the next checkpoint has stored it again."""
+    """So much is read back at most, some restarted tasks run before the next checkpoint has stored it again, and versions are right."""
     return all(
         runs[0].scenario.checkpoint.during_recovery
+        and bool(match["disk"]) == (runs[0].scenario.cluster.version in ("2.4", "2.5"))
         and match["most"] == bytes_text(runs[0].recoveries["recovered_bytes"].max())
         for runs in told.about(match)
     )
@@ -2070,7 +2071,7 @@ TEMPLATES = (
     template(
         "during recovery",
         rf"{ABOUT}Restarted tasks run before they have processed the in-flight data that they read back, up to (?P<most>SIZE) "
-        r"\(during-recovery\): downtime ends before",
+        r"\(during-recovery\): downtime ends before(?P<disk>; since Flink 2\.4 they write it to local disks first \(storage\.disk\))?",
         runs_before,
     ),
     template(

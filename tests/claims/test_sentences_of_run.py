@@ -217,6 +217,13 @@ run: {duration: 30 s}
         duration="12 s",
         rest="faults: [{kill: b, at: 6 s}]",
     ),
+    "tasks that write to disks what they recover": job(
+        rate="unlimited",
+        service="20 ms",
+        checkpoint=", barriers: unaligned, during-recovery: true, recover-output-on-downstream: true",
+        duration="12 s",
+        rest="faults: [{kill: b, at: 6 s}]\ncluster: {version: 2.4}",
+    ),
     "one checkpoint outlasts the interval": job(
         b=", state: {size: 20 MB}",
         interval="2 s",

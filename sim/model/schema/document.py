@@ -14,6 +14,7 @@ from pydantic import Discriminator, Field, Tag
 from sim.model import cluster, scenario, storage
 from sim.model import storage as model_storage
 from sim.model.checkpoint import MIN_CHECKPOINT_NS, MIN_INTERVAL_NS
+from sim.model.cluster import spills_recovered_data
 from sim.model.fields import At, Condition, Duration, Natural, Positive, Share, attribute_of, choice, options_of
 from sim.model.job import SHIPPING
 from sim.model.schema.faults import Fault, RescaleField, Restart, rescale_sections
@@ -486,8 +487,10 @@ def check(document: Document, reading: Reading) -> None:
         reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
     # also where it is written to be off, as other strategies may have it
     writes = document.checkpoint.local_recovery is not None or any(vertex.flush for vertex in document.job.values())
+    version = str((cluster and cluster.version) or "")
+    writes |= document.checkpoint.during_recovery is not None and spills_recovered_data(version)
     if document.storage and document.storage.disk and not writes:
-        holds = "it has the files of operators with operator-io: async and copies for local-recovery"
+        holds = "it has the files of operators with operator-io: async, copies for local-recovery and, from Flink 2.4 on, data of during-recovery"
         rocksdb = "lsm: {flush, compaction} say what the disk of RocksDB takes"
         reading.warn(("storage", "disk"), f"has no effect: {holds}; {rocksdb}")
     for name, vertex in document.job.items():

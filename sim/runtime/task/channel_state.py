@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sim.model.cluster import spills_recovered_data
 from sim.results.journal import Happening
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts
@@ -110,10 +111,27 @@ class ChannelState(TaskPart):
 
     def download(self, snapshot: TaskSnapshot) -> Work[None] | None:
         """Return the process that reads in-flight data from files, or None.  Data inlined in the acknowledgement takes no time."""
+        read: Work[None] | None = None
         if in_files_bytes := snapshot.in_flight_bytes - snapshot.inlined_bytes:
             name = ("restore", "channel-state", *self.context.names[self.task], snapshot.checkpoint)
-            return self.context.storage.read(in_files_bytes, *name, host=self.context.hosts[self.task])
-        return None
+            read = self.context.storage.read(in_files_bytes, *name, host=self.context.hosts[self.task])
+        scenario = self.context.scenario
+        if scenario.checkpoint.during_recovery and spills_recovered_data(scenario.cluster.version):
+            return self._spill(read, snapshot)
+        return read
+
+    def _spill(self, read: Work[None] | None, snapshot: TaskSnapshot) -> Work[None]:
+        """Process: read in-flight data, and write it to the local disk, from which channels get it (FetchedChannelState).
+
+        Simpler than in Flink: its space is free again when the task runs, and channels get it in no time.
+        """
+        if read is not None:
+            yield from read
+        if snapshot.in_flight_bytes:
+            host = self.context.hosts[self.task]
+            disk, name = self.context.storage.disk(host), self.context.names[self.task]
+            file = yield from disk.write(snapshot.in_flight_bytes, "spilled", *name, snapshot.checkpoint, host=host)
+            yield from disk.delete([file], host=host)
 
     def _store_input(self, checkpoint: int) -> None:
         """Write the input data that was captured since the last call."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from sim.model.cluster import spills_recovered_data
 from sim.model.faults import TaskManagerLost
 from sim.model.quantities import PLANNED_RESTARTS
 from sim.model.scenario import Scenario
@@ -209,9 +210,10 @@ def _restore_sentences(result: Result) -> Iterator[str]:
         )
     recovered_bytes = rows["recovered_bytes"].max()
     if options.during_recovery and recovered_bytes > 0:
+        spills = spills_recovered_data(scenario.cluster.version)
         yield (
             f"Restarted tasks run before they have processed the in-flight data that they read back, up to {bytes_text(recovered_bytes)} "
-            "(during-recovery): downtime ends before"
+            f"(during-recovery): downtime ends before{'; since Flink 2.4 they write it to local disks first (storage.disk)' * spills}"
         )
 
 

@@ -10,6 +10,7 @@ from sim.model.faults import Fault, FaultLaw, Kill, Rescale, Restart, SlowTask, 
 from sim.model.job import Distribution, Job, Rate, Source, Vertex
 from sim.model.scenario import Instances
 from sim.model.schema.study import loads
+from sim.model.storage import Disk
 from sim.plane.interface import Position, layout
 from sim.results.journal import Happening
 from sim.runtime.context import TaskSnapshot
@@ -244,6 +245,24 @@ def test_tasks_run_as_soon_as_their_in_flight_data_is_read():
 
     assert restored_ms() > 150
     assert 0 <= restored_ms(**BOTH) < 20
+
+
+def test_recovered_data_goes_to_local_disks_since_flink_2_4():
+    """FLINK-40081: tasks run when it is written, to a disk of 100 kB/s; in 2.3 it stays in memory."""
+
+    def restored_ms(version, bytes_per_second):
+        base = scenario(chain(2, sink_ns=20 * MS), UNALIGNED, interval_ms=400, **BOTH)
+        cluster, storage = replace(base.cluster, version=version), replace(base.storage, disk=Disk(bytes_per_second))
+        faults = (fault_at(Kill("stage0", 0), 2000),)
+        result = simulate(replace(base, cluster=cluster, storage=storage, restart=FIXED, faults=faults))
+        row = result.recoveries.iloc[0]
+        return row["running"] - row["deployed"], row["recovered_bytes"] / 100
+
+    in_memory, recovered = restored_ms("2.3", 100_000)
+    on_disk = restored_ms("2.4", 100_000)[0] - in_memory
+
+    assert restored_ms("2.4", None)[0] == restored_ms("", 100_000)[0] == in_memory < 20
+    assert recovered / 6 < on_disk < recovered, "each of six tasks has its disk"
 
 
 # ---------------------------------------------------------------------------------------------- captured output
