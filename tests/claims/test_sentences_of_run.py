@@ -590,6 +590,7 @@ WORDS = {
     "many files": "physical ones",
     "failures as fast as they are tolerated": "that restart.rate tolerates: the job fails",
     "copies on disks": ", others up to",
+    "tasks that write to disks what they recover": "since Flink 2.4",
     "failures without time to catch up": "failures decide, not checkpoints",
     "a sink that compacts its files": "as writers flush them",
     "a changelog that begins with state": "uploads everything, 400 MB in",

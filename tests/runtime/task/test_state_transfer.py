@@ -185,6 +185,22 @@ def test_a_restored_task_counts_its_updates_from_where_it_stands():
     assert stored.handles[1] in after.handles
 
 
+@pytest.mark.parametrize(("options", "after_s"), [({}, 1000), ({"compact_after_rescale": True}, 0.0501)])
+def test_keys_of_other_subtasks_are_compacted_from_the_end_of_the_restore(options, after_s):
+    """5 MB at 100 MB/s; without the option a second snapshot after a rescale has them too."""
+    files, given = storage(), StateOptions(incremental=True, **options)
+    stored = snapshot(subtask(files, ROCKS, given), files, 1)[1]
+    again = subtask(files, ROCKS, given)
+    restored(again, files, [(stored, Fraction(1, 2))])
+    sizes = []
+    for pause_s in (0, after_s):
+        files.env.run(until=files.env.now + int(pause_s * 1000 * MS) + 1)
+        handles = snapshot(again, files, len(sizes) + 2)[1].handles
+        sizes.append(sum(handle.size_bytes for handle in handles if handle.name.endswith(".sst")) / MB)
+
+    assert sizes == [15, 10 if options else 15]
+
+
 # -------------------------------------------------------------------------------------------------- local recovery
 
 
