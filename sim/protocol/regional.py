@@ -254,5 +254,22 @@ def without_files(store: SnapshotStore, checkpoint: int, files: Collection[int])
     over in PendingCheckpoint, not discarded.
     """
     pending = store.pending[checkpoint]
-    others = tuple(file for file in pending.files if file.key[1] not in files)
+    others = tuple(file for file in pending.files if file.number not in files)
     return replace(store, pending={**store.pending, checkpoint: pending._replace(files=others)})
+
+
+def without_claim(store: SnapshotStore) -> SnapshotStore:
+    """Return the store that does not delete files of an unclaimed snapshot which a checkpoint of this job refers to.
+
+    Whether the proposal does is not known (assumption).
+    """
+    if store.unclaimed is None:
+        return store
+    oldest = store.unclaimed.checkpoint
+    entries = {
+        key: entry
+        if entry.file.instance == store.instance
+        else entry._replace(created_by=min(entry.created_by, oldest))
+        for key, entry in store.registry.entries.items()
+    }
+    return replace(store, registry=replace(store.registry, entries=entries))

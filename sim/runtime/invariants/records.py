@@ -49,8 +49,12 @@ class Cut(NamedTuple):
 
     @property
     def surplus(self) -> Numbers:
-        """The bytes in the checkpoint minus those sent before the barrier: positive if duplicated, negative if lost."""
-        return self.consumed + self.captured_input + self.captured_output - self.written
+        """The bytes in the checkpoint minus those sent before the barrier: positive if duplicated, negative if lost.
+
+        A task that has taken no snapshot is restored at 0.
+        """
+        consumed, written = np.maximum(self.consumed, 0), np.maximum(self.written, 0)
+        return consumed + self.captured_input + self.captured_output - written
 
     def account(self, channel: int) -> str:
         """Return the byte counts of a channel, for the evidence."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from sim.protocol.regional import (
     NotifyRegionalComplete,
     RegionalCoordinator,
     WriteRegionalMetadata,
+    without_claim,
     without_files,
 )
 from sim.results.journal import Happening
@@ -26,6 +27,20 @@ class RegionalContents(Contents):
     """The snapshots of all tasks.  A task whose part was replaced does not know it, and may still take its snapshot."""
 
     replaced: set[tuple[int, int]] = field(default_factory=set)  # (checkpoint, task)
+    # tasks without a part of the same subtask in the snapshot that the job began from
+    added: set[int] = field(default_factory=set)
+
+    def take_over(
+        self,
+        checkpoint: int,
+        task: int,
+        part: TaskSnapshot,
+        before: Sequence[tuple[str, int]],
+        after: Sequence[tuple[str, int]],
+    ) -> None:
+        Contents.take_over(self, checkpoint, task, part, before, after)
+        if after[task] not in before:
+            self.added.add(task)
 
     def cut(
         self,
@@ -93,17 +108,23 @@ class RegionalCoordinatorHost(CoordinatorHost):
             )
 
     def _replace_parts(self, command: WriteRegionalMetadata) -> None:
-        """Replace the parts of failed regions by those of the fallback.  A task without a part there keeps the one that it has sent."""
+        """Replace the parts of failed regions by those of the fallback.
+
+        Parts are taken by subtask index.  A task that has none there, after a rescale, keeps what it has sent, or nothing.
+        The others get the part that the rescale has given to them, which is not what the proposal gives them: the data
+        plane cannot restore that.
+        """
         checkpoint, stats = command.checkpoint, self.context.stats[command.checkpoint]
         for task in sorted(command.tasks):
             stats.acknowledged += stats.of(task).ack_ns < 0
             part, own = self.contents.of(command.fallback, task), self.contents.of(checkpoint, task)
-            if part is None:
+            if part is None or (part.checkpoint <= self.context.begun_from and task in self.contents.added):
                 continue
             numbers = () if own is None else tuple(handle.file for handle in own.handles if handle.file is not None)
             self.files.store = without_files(self.files.store, checkpoint, numbers)
             self.contents.keep(checkpoint, task, command.fallback)
             self.contents.replaced.add((checkpoint, task))
             self.files.keep(checkpoint, task, part)
+            self.files.store = without_claim(self.files.store)
             self._note(Happening.PART_REPLACED, checkpoint, task, part.checkpoint)
             self.checks.part_kept(checkpoint, task, command.fallback)
