@@ -108,6 +108,8 @@ def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
 #   3. the first set, even without a line
 #   4. all vertices, if each task has a file of channel state of its own.  State and channel state are written in parallel, so
 #      the longer stream counts
+#   5. vertices with outputs, snapshots with little in-flight data that waited for at most half of the phase, after their last
+#      barrier: a file is closed then, that of the state or that of the channel state
 
 ASSUMED_BYTES_PER_SECOND = 100_000_000
 ASSUMED_LATENCY_MS = 20
@@ -233,7 +235,7 @@ def _select_phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     little_in_flight = [
         phase for vertex in sinks for phase in _phases_of_vertex(draft, job, vertex, _has_little_in_flight(job, vertex))
     ]
-    return little_in_flight or without_wait or _with_channel_state(draft, job)
+    return little_in_flight or without_wait or _with_channel_state(draft, job) or _after_last_barrier(draft, job)
 
 
 def _measured_phases(job: RestJob, vertex: str) -> Iterator[RecordedSubtask]:
@@ -258,6 +260,19 @@ def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
         for snapshot in _measured_phases(job, vertex.name)
         if snapshot.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
         and (size := max(written_bytes(snapshot), snapshot.alignment.persisted)) > inline_bytes(job)
+    ]
+
+
+def _after_last_barrier(draft: Draft, job: RestJob) -> list[AsyncPhase]:
+    """Return the phases of all vertices after their last barrier, in snapshots with little in-flight data and not much of a wait."""
+    return [
+        AsyncPhase(float(size), after_ms)
+        for vertex in job.vertices
+        if "async" not in draft.document["job"][vertex.name].get("snapshot", {})
+        for snapshot in _measured_phases(job, vertex.name)
+        if (size := written_bytes(snapshot)) > inline_bytes(job)
+        and snapshot.alignment.persisted < MAX_IN_FLIGHT_SHARE * size
+        and (after_ms := _phase_after_ms(snapshot, last_barrier_ms(snapshot))) >= snapshot.checkpoint.async_ / 2
     ]
 
 
@@ -412,9 +427,10 @@ def _phase_after_ms(subtask: RecordedSubtask, barrier_ms: float) -> float:
 
 # ---- Delay with which an idle task processes a barrier, and the bandwidth of in-flight data in unaligned checkpoints.
 #
-# A history of aligned checkpoints shows the delay if tasks are idle, but not the bandwidth.  Both are needed to predict
+# A history shows the delay if tasks are idle: between the last barriers of two vertices or, if barriers overtake, between the
+# first ones.  Without unaligned checkpoints, or with few that timed out, it does not show the bandwidth.  Both are needed to predict
 # unaligned checkpoints, so what it does not show is taken from recordings of other jobs.  In a history of unaligned
-# checkpoints, both are part of the measured file latency.
+# checkpoints, the bandwidth is part of the measured file latency, and so is the delay if tasks are busy.
 
 ASSUMED_WAKE_UP_MS, OBSERVED_WAKE_UP_RANGE = 12, "2 to 43 ms"
 """Delay from one vertex to the next: medians of jobs on Flink 2.3 (`tests/data/users-jobs`)."""
@@ -432,20 +448,24 @@ _AFTER_IN_FLIGHT_ORIGIN = (
 
 
 def infer_in_flight(draft: Draft, job: RestJob) -> None:
-    """Set what only unaligned checkpoints show, if the history is aligned.
+    """Set how late idle tasks take a barrier and, unless barriers always overtake, what only unaligned checkpoints show.
 
     The keys are `cluster.barrier-wake-up`, `storage.in-flight-bandwidth` and, for operator chains with state,
     `snapshot.after-in-flight`.
     """
-    if is_unaligned(job) or not any(vertex.inputs for vertex in job.vertices):
+    late_ms, always = list(_wake_up_delays_ms(draft, job)), _barriers_overtake(job)
+    if not any(vertex.inputs for vertex in job.vertices) or (always and len(late_ms) < MIN_BARRIERS):
         return
-    late_ms = list(_wake_up_delays_ms(job))
     wake_up_ms: float = ASSUMED_WAKE_UP_MS
     origin = f"assumed, because the history does not show it; {OBSERVED_WAKE_UP_RANGE} in recordings of other jobs"
     if len(late_ms) >= MIN_BARRIERS:
         wake_up_ms, barriers = max(median(late_ms), 0), f"{len(late_ms)} barriers from the last upstream task"
         origin = f"median of {barriers} to an idle task, less the buffer timeout"
+        if always:
+            origin = f"median of {len(late_ms)} barriers from the first upstream task to an idle task"
     draft.put("cluster.barrier-wake-up", format_whole_ms(wake_up_ms), origin)
+    if always:
+        return
     draft.put(
         "storage.in-flight-bandwidth",
         ASSUMED_IN_FLIGHT_BANDWIDTH,
@@ -456,23 +476,37 @@ def infer_in_flight(draft: Draft, job: RestJob) -> None:
             draft.vertex(vertex.name).put("snapshot.after-in-flight", True, _AFTER_IN_FLIGHT_ORIGIN)
 
 
-def _wake_up_delays_ms(job: RestJob) -> Iterator[float]:
+def _barriers_overtake(job: RestJob) -> bool:
+    """Return whether barriers overtake records in most checkpoints, so that the history shows what that takes."""
+    if not is_unaligned(job) or not job.checkpoint_config.aligned_checkpoint_timeout:
+        return is_unaligned(job)
+    tasks_of = [list(point.tasks.values()) for point in usual_checkpoints(job)]
+    overtaken = [any(subtask.unaligned_checkpoint for task in tasks for subtask in task.subtasks) for tasks in tasks_of]
+    return 2 * sum(overtaken) > len(overtaken)
+
+
+def _wake_up_delays_ms(draft: Draft, job: RestJob) -> Iterator[float]:
     """Yield the delays with which idle tasks processed barriers [ms].
 
     Tasks are left out if they are busy, because barriers then wait behind records, or if an upstream vertex works before it
-    forwards the barrier.
+    forwards the barrier, as local windows that flush their rows.
     """
-    flush_ms = NetworkMemory().buffer_timeout_ns / 2 / 10**6
+    flush_ms = 0.0 if _barriers_overtake(job) else NetworkMemory().buffer_timeout_ns / 2 / 10**6
     for vertex in job.vertices:
         flow = job.flows[vertex.name]
         is_idle = flow.share("idle_ms") >= MIN_IDLE_SHARE
-        if is_idle and not any(works_before_barrier(job, edge.upstream) for edge in vertex.inputs):
+        if is_idle and not any(
+            works_before_barrier(job, edge.upstream) or "stage" in draft.vertex(edge.upstream).values.get("window", {})
+            for edge in vertex.inputs
+        ):
             for wait_ms in _waits_ms(job, vertex):
                 yield wait_ms - flow.share("busy_ms") * flush_ms
 
 
 def _waits_ms(job: RestJob, vertex: RestVertex) -> Iterator[float]:
     """Yield, per checkpoint and subtask of a vertex, the time between the last barriers upstream and at the subtask [ms].
+
+    If barriers overtake records, it is the time between the first barriers, with which snapshots begin.
 
     Yields nothing if an input is not all-to-all, because the last barrier upstream may then be meant for other subtasks.
     """
@@ -481,6 +515,9 @@ def _waits_ms(job: RestJob, vertex: RestVertex) -> Iterator[float]:
         return
     for point in usual_checkpoints(job):
         tasks = acknowledged_in(job, point)
-        sent_ms = [last_barrier_ms(task) for name in upstream for task in tasks[name].values()]
-        for task in tasks[vertex.name].values() if sent_ms else ():
-            yield last_barrier_ms(task) - max(sent_ms)
+        sent = [task for name in upstream for task in tasks[name].values()]
+        for task in tasks[vertex.name].values() if sent else ():
+            if _barriers_overtake(job):
+                yield task.start_delay - min(upstream_task.start_delay for upstream_task in sent)
+            else:
+                yield last_barrier_ms(task) - max(map(last_barrier_ms, sent))

@@ -3,9 +3,9 @@
 import pytest
 
 from sim.jobs.infer.file_history import inline_bytes
-from sim.jobs.infer.storage import infer_storage, infer_uploads
+from sim.jobs.infer.storage import infer_in_flight, infer_storage, infer_uploads
 from sim.jobs.source.rest_answers import VertexDetails
-from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, subtask, vertex
+from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, flow, flowed, own, subtask, vertex
 
 VERTICES = [vertex("src"), vertex("count", "src", parallelism=2), vertex("sink", "count", parallelism=2)]
 PER_MS = 100_000  # 100 MB/s
@@ -90,3 +90,44 @@ def test_unaligned_the_wait_for_the_last_barrier_is_no_work():
     assert uploads(own, UNALIGNED)[0]["sink"] == "900 ms"
     short = {"sink": [subtask(i, 100, async_=850, align=800) for i in (0, 1)]}
     assert uploads(lambda number: short, UNALIGNED)[0]["sink"] is None
+
+
+UNALIGNED = {"unaligned_checkpoints": True}
+TIMEOUT = UNALIGNED | {"aligned_checkpoint_timeout": 500}
+
+
+def test_a_file_of_a_vertex_with_readers_is_closed_after_its_last_barrier():
+    """40 ms, of which 20 are a wait for barriers: 1 MB with 10 ms of latency.  Where all but 5 ms are a wait, they tell nothing."""
+    subtasks = [subtask(0, 1_000_000, align=20, async_=40), subtask(1, 1_000_000, align=35, async_=40)]
+    job = MadeJob(VERTICES, [checkpoint(k, count=subtasks, sink=[subtask()]) for k in range(2, 7)], UNALIGNED)
+    draft = drafted(job)
+    infer_storage(draft, job)
+
+    assert draft.document["storage"]["file-latency"] == "10 ms"
+    assert "median of 5 asynchronous phases" in comment_of(draft, "storage.file-latency")
+
+
+@pytest.mark.parametrize(
+    ("config", "persisted", "stage", "wake_up", "is_assumed"),
+    [
+        ({}, 0, None, "4 ms", True),  # from the last barrier of the sources, 40 ms after the trigger, to the last one
+        (TIMEOUT, 0, None, "4 ms", True),
+        (UNALIGNED, 9, None, "7 ms", False),  # from the first one, 10 ms after the trigger, to the first one
+        (TIMEOUT, 9, None, "7 ms", False),
+        ({}, 0, "local", "12 ms", True),  # rows that a local window flushes come before its barrier
+        (UNALIGNED, 9, "local", None, False),
+    ],
+)
+def test_what_overtaking_takes_is_assumed_until_most_checkpoints_show_it(config, persisted, stage, wake_up, is_assumed):
+    rows = [vertex("src", parallelism=2), vertex("map", "src", parallelism=1)]
+    sources = [subtask(0, start=10), subtask(1, start=40)]
+    points = [
+        checkpoint(k, src=sources, map=[subtask(0, start=17, align=27, persisted=persisted)]) for k in range(2, 8)
+    ]
+    job = MadeJob(rows, points, config, flows={"src": flow(), "map": flowed(own(idle=1.0))})
+    draft = drafted(job)
+    draft.document["job"]["src"] = {"window": {"stage": stage}} if stage else {}
+    infer_in_flight(draft, job)
+
+    assert draft.document.get("cluster", {}).get("barrier-wake-up") == wake_up
+    assert ("in-flight-bandwidth" in draft.document.get("storage", {})) == is_assumed
