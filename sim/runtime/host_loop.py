@@ -88,6 +88,10 @@ class Speed:
         self.plane = plane
         self._factors: dict[int, dict[str, Fraction]] = {}
 
+    def factor(self, task: int, cause: str) -> Fraction:
+        """Return the factor of a cause."""
+        return self._factors.get(task, {}).get(cause, Fraction(1))
+
     def set_factor(self, task: int, cause: str, factor: Fraction) -> None:
         """Set the factor by which a cause multiplies service times, from the next record on.  1 removes the cause."""
         factors = self._factors.setdefault(task, {})

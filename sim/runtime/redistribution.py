@@ -9,8 +9,9 @@ As in Flink (StateAssignmentOperation, InflightDataRescalingDescriptor):
   (OperatorStateHandle.Mode.SPLIT_DISTRIBUTE).
 
 A channel between two vertices of unchanged parallelism keeps its position.  Every other channel restarts at 0 with a
-part of the edge's in-flight records, which are distributed like new records.  Records that a transactional sink has
-read but not written are part of its state, so they count as read from the new channel.
+part of the edge's in-flight records.  Those of a hashed edge stay in the key groups of their reader, which all have as
+many of them (a hot key is not known); others are split evenly.  Records that a transactional sink has read but not
+written are part of its state, so they count as read from the new channel.
 
 In this module, "before" and "old" refer to the job that took the checkpoint, "after" and "new" to the job that is
 restored from it.
@@ -25,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from sim.model.job import overlap
+from sim.model.job import key_groups, overlap, owners
 from sim.model.randomness import draw, stream
 from sim.model.scenario import Scenario
-from sim.plane.interface import EdgeSpec, PlaneSpec, Position, channels_in, channels_out, layout
+from sim.plane.interface import EdgeSpec, PlaneSpec, Position, Ship, channels_in, channels_out, layout
 from sim.runtime.context import TaskSnapshot, Uncommitted
 from sim.runtime.lowering import plane_spec
 
@@ -49,10 +50,10 @@ def redistribute(
     for task, snapshot in snapshots.items():
         before.load(task, snapshot)
     _redistribute_served(before, after)
-    _redistribute_channels(before, after)
-    key_groups = [vertex.max_parallelism for vertex in scenario.job.vertices]
+    groups = [vertex.max_parallelism for vertex in scenario.job.vertices]
+    _redistribute_channels(before, after, groups)
     return {
-        task: _snapshot_for_task(task, snapshots, before, after, key_groups[vertex])
+        task: _snapshot_for_task(task, snapshots, before, after, groups[vertex])
         for task, vertex in enumerate(after.layout.vertex)
     }
 
@@ -137,8 +138,8 @@ def _redistribute_served(before: _Positions, after: _Positions) -> None:
             getattr(after, name)[new] = counts if len(old) == len(new) else _split_evenly(int(counts.sum()), len(new))
 
 
-def _redistribute_channels(before: _Positions, after: _Positions) -> None:
-    """Set the channel arrays of `after`, edge by edge.
+def _redistribute_channels(before: _Positions, after: _Positions, groups: Sequence[int]) -> None:
+    """Set the channel arrays of `after`, edge by edge.  `groups`: number of key groups of each vertex.
 
     The channels of an edge keep their positions if neither end is rescaled.  Otherwise they restart at 0 and share the
     edge's in-flight records.
@@ -151,13 +152,11 @@ def _redistribute_channels(before: _Positions, after: _Positions) -> None:
                 getattr(after, name)[new] = getattr(before, name)[old]
             continue
         after.held_back[new] = after.records_read[new] = _split_held_back(before, after, edge.downstream, old, new)
-        # With at-least-once the difference can be negative: a reader may have counted records from behind the barrier,
-        # which will be sent again.  No record is in flight then.
-        in_flight = max(0, int((before.records_written[old] - before.records_read[old]).sum()))
+        in_flight = _split_in_flight(before, after, edge, old, new, groups[edge.downstream])
         captured, overtaken = int(before.captured[old].sum()), int(before.overtaken[old].sum())
         # the share of in-flight data in output queues; the last records of each new channel are in its output queue again
         overtaken_share = Fraction(overtaken, captured + overtaken) if captured + overtaken else Fraction(0)
-        for channel, records in zip(new, _split_by_weight(in_flight, after, edge, new), strict=True):
+        for channel, records in zip(new, in_flight, strict=True):
             read = int(after.records_read[channel])
             sizes = _sizes(after, edge, int(channel), range(read, read + int(records)))
             last = round(records * overtaken_share)
@@ -190,16 +189,41 @@ def _split_evenly(total: int, parts: int) -> np.ndarray:
     return total // parts + (np.arange(parts) < total % parts)
 
 
-def _split_by_weight(records: int, positions: _Positions, edge: EdgeSpec, channels: np.ndarray) -> np.ndarray:
-    """Split in-flight records among the new channels of an edge.  Return the number of records of each channel.
+def _split_in_flight(
+    before: _Positions, after: _Positions, edge: EdgeSpec, old: np.ndarray, new: np.ndarray, groups: int
+) -> np.ndarray:
+    """Return the in-flight records of each new channel of an edge, whose channels are `old` and `new`.
 
-    The split is proportional to the weight of each channel's reader; without weights it is even.
+    Records of a hashed edge go to the new readers of the key groups of their reader (SubtaskStateMapper.RANGE), and are
+    split evenly over the channels of each.
     """
-    if not edge.weights:
-        return _split_evenly(records, len(channels))
-    readers = [positions.layout.subtask[positions.layout.reader[channel]] for channel in channels]
-    cumulative_weights = np.cumsum(np.bincount(edge.weights, minlength=max(readers) + 1)[readers])
-    return np.diff(records * cumulative_weights // cumulative_weights[-1], prepend=0)
+    # With at-least-once the difference can be negative: a reader may have counted records from behind the barrier, which
+    # will be sent again.  No record is in flight then.
+    in_flight = before.records_written[old] - before.records_read[old]
+    total = max(0, int(in_flight.sum()))
+    if edge.ship not in (Ship.HASH, Ship.GLOBAL):
+        return _split_evenly(total, len(new))
+    parallelism = len(before.tasks(edge.downstream)), len(after.tasks(edge.downstream))
+    by_reader = np.zeros(parallelism[1], np.int64)
+    if edge.ship == Ship.GLOBAL:
+        by_reader[0] = total
+    else:
+        old_readers, new_owners = _readers(before, old), np.array(owners(parallelism[1], groups))
+        for reader in range(parallelism[0]):
+            records = max(0, int(in_flight[old_readers == reader].sum()))
+            own = key_groups(reader, parallelism[0], groups)
+            cumulative = np.cumsum(np.bincount(new_owners[own.start : own.stop], minlength=parallelism[1]))
+            by_reader += np.diff(records * cumulative // len(own), prepend=0)
+    split, new_readers = np.zeros(len(new), np.int64), _readers(after, new)
+    for reader, records in enumerate(by_reader.tolist()):
+        channels = np.flatnonzero(new_readers == reader)
+        split[channels] = _split_evenly(records, len(channels))
+    return split
+
+
+def _readers(positions: _Positions, channels: np.ndarray) -> np.ndarray:
+    """Return the subtask that reads each of these channels."""
+    return np.take(positions.layout.subtask, np.take(positions.layout.reader, channels))
 
 
 def _sizes(positions: _Positions, edge: EdgeSpec, channel: int, records: range) -> list[int]:
@@ -227,11 +251,11 @@ def _read_bytes(readers: Iterable[TaskSnapshot], writers: Iterable[TaskSnapshot]
 
 
 def _snapshot_for_task(
-    task: int, snapshots: Mapping[int, TaskSnapshot], before: _Positions, after: _Positions, key_groups: int
+    task: int, snapshots: Mapping[int, TaskSnapshot], before: _Positions, after: _Positions, groups: int
 ) -> TaskSnapshot:
     """Return the snapshot that one task of the rescaled job is restored from.
 
-    `snapshots` are those of all former tasks.  `key_groups` is the maximum parallelism of the task's vertex.
+    `snapshots` are those of all former tasks.  `groups` is the maximum parallelism of the task's vertex.
     """
     vertex, subtask, position = after.layout.vertex[task], after.layout.subtask[task], after.position(task)
     old, new = before.tasks(vertex), after.tasks(vertex)
@@ -240,7 +264,7 @@ def _snapshot_for_task(
         restored = replace(former, position=position, held_back=after.held_back_of(task) if former.held_back else ())
         # a record split by the barrier is one record now, so the in-flight bytes may differ from those captured
         return replace(restored, inlined_bytes=restored.in_flight_bytes if former.inlined_bytes else 0)
-    shares = overlap(subtask, len(new), len(old), key_groups)
+    shares = overlap(subtask, len(new), len(old), groups)
     sharing = [(snapshots[old[i]], share) for i, share in shares.items() if old[i] in snapshots]
     # output channel state and committables are not split: those of former subtask i go to new subtask i % len(new)
     undivided = [snapshots[old[i]] for i in range(subtask, len(old), len(new)) if old[i] in snapshots]

@@ -61,11 +61,12 @@ def journal(commits):
     return rows
 
 
-def judged(*commits, rows=None, read=None, begun_from=0, **output):
+def judged(*commits, rows=None, read=None, begun_from=0, timeout_ms=0, **output):
     """The violations of a job with these commits; `read`: what its sink has read of each input channel, if it has finished."""
-    sink = None if read is None else Commit()
+    sink = Commit(transaction_timeout_ns=timeout_ms * MS) if timeout_ms else None if read is None else Commit()
     output = SimpleNamespace(**{"covered_before": None, "counted_from": 0} | output)
     fields = {"commits": commits, "stats": stats(), "begun_from": begun_from, "output": output}
+    fields["scenario"] = SimpleNamespace(faults=())
     fields["vertex"] = lambda task: SimpleNamespace(commit=sink if task == SINK else None)
     account = hollow(Commits, journal(commits) if rows is None else rows, NAMES, now_ns=99 * MS, **fields)
     account.run.finished = read is not None
@@ -76,6 +77,16 @@ def judged(*commits, rows=None, read=None, begun_from=0, **output):
 
 def violations(*commits):
     return judged(*commits)
+
+
+def test_transactions_live_as_long_as_their_timeout():
+    """The first one is lost after 11 ms, the second one is committed after 41 ms."""
+    commits = CommitStats(1, 11 * MS, SINK, 0, (), (epoch(1, (0, 10)),)), commit(4, epoch(4, (10, 20)))
+    early, late = ("its transaction is lost after 11 ms", "its transaction is committed after 41 ms")
+
+    for timeout_ms, expected in ((10, [late]), (11, [early, late]), (40, [early, late]), (41, [early])):
+        found = [row.fact for row in judged(*commits, timeout_ms=timeout_ms) if row.law == output.TIMELY]
+        assert found == [f"{fact}, its timeout is {timeout_ms} ms" for fact in expected]
 
 
 def test_a_gap_is_told():

@@ -26,6 +26,7 @@ from sim.runtime.invariants.records import (
     Partitioning,
     RecordPositions,
     Written,
+    misplaced,
 )
 from tests.invariants.watched import (
     MAP,
@@ -504,7 +505,9 @@ class TestAnotherParallelism:
     def shape(self, sinks):
         """A source and sinks, all to all; numbers of tasks and channels."""
         vertices = [SimpleNamespace(name=name) for name in ("source", "sink")]
-        spec = SimpleNamespace(vertices=vertices, edges=[SimpleNamespace(upstream=0, downstream=1)])
+        spec = SimpleNamespace(
+            vertices=vertices, edges=[SimpleNamespace(upstream=0, downstream=1, ship=Ship.REBALANCE)]
+        )
         layout = SimpleNamespace(vertex=[0] + [1] * sinks, edge=[0] * sinks)
         return [("source", 0), *(("sink", n) for n in range(sinks))], {"spec": spec, "layout": layout}
 
@@ -544,6 +547,22 @@ class TestAnotherParallelism:
             "5 records are written between source and sink in the checkpoint, 6 in the new channels (channel 0)",
             "3 records are read between source and sink in the checkpoint, 2 in the new channels (channel 1)",
         ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fact"),
+    [
+        ([12, 0], [6, 6, 0, 0], ""),
+        ([12, 0], [3, 3, 3, 3], "[0] gets 3 records in flight, its key groups have 6"),
+        ([12, 0], [0, 0, 6, 6], "[0] gets 0 records in flight, its key groups have 6"),
+        ([5, 2], [3, 3, 1], ""),
+        ([5, 2], [5, 2], ""),
+        ([5, 2], [4, 3], "[0] gets 4 records in flight, its key groups have 5"),
+        ([5, 2], [7], ""),
+    ],
+)
+def test_records_in_flight_go_to_the_owners_of_their_key_groups(before, after, fact):
+    assert misplaced(before, after, 12) == fact
 
 
 # Which reader each record goes to, chosen once more (law 119).

@@ -332,6 +332,7 @@ class TestLocalCopies:
         """Written at the trigger at the earliest, read now: a loss in between has taken it along."""
         self.read(account, self.own._replace(copied_from=("map", 0, RESTARTS_LATEST)))
         account.run.deployed[1] = frozenset()
+        account._check_detection = lambda: None
         lost = Entry(NOW, Happening.TASK_MANAGER_LOST, number=account.context.hosts[MAP])
         trigger_ns = account.context.stats[RESTARTS_LATEST].trigger_ns
 

@@ -155,7 +155,7 @@ RECOVERY = (
     Rule(
         "keyed state is dealt out by key groups",
         "runtime/redistribution.py",
-        "shares = overlap(subtask, len(new), len(old), key_groups)",
+        "shares = overlap(subtask, len(new), len(old), groups)",
         "shares = {subtask % len(old): Fraction(1)}",
         f"{_DEALT}keyed_state_goes_by_key_groups",
     ),
@@ -169,9 +169,16 @@ RECOVERY = (
     Rule(
         "what was in flight is in flight after rescaling",
         "runtime/redistribution.py",
-        "for channel, records in zip(new, _split_by_weight(in_flight, after, edge, new), strict=True):",
-        "for channel, records in zip(new, _split_by_weight(0, after, edge, new), strict=True):",
+        "for channel, records in zip(new, in_flight, strict=True):",
+        "for channel, records in zip(new, 0 * in_flight, strict=True):",
         f"{_DEALT}nothing_in_flight_is_lost",
+    ),
+    Rule(
+        "records in flight stay in the key groups of their reader",
+        "runtime/redistribution.py",
+        "        own = key_groups(reader, parallelism[0], groups)",
+        "        own = range(groups)",
+        f"{_DEALT}records_in_flight_stay_in_their_key_groups",
     ),
     Rule(
         "restarts that are not alike are no row",

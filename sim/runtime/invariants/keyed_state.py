@@ -5,7 +5,8 @@ The expected values are computed from the records served and from the options of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
@@ -13,8 +14,8 @@ from typing import NamedTuple
 from sim.model.job import key_groups
 from sim.model.state import State
 from sim.results.journal import Happening
-from sim.results.violations import number_of, seconds
-from sim.runtime.context import RestoredState, StateSnapshot
+from sim.results.violations import milliseconds, number_of, seconds
+from sim.runtime.context import RestoredState, StateSnapshot, TaskSnapshot
 from sim.runtime.invariants.invariant import ByCheckpoint, Invariant, ObservedRun
 from sim.storage.ledger import FileId
 from sim.storage.lsm import TreeImage
@@ -345,3 +346,79 @@ class KeyedStates(Invariant):
         """Report what is wrong with the snapshot of a task, if anything, once per invariant and task."""
         if fact is not None:
             self.report(law, fact, checkpoint=checkpoint, task=task, once=task)
+
+
+# ---- Materialisations of changelogs are an interval apart, and wait until the one before is in a completed checkpoint.
+#
+# Source: PeriodicMaterializationManager, ChangelogKeyedStateBackend#initMaterialization.
+
+SETTLED_FIRST = (
+    "a changelog is materialised once per interval, when a completed checkpoint has the materialisation before"
+)
+_MAX_CUTS_BEFORE_MATERIALISATION = 2
+"""Maximum cuts of a task while its materialisation is due.  The first one may occupy the task thread."""
+_MAX_NOTIFICATION_NS = 100_000_000
+"""Maximum time until a task hears of a completed checkpoint [ns]."""
+
+
+class Materialisations(Invariant):
+    """Checks when changelogs are materialised, separately for each attempt of a task."""
+
+    def __init__(self, run: ObservedRun) -> None:
+        super().__init__(run)
+        self._interval_ns: dict[int, int] = {}  # of each task with a changelog
+        self._at_once: set[int] = set()  # tasks that also materialise when they begin: their log lies in memory
+        for task in self.context.tasks:
+            state = self.context.vertex(task).state
+            if state is not None and state.changelog is not None:
+                self._interval_ns[task] = state.changelog.materialize_ns
+                if state.changelog.in_memory:
+                    self._at_once.add(task)
+        self._begun_ns: dict[int, int] = {}  # task -> start of its latest materialisation, or of its attempt
+        self._settled_ns: dict[int, int] = {}  # task -> when the one before was in a completed checkpoint; -1: not yet
+        self._overdue = Counter[int]()  # task -> its cuts since the next one was due
+        self._unsettled: dict[int, int] = {}  # task -> its durable materialisation that is in no completed checkpoint
+        self._in_snapshot = ByCheckpoint[int]()  # the durable materialisation of each task at its cut
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        for task in tasks:
+            self._begun_ns.pop(task, None)
+            self._unsettled.pop(task, None)
+            self._settled_ns[task], self._overdue[task] = self.now_ns, 0
+
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """Check that the latest materialisation of a task, or the start of its attempt, is not too long ago."""
+        since_ns = self._settled_ns.get(task, -1)
+        if task in self._interval_ns and since_ns >= 0 and not part.finished:
+            after_ns, interval_ns = self.now_ns - since_ns, self._interval_ns[task]
+            self._overdue[task] += after_ns > 2 * interval_ns + _MAX_NOTIFICATION_NS
+            if self._overdue[task] > _MAX_CUTS_BEFORE_MATERIALISATION:
+                fact = (
+                    f"it is not materialised for {milliseconds(after_ns)}, the interval is {milliseconds(interval_ns)}"
+                )
+                self.report(SETTLED_FIRST, fact, checkpoint=checkpoint, task=task, once=True)
+
+    def materialising(self, task: int, number: int) -> None:
+        now_ns, interval_ns = self.now_ns, self._interval_ns[task]
+        after_ns, fact = now_ns - self._begun_ns.get(task, -interval_ns), ""
+        if after_ns < interval_ns and not (number == 2 and task in self._at_once):
+            fact = f"it is materialised after {milliseconds(after_ns)}, the interval is {milliseconds(interval_ns)}"
+        elif task in self._unsettled:
+            fact = f"it is materialised again, and no completed checkpoint has materialisation {self._unsettled[task]}"
+        if fact:
+            self.report(SETTLED_FIRST, fact, task=task, once=True)
+        self._begun_ns[task], self._settled_ns[task], self._overdue[task] = now_ns, -1, 0
+
+    def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
+        self._unsettled[task] = number
+
+    def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        if task in self._unsettled and not snapshot.is_savepoint:
+            self._in_snapshot.setdefault(checkpoint, {})[self.context.names[task]] = self._unsettled[task]
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        numbers = self._in_snapshot.get(checkpoint, {})
+        for task, number in list(self._unsettled.items()):
+            if numbers.get(self.context.names[task], 0) >= number:
+                del self._unsettled[task]
+                self._settled_ns[task] = self.now_ns

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
-from sim.model.faults import StorageOutage
+from sim.model.faults import FailedCommits, StorageOutage
 from sim.protocol.commit import Committable
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CommitStats, CommittedEpoch
@@ -25,6 +25,7 @@ from sim.runtime.invariants.invariant import ByCheckpoint, Invariant, ObservedRu
 
 ONCE = "every record reaches the committed output once (exactly once, end to end)"
 AFTER_COMPLETION = "output is committed after its checkpoint is complete, epoch by epoch"
+TIMELY = "a transaction is committed before its timeout, or lost because of it"
 WHOLE_FILES = "every file of committed output exists in full when it is committed"
 
 
@@ -114,6 +115,7 @@ class Commits(Invariant):
             if self.context.periodic and not 0 < begun_from == commit.checkpoint:
                 self._check_completed(commit)
             for epoch in (*commit.lost, *commit.committed):
+                self._check_age(commit, epoch, by_writer)
                 ends = [begin for begin, _ in epoch.inputs]
                 if epoch.epoch > output.counted_from:
                     ends = covered.setdefault(epoch.writer, [0] * len(ends))
@@ -136,6 +138,25 @@ class Commits(Invariant):
                     where, last = f"output of {self.formatter.task(writer)}", by_writer.get(writer)
                     checkpoints = [] if last is None else [last.checkpoint]
                     self.report(ONCE, fact, where=where, tasks=[writer], checkpoints=checkpoints)
+
+    def _check_age(self, commit: CommitStats, epoch: CommittedEpoch, by_writer: dict[int, CommitStats]) -> None:
+        """Check the age of a transaction when its commit began, also after a restore.
+
+        A commit that failed and is tried again is not checked: it began earlier.
+        """
+        sink = self.context.vertex(epoch.writer).commit
+        timeout_ns = None if sink is None else sink.transaction_timeout_ns
+        if sink is None or timeout_ns is None or self._commits_fail():
+            return
+        is_lost = epoch in commit.lost
+        age_ns = commit.time_ns - (sink.time_ns if commit.committed else 0) - epoch.opened_ns
+        if is_lost != (age_ns > timeout_ns):
+            what = "lost" if is_lost else "committed"
+            fact = f"its transaction is {what} after {milliseconds(age_ns)}, its timeout is {milliseconds(timeout_ns)}"
+            self._report_epoch(TIMELY, fact, commit, epoch, by_writer)
+
+    def _commits_fail(self) -> bool:
+        return any(isinstance(fault.what, FailedCommits) for fault in self.context.scenario.faults)
 
     def _check_completed(self, commit: CommitStats) -> None:
         """Check that the checkpoint of a commit is complete, and that the commit contains no newer epoch."""

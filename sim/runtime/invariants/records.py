@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sim.model.randomness import draw, draws, stream
-from sim.plane.interface import EdgeSpec, Ship, is_bare
+from sim.plane.interface import EdgeSpec, Layout, Ship, is_bare
 from sim.protocol.options import Ending
 from sim.results.journal import Entry, Happening
 from sim.results.tables import stopped_with
@@ -179,6 +179,7 @@ NOTED = "a snapshot says where its task stands"
 OUTPUTS = "every record served leaves its outputs behind, once"
 READ = "a job that has finished has read all that was written, and all its sources have"
 DEALT = "a rescaled job restores everything in its checkpoint, once"
+OWN_KEYS = "records in flight go to the readers that own their key groups"
 NOTHING_AFTER_STOP = "after a stop-with-savepoint there is no periodic checkpoint, no restart and no record"
 GIVEN_BACK = "a job that has finished has given back what it used: threads, and room on disks"
 
@@ -385,6 +386,12 @@ class RecordPositions(Invariant):
                 for tally, channels in ((old, theirs), (new, own))
             ]
             compare(f"in flight {between}", "channel", *in_flight)
+            if edge.ship in (Ship.HASH, Ship.GLOBAL):
+                vertex = self.context.scenario.job.vertices[edge.downstream]
+                groups = 1 if edge.ship == Ship.GLOBAL else vertex.max_parallelism
+                former, restored = _unread(old, was, theirs), _unread(new, now, own)
+                if fact := misplaced(former, restored, groups):
+                    self.report(OWN_KEYS, f"{names[1]}{fact}", where=where)
 
     # ------------------------------------------------------------------------------------------ at the end
 
@@ -462,6 +469,33 @@ class RecordPositions(Invariant):
         for task in np.flatnonzero(which).tolist():
             late[task] = self.context.plane.position(task).late
         return RecordTally(self.context.plane.served(), late, channels["records_in"], channels["records_out"], which)
+
+
+def _unread(tally: RecordTally, layout: Layout, channels: Numbers) -> list[int]:
+    """Return the records in flight to each reader of an edge, whose channels are given."""
+    readers = np.take(layout.subtask, np.take(layout.reader, channels))
+    in_flight = np.bincount(readers, weights=tally.written[channels] - tally.read[channels])
+    return [max(0, int(records)) for records in in_flight]
+
+
+def misplaced(before: Sequence[int], after: Sequence[int], groups: int) -> str:
+    """Return which reader gets too few or too many records in flight, or "".
+
+    `before` and `after` have the records of each reader, which belong in equal parts to the key groups that it owns.
+    """
+    expected, partial = (
+        [0.0] * len(after),
+        [0] * len(after),
+    )  # records, and former readers that share some of their groups
+    for reader, records in enumerate(before):
+        own = [group for group in range(groups) if group * len(before) // groups == reader]
+        for new, common in Counter(group * len(after) // groups for group in own).items():
+            expected[new] += records * common / len(own)
+            partial[new] += common < len(own)
+    for reader, (records, mean, rounded) in enumerate(zip(after, expected, partial, strict=True)):
+        if abs(records - mean) > rounded:
+            return f"[{reader}] gets {number_of(records, 'record')} in flight, its key groups have {mean:g}"
+    return ""
 
 
 def _same(mine: np.ndarray, theirs: np.ndarray) -> bool:

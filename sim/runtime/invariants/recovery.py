@@ -7,8 +7,9 @@ from typing import Self
 
 import numpy as np
 
-from sim.model.faults import StorageOutage
+from sim.model.faults import JobManagerDown, NetworkOutage, StorageOutage, TaskManagerLost
 from sim.model.randomness import quantile_table
+from sim.protocol.recovery import CANCEL_CALLS
 from sim.results.journal import Entry, Happening
 from sim.results.violations import OF_JOB, milliseconds, number_of, time_text
 from sim.runtime.context import RestoredState
@@ -26,6 +27,8 @@ SLOT_THERE = "tasks are deployed only on task managers that exist"
 RUNNING = "no checkpoint begins while a required task is not running"
 RESUMES = "periodic checkpoints resume when all tasks run again"
 COPY_THERE = "local copies are used if and only if they exist: on the task manager that wrote them, unless it was lost"
+DETECTED = "the loss of a task manager is detected by heartbeats or connections, neither sooner nor later"
+PROMPT = "tasks are deployed when their delay is over and slots are there, and an adaptive job is rescaled when slots are back"
 STABLE_SLOTS = "an adaptive job goes on with other slots when these are stable; a running one after its cooldown, with a checkpoint"
 
 _MAX_INTERVALS_TO_RESUME = 4
@@ -45,13 +48,21 @@ class Restarts(Invariant):
         # local copies of state that restores have read: (time of the read, task, earliest time of writing)
         self._copies: list[tuple[int, int, int]] = []
         self._begun_ns = {self.context.instance: self.now_ns}  # job instance -> its start, latest first
+        self._idle: set[int] = set()  # restarts for which no task was at work when they began
+        self._losses_ns: list[int] = []  # losses of TaskManagers under earlier job instances
+        self._largest_job = len(self.context.names)  # maximum number of tasks of all instances
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
         self._begun_ns |= before._begun_ns
+        lost = before.context.journal.only({Happening.TASK_MANAGER_LOST})
+        self._losses_ns = [*before._losses_ns, *(row.time_ns for row in lost)]
+        self._largest_job = max(self._largest_job, before._largest_job)
 
     def restarting(self, restart: int) -> None:
         """Record the records served by each task when a restart begins."""
         self._cancelled[restart] = self._served()
+        if not any(self.ends.at_work(task) for task in self.context.tasks):
+            self._idle.add(restart)
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """Check that the previous attempts of restarted tasks have stopped, and processed nothing since they were cancelled."""
@@ -97,6 +108,9 @@ class Restarts(Invariant):
     def at_the_end(self) -> None:
         self._check_strategy()
         self._check_rescales()
+        self._check_detection()
+        if not any(isinstance(fault.what, JobManagerDown) for fault in self.context.scenario.faults):
+            self._check_prompt()
         if self.run.deployed:
             self._check_regions()
             self._check_task_managers()
@@ -115,12 +129,16 @@ class Restarts(Invariant):
         regions = [0] * len(tasks)
         if not context.scenario.restart.restarts_all:
             regions = pipelined_regions(len(tasks), layout.writer, layout.reader)
-        failed: frozenset[int] = tasks if context.origin is not None else frozenset()
+        failed_ns = dict.fromkeys(tasks, -1) if context.origin is not None else {}  # task -> its latest failure
+        begun_ns: dict[int, int] = {}  # restart -> when its tasks are cancelled
         for row in self.run.events:
+            now_failed: Iterable[int] = ()
             match row.happening:
+                case Happening.JOB_RESTARTING:
+                    begun_ns[row.number] = row.time_ns
                 case Happening.JOB_RESTORED:
                     deployed = self.run.deployed[row.number]
-                    affected = {regions[task] for task in failed}
+                    affected = {regions[task] for task in failed_ns}
                     own = {regions[task] for task in deployed}
                     if along := [task for task in sorted(deployed) if regions[task] not in affected]:
                         fact = f"it takes {name(along[0])} along, and no task failed that exchanges data with it"
@@ -128,12 +146,16 @@ class Restarts(Invariant):
                     elif left := [task for task in sorted(tasks - deployed) if regions[task] in own]:
                         fact = f"it leaves {name(left[0])} alone, which exchanges data with a task of it"
                         self._report(REGIONS, fact, row)
+                    for task in deployed:
+                        if failed_ns.get(task, row.time_ns) <= begun_ns.get(row.number, -1):
+                            del failed_ns[task]
                 case Happening.TASK_FAILED | Happening.JOB_FAILED if row.task >= 0:
-                    failed |= {row.task}
+                    now_failed = [row.task]
                 case Happening.JOB_MANAGER_LOST | Happening.RESCALED | Happening.JOB_FAILED:
-                    failed = tasks
+                    now_failed = tasks
                 case Happening.TASK_MANAGER_LOST | Happening.DEPLOYMENT_FAILED:
-                    failed |= {task for task, host in enumerate(context.hosts) if host == row.number}
+                    now_failed = [task for task, host in enumerate(context.hosts) if host == row.number]
+            failed_ns |= dict.fromkeys(now_failed, row.time_ns)
 
     def _check_strategy(self) -> None:
         """Check the number of restarts and their delays.
@@ -163,6 +185,75 @@ class Restarts(Invariant):
                     delay = milliseconds(options.delay_ns)
                     fact = f"its tasks are deployed {milliseconds(after_ns)} later, the delay is {delay}"
                     self._report(ATTEMPTS, fact, row)
+
+    def _check_detection(self) -> None:
+        """Check when the JobManager detects the loss of a TaskManager while all tasks run."""
+        scenario, hosts = self.context.scenario, self.context.hosts
+        options, targets = scenario.restart, [fault.what for fault in scenario.faults]
+        losses = [what for what in targets if isinstance(what, TaskManagerLost)]
+        is_cut_off, is_killed = (
+            any(isinstance(what, NetworkOutage) for what in targets),
+            options.cancellation_timeout_ns,
+        )
+        earliest_ns, latest_ns = 0, options.heartbeat_timeout_ns
+        if all(what.silent and not what.orderly for what in losses) and not is_killed:
+            earliest_ns = max(0, options.heartbeat_timeout_ns - options.heartbeat_interval_ns)
+        elif all(what.orderly for what in losses) and not is_cut_off:
+            latest_ns = 0
+        lost: Entry | None = None
+        finished, runs = set[int](), True
+        for row in (*self.run.events, Entry(self.now_ns, Happening.JOB_RECOVERED)):
+            if lost is not None and row.time_ns > lost.time_ns + latest_ns + scenario.overheads.fail_ns:
+                fact = f"task manager {lost.number} is lost, and no restart begins for {milliseconds(row.time_ns - lost.time_ns)}"
+                self._report(DETECTED, fact, lost)
+                return
+            match row.happening:
+                case Happening.TASK_MANAGER_LOST if runs and lost is None:
+                    on_it = {task for task, host in enumerate(hosts) if host == row.number}
+                    lost = row if on_it - finished else None
+                case Happening.JOB_RESTARTING if lost is not None and row.detail == f"task manager {lost.number} lost":
+                    if (after_ns := row.time_ns - lost.time_ns) < earliest_ns:
+                        self._report(DETECTED, f"its loss is detected after {milliseconds(after_ns)}", lost)
+                case Happening.TASK_FINISHED:
+                    finished.add(row.task)
+                case Happening.JOB_RESTORED:
+                    finished -= self.run.deployed[row.number]
+            if row.happening in OF_JOB and row.happening is not Happening.TASK_MANAGER_LOST:
+                lost, runs = None, row.happening is Happening.JOB_RECOVERED
+
+    def _check_prompt(self) -> None:
+        """Check that nothing waits for longer than it has to: restarts for slots, an adaptive job for a rescale."""
+        scenario, losses_ns = self.context.scenario, list(self._losses_ns)
+        options, interval_ns = scenario.restart, scenario.checkpoint.interval_ns
+        is_adaptive, returned_ns = options.scheduler == "adaptive", 0  # when all slots are back
+        absent_ns = options.heartbeat_timeout_ns + max(quantile_table(options.replacement))
+        waits_ns = _SLACK_NS + scenario.overheads.restart_ns + scenario.overheads.deploy_ns + options.slot_check_ns
+        rescale_ns = options.cooldown_ns + options.rescale_stabilization_ns + _SLACK_NS
+        if scenario.cluster.profile == "2.x" and interval_ns is not None:
+            rescale_ns += options.longest_rescale_delay_ns(interval_ns)
+        cancel_ns = CANCEL_CALLS * options.ask_timeout_ns if losses_ns or self._has_losses() else 0
+        due: tuple[int, str, Entry] | None = None
+        for row in (*self.run.events, Entry(self.now_ns, Happening.JOB_RECOVERED)):
+            if due is not None and row.time_ns > due[0]:
+                self._report(PROMPT, f"{due[1]} for {milliseconds(row.time_ns - due[2].time_ns)}", due[2])
+                return
+            if row.happening not in OF_JOB:
+                continue
+            if row.happening is Happening.TASK_MANAGER_LOST:
+                returned_ns = row.time_ns + absent_ns
+            returned_ns = max([returned_ns, *(at_ns + absent_ns for at_ns in losses_ns)])
+            due = None
+            if row.happening is Happening.JOB_RESTARTING and row.number in self._idle and not is_adaptive:
+                if options.strategy in ("fixed-delay", "failure-rate"):
+                    ready_ns = row.time_ns + max(options.delay_ns, cancel_ns)
+                    due = max(ready_ns, returned_ns) + waits_ns, "no task is deployed", row
+            elif row.happening is Happening.JOB_RECOVERED and is_adaptive and not scenario.rescale:
+                if len(self.context.names) < self._largest_job:
+                    due = max(row.time_ns, returned_ns) + rescale_ns, "slots are back, and the job is not rescaled", row
+
+    def _has_losses(self) -> bool:
+        """Return whether a TaskManager was lost under this job instance."""
+        return any(row.happening is Happening.TASK_MANAGER_LOST for row in self.run.events)
 
     def _check_task_managers(self) -> None:
         """Check that no task is deployed on a lost TaskManager before it can have been replaced."""

@@ -12,7 +12,8 @@ from sim.runtime.invariants.coordinator import CheckpointOrder, CheckpointTiming
 from sim.runtime.invariants.event_time import EventTime
 from sim.runtime.invariants.files import FileLifetimes, StoredSnapshots
 from sim.runtime.invariants.invariant import Invariant, ObservedRun
-from sim.runtime.invariants.keyed_state import KeyedStates
+from sim.runtime.invariants.keyed_state import KeyedStates, Materialisations
+from sim.runtime.invariants.limits import ObjectStoreRequests, Slowdowns
 from sim.runtime.invariants.output import Commits, EndOfData
 from sim.runtime.invariants.records import BarrierTimeouts, ConsistentCuts, Partitioning, RecordPositions
 from sim.runtime.invariants.recovery import Restarts
@@ -25,6 +26,7 @@ INVARIANTS: tuple[type[Invariant], ...] = (
     RecordPositions,  # must precede those that read its ledger
     RestoredStates,
     KeyedStates,
+    Materialisations,
     EventTime,
     StoredSnapshots,
     CheckpointTiming,
@@ -36,6 +38,8 @@ INVARIANTS: tuple[type[Invariant], ...] = (
     FileLifetimes,
     BarrierTimeouts,
     Partitioning,
+    ObjectStoreRequests,
+    Slowdowns,
 )
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 

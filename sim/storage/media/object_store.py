@@ -10,6 +10,8 @@ client, PrestoS3FileSystem#create, #getFileStatus and #delete.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import simpy
 
 from sim.model.storage import ObjectStore
@@ -50,6 +52,8 @@ class ObjectStorage:
         self.options = options
         self.seed = seed
         self.requests = RequestLog()
+        # called with (request, file, whether the limit admits it) when it is sent, and with None when it is answered
+        self.on_request: Callable[[str, Name, bool | None], None] = lambda *_: None
         self._limit = None if options.requests_per_second is None else RequestLimit(options.requests_per_second)
         slow = options.slow
         self._slowness = None if slow is None else [slowness(slow, seed, prefix) for prefix in range(options.prefixes)]
@@ -94,6 +98,7 @@ class ObjectStorage:
         latency_ns = sample_distribution(self.options.latency, self.seed, "latency", *key)
         prefix = self.prefix(name)
         admitted = self._limit is None or self._limit.admits(prefix, self.attempts.now)
+        self.on_request(str(key[0]), name, admitted)
         if self._slowness is not None:
             factor, _ = self._slowness[prefix].at(self.attempts.now)
             latency_ns = latency_ns * factor.numerator // factor.denominator
@@ -105,6 +110,7 @@ class ObjectStorage:
         links = [card, self._stream(prefix)]
         yield from self.network.transfer(size_bytes, [link for link in links if link is not None])
         self.requests.answered(str(key[0]), self.attempts.now, size_bytes)
+        self.on_request(str(key[0]), name, None)
 
     def _stream(self, prefix: int) -> Link | None:
         """Return the link that limits the bandwidth of one request, or None."""

@@ -8,6 +8,7 @@ import pytest
 from sim.model.job import AsyncIO, Distribution, Job
 from sim.model.sinks import Commit
 from sim.plane import build
+from sim.plane.interface import layout
 from sim.runtime.lowering import plane_spec
 from sim.runtime.redistribution import redistribute
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, started
@@ -55,6 +56,31 @@ def test_nothing_in_flight_is_lost(kind, parallelism):
     )
     assert sum(vertex.parallelism for vertex in spec.vertices) == len(parts)
     assert sum(part.position.served for part in stored.values()) == sum(part.position.served for part in parts.values())
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "lower"), [({"sink": 4}, 2), ({"stage0": 3}, 1), ({"stage0": 5, "sink": 4}, 2)]
+)
+def test_records_in_flight_stay_in_their_key_groups(parallelism, lower):
+    """What waits for the first of two readers goes to the new readers of the lower half of the key groups, and to no other."""
+    base = scenario(chain(2, sink_ns=8 * MS), UNALIGNED)
+    instance, stored = latest(base)
+    tasks = [range(first, last) for first, last in ((2, 4), (4, 6))]
+    for task in tasks[0]:  # nothing waits for the second reader
+        row = stored[task].position
+        missing = [stored[reader].position.records_read[task - tasks[0].start] for reader in tasks[1]]
+        row.records_written[1] = missing[1]
+    after = rescaled(base, **parallelism)
+    spec, parts = plane_spec(after), redistribute(stored, instance.spec, after)
+    sinks = [task for task, vertex in enumerate(layout(spec).vertex) if spec.vertices[vertex].name == "sink"]
+    columns = [parts[task].position.records_written for task in range(2, sinks[0])]
+    to_reader = [
+        sum(int(column[reader]) for column in columns) - int(parts[task].position.records_read.sum())
+        for reader, task in enumerate(sinks)
+    ]
+
+    assert sum(to_reader[:lower]) > 0
+    assert sum(to_reader[lower:]) == 0
 
 
 @pytest.mark.parametrize("parallelism", [{"stage0": 3}, {"sink": 1}, {"sink": 5}, {"stage0": 5, "sink": 3}, {}])

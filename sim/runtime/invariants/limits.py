@@ -1,0 +1,80 @@
+"""Invariants of limits and slowdowns: requests of an object store, uploads that are given up, and slow tasks."""
+
+from __future__ import annotations
+
+from sim.model.faults import SlowTask
+from sim.model.units import SECOND
+from sim.results.violations import milliseconds
+from sim.runtime.context import TaskSnapshot
+from sim.runtime.invariants.invariant import Invariant, ObservedRun
+from sim.storage.ledger import Name
+from sim.storage.media.object_store import ObjectStorage
+from sim.storage.media.slow_nodes import uniform
+
+REQUEST_LIMIT = "an object store refuses requests beyond the limit of their prefix, and no others"
+NO_MORE_PARTS = "no part of an upload is sent after it was given up"
+SLOWED = "a task is slow during its faults, by the largest of their factors, and at no other time"
+
+_WRITTEN_BY_OTHERS = "channel-state"
+"""Kind of files whose writer thread ends the write in progress when a checkpoint is aborted."""
+
+
+class ObjectStoreRequests(Invariant):
+    """Counts the requests of each prefix once more (token bucket of one second), and checks uploads that were given up."""
+
+    def __init__(self, run: ObservedRun) -> None:
+        super().__init__(run)
+        self._parts_ns: dict[Name, int] = {}  # file -> when a part of it was last sent or answered
+        self._spare: dict[int, tuple[int, int]] = {}  # prefix -> (time [ns], requests left then x SECOND)
+        if isinstance(store := self.context.storage.medium, ObjectStorage):
+            self._store = store.options
+            store.on_request = self._requested
+
+    def _requested(self, what: str, name: Name, admitted: bool | None) -> None:
+        """Observe a request that is sent.  `admitted`: whether its prefix is within its limit; None: it is answered."""
+        now_ns, limit = self.now_ns, self._store.requests_per_second
+        if what == "part":
+            self._parts_ns[name] = now_ns
+        if limit is None or admitted is None:
+            return
+        prefix = uniform(self._store.prefixes, self.context.storage.seed, "prefix", *name)
+        since_ns, left = self._spare.get(prefix, (0, limit * SECOND))
+        left = min(limit * SECOND, left + (now_ns - since_ns) * limit)
+        if admitted != (left >= SECOND):
+            fact = f"a {what} of prefix {prefix} is {'admitted' if admitted else 'refused'}, {left // SECOND} of {limit} requests are left"
+            self.report(REQUEST_LIMIT, fact, where="the object store", once=True)
+        self._spare[prefix] = now_ns, left - SECOND if admitted else left
+
+    def at_the_end(self) -> None:
+        latest = {row.name: row for row in self.context.storage.files} if self._parts_ns else {}
+        for name, at_ns in self._parts_ns.items():
+            row = latest.get(name)
+            if row is None or row.given_up_ns is None or name[0] == _WRITTEN_BY_OTHERS:
+                continue
+            if at_ns > row.given_up_ns:
+                fact = f"a part is sent {milliseconds(at_ns - row.given_up_ns)} after the upload was given up"
+                self.report(NO_MORE_PARTS, fact, where="/".join(map(str, name)), time_ns=at_ns, once=True)
+
+
+class Slowdowns(Invariant):
+    """Checks the speed of tasks at their cuts, if the times of all faults that slow tasks down are known."""
+
+    def __init__(self, run: ObservedRun) -> None:
+        super().__init__(run)
+        slow = [(fault.what, fault.when) for fault in self.context.scenario.faults if isinstance(fault.what, SlowTask)]
+        known = all(when.every is None for _, when in slow)
+        self._faults = [(what, at_ns) for what, when in slow for at_ns in when.at_ns] if known else []
+
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        if not self._faults:
+            return
+        (vertex, subtask), now_ns, factor = self.context.names[task], self.now_ns, 1
+        for what, at_ns in self._faults:
+            end_ns = now_ns + 1 if what.lasts_ns is None else at_ns + what.lasts_ns
+            if what.vertex == vertex and what.subtask in (None, subtask) and at_ns <= now_ns <= end_ns:
+                if now_ns in (at_ns, end_ns):
+                    return  # events at the same time may be in any order
+                factor = max(factor, what.factor)
+        if (actual := self.context.speed.factor(task, "fault")) != factor:
+            fact = f"it is slower by {float(actual):g}, the faults of this time make it slower by {factor}"
+            self.report(SLOWED, fact, checkpoint=checkpoint, task=task, once=True)
