@@ -50,7 +50,7 @@ ACCOUNTS = (
         "runtime/invariants/records.py",
         '("late", which, tasks, _WAITING)',
         '("late", ~which, tasks, _WAITING)',
-        f"{_INJECTED}[requests under way are forgotten]",
+        f"{_RECORDS}who_stands_elsewhere_is_told",
     ),
     Rule(
         "every record served leaves its outputs",

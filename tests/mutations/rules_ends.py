@@ -129,8 +129,8 @@ EVENTS = (
     Rule(
         "records held back are dealt out with their streams",
         "runtime/redistribution.py",
-        "        split[channels] = _split_evenly(",
-        "        split[channels] = 0 * _split_evenly(",
+        "        split[channels] = _split_evenly(int(held_back",
+        "        split[channels] = 0 * _split_evenly(int(held_back",
         f"{RUNTIME}setup/test_redistribution.py::test_what_a_writer_holds_back_is_dealt_out",
     ),
     Rule(

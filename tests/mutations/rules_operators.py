@@ -123,7 +123,7 @@ OPERATORS = (
         "protocol/commit.py",
         "rewritten = {checkpoint, *(committable.epoch for committable in self.since_snapshot)}",
         "rewritten = {checkpoint}",
-        "tests/runtime/task/test_committer_of_a_sink.py::test_only_version_1_loses_records_and_only_if_barriers_overtake",
+        "tests/runtime/task/test_committer_of_a_sink.py::test_late_files_replace_those_of_their_own_checkpoint",
     ),
     Rule(
         "a restore takes lists up to the table's newest commit for committed",

@@ -176,8 +176,8 @@ RECOVERY = (
     Rule(
         "records in flight stay in the key groups of their reader",
         "runtime/redistribution.py",
-        "        own = key_groups(reader, parallelism[0], groups)",
-        "        own = range(groups)",
+        "            own = key_groups(reader, parallelism[0], groups)",
+        "            own = range(groups)",
         f"{_DEALT}records_in_flight_stay_in_their_key_groups",
     ),
     Rule(

@@ -643,7 +643,7 @@ def with_committers(vertices: tuple[model.Vertex, ...], at: At) -> tuple[model.V
 
 DEFAULT_SERVICE = Distribution(1000)  # ns
 DEFAULT_RECORD = Distribution(1000)  # bytes
-MIN_FACTOR, MAX_FACTOR = Fraction(1, 100), 100
+MIN_SERVICE_FACTOR, MAX_SERVICE_FACTOR = Fraction(1, 100), 100
 LARGEST_RECORD_BYTES = 2**31 - 1
 """SpanningRecordSerializer writes the length of a record as an int."""
 
@@ -721,8 +721,8 @@ def _service_factors(section: Vertex, name: str, at: At) -> tuple[tuple[int, Fra
     for subtask, factor in (section.service_factor or {}).items():
         if not (subtask.isascii() and subtask.isdecimal() and int(subtask) < parallelism):
             at.wrong(f"there is no subtask '{subtask}' of {name}: write a number from 0 to {parallelism - 1}", subtask)
-        elif not MIN_FACTOR <= factor <= MAX_FACTOR:
-            between = f"a factor stands between {format_number(MIN_FACTOR)} and {MAX_FACTOR}"
+        elif not MIN_SERVICE_FACTOR <= factor <= MAX_SERVICE_FACTOR:
+            between = f"a factor stands between {format_number(MIN_SERVICE_FACTOR)} and {MAX_SERVICE_FACTOR}"
             at.wrong(f"is {format_number(factor)}: {between}", subtask)
         else:
             factors.append((int(subtask), factor))

@@ -387,8 +387,8 @@ class RecordPositions(Invariant):
             ]
             compare(f"in flight {between}", "channel", *in_flight)
             if edge.ship in (Ship.HASH, Ship.GLOBAL):
-                vertex = self.context.scenario.job.vertices[edge.downstream]
-                groups = 1 if edge.ship == Ship.GLOBAL else vertex.max_parallelism
+                reader = self.context.scenario.job.vertices[edge.downstream]
+                groups = 1 if edge.ship == Ship.GLOBAL else reader.max_parallelism
                 former, restored = _unread(old, was, theirs), _unread(new, now, own)
                 if fact := misplaced(former, restored, groups):
                     self.report(OWN_KEYS, f"{names[1]}{fact}", where=where)

@@ -7,7 +7,7 @@ import pytest
 
 from sim.model.schema.study import load
 from sim.model.sinks import Commit
-from sim.protocol.commit import Committable
+from sim.protocol.commit import Committable, CommittablesReceived, IcebergCommitter, SnapshotTaken
 from sim.results.journal import Happening
 from sim.runtime.context import CommittedOutput, Uncommitted
 from sim.runtime.simulate import simulate
@@ -101,6 +101,18 @@ def test_what_is_over_is_over_for_older_ones_too():
     for epoch in (2, 3):
         sink.committer.receive(committable(epoch))
     assert ([row.epoch for row in second.in_flight], [row.epoch for row in third.in_flight]) == ([], [2, 3])
+
+
+def test_late_files_replace_those_of_their_own_checkpoint():
+    """Files of checkpoint 2 that arrive behind its snapshot are in a manifest of their own, in place of the earlier one."""
+    committer = IcebergCommitter()
+    for checkpoint, writer in ((2, 0), (3, 1)):
+        sent = replace(committable(2), writer=writer)
+        committer, _ = committer.on(CommittablesReceived(0, (sent,)))
+        committer, commands = committer.on(SnapshotTaken(0, checkpoint))
+
+    assert [row.writer for command in commands for row in command.committables] == [0]
+    assert [row.writer for row in committer.committables] == [1]
 
 
 # Barriers that overtake committables between a writer and its committer: who loses records, and who does not.
