@@ -20,7 +20,7 @@ from sim.results.late_triggers import LateTriggers, LongSavepoint
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, NotCompleted, path
 from sim.results.rates import MIN_SHORTFALL_SHARE, KeepingUp, Tables
 from sim.results.summary import PRINTED, Summary, has_sample
-from sim.results.tables import TOO_MANY_FAILED, first_uploads, is_periodic
+from sim.results.tables import NOT_TRIGGERED, TOO_MANY_FAILED, first_uploads, is_periodic
 
 # ---- Single checkpoints that sentences refer to: the median one, the slowest one, the first upload, a failed one.
 #
@@ -128,11 +128,15 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
 
 
 def _in_a_row(rows: pd.DataFrame) -> int:
-    """Return the maximum number of consecutive checkpoint failures.
+    """Return the maximum number of consecutive checkpoint failures that count (CheckpointFailureManager).
 
-    A completed savepoint ends a series of failures, a failed savepoint is ignored.
+    A completed savepoint ends a series of failures; a failed savepoint, and a trigger that no task answered, are ignored.
     """
-    is_failure = (rows["status"] == "FAILED") & ~rows["failure_message"].isin(INTERRUPTIONS) & is_periodic(rows)
+    is_failure = (
+        (rows["status"] == "FAILED")
+        & ~rows["failure_message"].isin([*INTERRUPTIONS, NOT_TRIGGERED])
+        & is_periodic(rows)
+    )
     ended = (rows["trigger_timestamp"] + rows["end_to_end_duration"])[
         is_failure | (rows["status"] == "COMPLETED")
     ].sort_values()

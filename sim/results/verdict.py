@@ -548,7 +548,9 @@ def _survival_texts(strategy: StrategyRow) -> Iterator[str]:
         yield _restarts_text(strategy)
     # A steady run with more checkpoints than failures are tolerated explains it, too, even if it had fewer failures.
     is_limit_near = tolerable < _failures(strategy) or (strategy.steady and tolerable <= summary.completed)
-    if summary.completed and singles.in_a_row <= tolerable and is_limit_near:
+    if summary.completed and singles.failures and all(reason == NOT_TRIGGERED for reason, _ in singles.failures):
+        yield f"{'it does' if _failures(strategy) == 1 else 'they do'} not count against checkpoint.tolerable-failed ({tolerable})"
+    elif summary.completed and singles.in_a_row <= tolerable and is_limit_near:
         yield f"at most {singles.in_a_row} in a row, of {tolerable} that are tolerated: a completed one resets the count"
 
 

@@ -1197,6 +1197,21 @@ def in_a_row(told, match):
     return False
 
 
+def failures_do_not_count(told, match):
+    """Of a strategy that tolerates so many, all failed checkpoints failed because no task answered their trigger."""
+    for runs in told.all_runs:
+        reasons = [
+            row["failure_message"]
+            for row in told.periodic(runs, "FAILED", uploads=True)
+            if row["failure_message"] not in CUT_SHORT
+        ]
+        is_one = len(reasons) == len(runs)
+        if {*reasons} == {"TRIGGER_CHECKPOINT_FAILURE"} and is_one == (match["one"] == "it does"):
+            if str(runs[0].scenario.checkpoint.tolerable_failed) == match["most"]:
+                return not any((run.recoveries["kind"] == "checkpoints").any() for run in runs)
+    return False
+
+
 def restarts_by_failed_checkpoints(told, match):
     """Some strategy has so many restarts with that cause in the journal; those from the beginning restore no checkpoint."""
     count = int(match["n"] or 1)
@@ -1905,6 +1920,12 @@ TEMPLATES = (
         r"at most (?P<n>\d+) in a row, of (?P<most>\d+) that are tolerated: a completed one resets the count",
         in_a_row,
         some_completed,
+    ),
+    template(
+        "failures that do not count",
+        r"(?P<one>it does|they do) not count against checkpoint\.tolerable-failed \((?P<most>\d+)\)",
+        failures_do_not_count,
+        some_fail,
     ),
     template(
         "restarts by failed checkpoints",

@@ -432,10 +432,13 @@ def _left_out(plain: Any) -> tuple[str, ...]:
         holders = [holder for part in sections if (holder := value_at(part, section)) not in (None, False, "off")]
         return not holders or any(value_at(holder, (key,)) is None for holder in holders)
 
+    # without a strategy Flink has one with attempts without end, which is simulated
+    has_strategy = value_at(plain, ("restart", "strategy")) is not None
     return tuple(
         option
         for option in influential_options()
         if is_left_out(*option.split(".")[:-1], key=option.rpartition(".")[2])
+        and (has_strategy or option != "restart.attempts")
     )
 
 
