@@ -209,6 +209,13 @@ RECOVERY = (
         "tests/runtime/jobmanager/test_restarted_tasks.py::test_what_came_with_an_acknowledgement_is_still_not_in_a_file",
     ),
     Rule(
+        "since Flink 2.4 recovered data is written to local disks before a task runs",
+        "runtime/task/channel_state.py",
+        "            return self._spill(read, snapshot)\n",
+        "            return read\n",
+        "tests/runtime/jobmanager/test_restarted_tasks.py::test_recovered_data_goes_to_local_disks_since_flink_2_4",
+    ),
+    Rule(
         "with checkpoints during recovery a task runs before it has processed what it recovers",
         "runtime/lowering.py",
         "opens_at_once=scenario.checkpoint.during_recovery,",

@@ -50,8 +50,8 @@ STATE = (
     Rule(
         "a compaction takes its time",
         "storage/lsm.py",
-        "            ends_ns = now_ns + volume * SECOND // self.options.compaction_bytes_per_second\n",
-        "            ends_ns = now_ns + volume - volume\n",
+        "        return begin_ns + sum(map(self.bytes_of, tables)) * SECOND // self.options.compaction_bytes_per_second\n",
+        "        return begin_ns\n",
         f"{TESTS}lsm.py::test_a_compaction_takes_its_time",
     ),
     Rule(
@@ -123,6 +123,34 @@ STATE = (
         "        self.increments.restart(number, tables if",
         "        self.increments.restart(number, {} if",
         f"{TESTS}backends.py::test_restored_rocksdb_goes_on_incrementally",
+    ),
+    Rule(
+        "files keep the keys that a rescale has given to other subtasks",
+        "storage/state_backends.py",
+        "            elif not self.options.delete_files_in_range:\n",
+        "            elif False:\n",
+        f"{TESTS}backends.py::test_keys_of_other_subtasks_are_written_once_more_after_a_rescale",
+    ),
+    Rule(
+        "a level that is merged down drops keys of other subtasks",
+        "storage/lsm.py",
+        " or ended.level + 2 == len(self.levels)",
+        "",
+        f"{TESTS}backends.py::test_a_level_that_is_merged_down_drops_keys_of_other_subtasks",
+    ),
+    Rule(
+        "files with keys of other subtasks are not ingested",
+        "storage/state_backends.py",
+        "for part in parts if not _foreign_tables(part)]",
+        "for part in parts]",
+        f"{TESTS}backends.py::test_files_are_ingested_unless_they_have_keys_of_other_subtasks",
+    ),
+    Rule(
+        "keys of other subtasks are compacted when a restore has ended",
+        "runtime/task/subtask_state.py",
+        "            restoring.on_end(self.subtask.slot.now)\n",
+        "            pass\n",
+        f"{RUNTIME}task/test_state_transfer.py::test_keys_of_other_subtasks_are_compacted_from_the_end_of_the_restore",
     ),
     Rule(
         "a checkpoint waits for the tail of the changelog",
