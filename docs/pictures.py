@@ -307,6 +307,22 @@ def packages() -> str:
     )
 
 
+def regional() -> str:
+    """Completed checkpoints of `scenarios/flip-600/slow-node.yaml` by fault, without and with regions."""
+    from benchmarks.regional import failure_rows
+
+    rows = failure_rows()
+    drawing = Drawing(760, 56 + 56 * len(rows), "Completed checkpoints of 28, by fault")
+    for k, (fault, counts) in enumerate(rows.items()):
+        top = 10 + 56 * k
+        drawing.text((16, top + 25), fault)
+        for i, count in enumerate(counts):
+            drawing.box((240, top + 20 * i), (16 * count, 16), "ac"[i])
+            drawing.text((250 + 16 * count, top + 13 + 20 * i), str(count), style="soft")
+    drawing.legend((16, 32 + 56 * len(rows)), {"a": "all regions or none", "c": "regional"})
+    return drawing.svg()
+
+
 PICTURES = {
     "barriers": barriers,
     "end-of-job": end_of_job,
@@ -317,6 +333,7 @@ PICTURES = {
     "packages": packages,
     "phases": phases,
     "recovery": recovery,
+    "regional": regional,
     "windows": windows,
 }
 """Name of the file -> who draws it."""

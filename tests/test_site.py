@@ -12,7 +12,7 @@ from tests.browser import Sight, browser, needs_browser, served
 from tests.places import ROOT
 from tests.processes import run_python
 
-SIMULATED = {"failures-lag", "first-durations"}
+SIMULATED = {"failures-lag", "first-durations", "regional"}
 GOOD = Sight(wide="", cut=[], overlaps=[], faint=[], small="")
 PAGES = (
     "index",
