@@ -313,9 +313,8 @@ COORDINATOR = (
     Rule(
         "nothing expires while metadata is written",
         "protocol/coordinator.py",
-        "        if pending is None or pending.writes_metadata:\n            return self, ()\n"
-        "        return _abort_checkpoint(self, pending, FailureReason.CHECKPOINT_EXPIRED",
-        "        if pending is None:\n            return self, ()\n        return _abort_checkpoint(self, pending, FailureReason.CHECKPOINT_EXPIRED",
+        "if pending is None or pending.writes_metadata or event.now < pending.expires_ns:",
+        "if pending is None or event.now < pending.expires_ns:",
         f"{PROTOCOL}coordinator/test_coordinator.py::test_nothing_expires_while_metadata_is_written",
     ),
     Rule(
