@@ -106,7 +106,10 @@ def failing_task(
     if slots_ms is not None:
         least, most = map(ms_text, slots_ms)
         after = least if least == most else f"{least} to {most}"
-        short, until = f"slots after {after}", f"{after} until there are slots, as heartbeats happen to fall"
+        short, until = (
+            f"slots after {after}",
+            f"{after} until there are slots{'' if least == most else ', as heartbeats happen to fall'}",
+        )
         if rescales:
             short, until = f"all slots after {after}", f"{until}; it goes on with those that are left"
     sentence = f"Recovery is judged of a lost task manager: {until}."

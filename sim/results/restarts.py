@@ -34,10 +34,19 @@ def largest_lag_s(run: Tables) -> float:
 
 
 def longest_lag_after_stop(run: Tables) -> float:
-    """Return the largest lag [s] of records that became due after the first failure or planned restart."""
-    series, stopped_ms = run["series"], run["recoveries"]["failed"].min()
-    due_s = series["time"] - series["lag"]
-    return float(series.loc[due_s * 1e3 >= stopped_ms, "lag"].max())
+    """Return the largest lag [s] of records that became due at the first failure or planned restart, or later; NaN if none did.
+
+    Between two samples a source reads at a constant rate.
+    """
+    series, stopped_s = run["series"].dropna(subset=["lag"]), run["recoveries"]["failed"].min() / 1e3
+    longest_s = list[float]()
+    for _, rows in series[series["time"] >= stopped_s].groupby("vertex"):
+        time_s, lag_s = rows["time"].to_numpy(), rows["lag"].to_numpy()
+        due_s = time_s - lag_s
+        longest_s += lag_s[due_s >= stopped_s].tolist()
+        for i in np.flatnonzero((due_s[:-1] < stopped_s) & (due_s[1:] >= stopped_s)):
+            longest_s.append(float(np.interp(stopped_s, due_s[i : i + 2], time_s[i : i + 2])) - stopped_s)
+    return max(longest_s, default=math.nan)
 
 
 _MIN_REPORTED_DOWNTIME_MS = 1000.0

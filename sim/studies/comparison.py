@@ -425,9 +425,13 @@ class Comparison:
             ):
                 continue  # commits, by which connectors differ, are not simulated, as a warning says
             if all(len(group) == len(values) > 1 and len(set(group)) == 1 for group in groups.values()):
-                is_rescaled = axis == "restart.scheduler" and any(scenario.rescale for scenario in self._scenarios)
-                why = ": a rescale is a new job that begins from a snapshot, rescaling in place is not simulated"
-                yield f"{axis} makes no difference here: {listed(values)} give the same results{why * is_rescaled}"
+                yield f"{axis} makes no difference here: {listed(values)} give the same results"
+        adaptive = [own for own in self._scenarios if own.rescale and own.restart.scheduler == "adaptive"]
+        if adaptive:
+            yield (
+                "A rescale is simulated as a new job that begins from a snapshot: that the adaptive scheduler rescales in place, from a "
+                "checkpoint that it triggers (2.0 and later), is not simulated"
+            )
 
     def _drained(self) -> Iterator[str]:
         """Yield warnings on drained jobs with open windows, and on jobs that start from the savepoint of a drained one."""

@@ -267,7 +267,7 @@ def _with_longer_timeout(
     is_complete, is_open = row["status"] == "COMPLETED", row["status"] == "IN_PROGRESS"
     lasted_ms = ended_ms - row["trigger_timestamp"] if is_open else row["end_to_end_duration"]
     is_measured = is_complete or is_open or row["failure_message"] == EXPIRED
-    if not is_measured or is_noise(lasted_ms, assumption.before_ms):
+    if not is_measured or (not is_complete and is_noise(lasted_ms, assumption.before_ms)):
         return None
     return replace(assumption, after_ms=float(lasted_ms), is_bound=not is_complete)
 

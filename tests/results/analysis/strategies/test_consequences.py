@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.results.consequences import consequences, consequences_sentence, consequences_texts
+from sim.results.restarts import longest_lag_after_stop
 
 COMMITS = ["records", "visible_latency", "again", "lost_records", "commit_timestamp", "commit_latency"]
 RECOVERIES = ["failed", "running", "caught_up", "replayed_records"]
@@ -293,3 +294,14 @@ def test_a_job_without_committers_has_its_output_at_once():
         ("1", "100", "4 s", "7"),
         ("0", "0", "at once", "0"),
     ]
+
+
+def test_a_record_due_when_the_job_stops_leaves_between_two_samples():
+    """At 103 s the source has read up to 94 s, at 104 s up to 100.5 s: the record of 95 s leaves at 103.15 s."""
+    rows = [(94, 0.0), (96, 1.0), (103, 9.0), (104, 3.5), (105, 0.0)]
+    run = {
+        "series": pd.DataFrame([("s", *row) for row in rows], columns=["vertex", "time", "lag"]),
+        "recoveries": pd.DataFrame({"failed": [95_000.0]}),
+    }
+    assert longest_lag_after_stop(run) == pytest.approx(8.154, abs=1e-3)
+    assert math.isnan(longest_lag_after_stop({**run, "recoveries": pd.DataFrame({"failed": [106_000.0]})}))
