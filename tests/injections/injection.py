@@ -18,7 +18,7 @@ from tests.oracle import oracle
 from tests.places import DATA
 from tests.scenarios import read_scenario
 from tests.worlds.draw import Document
-from tests.worlds.trial import limited_cpu
+from tests.worlds.trial import broken_promises, limited_cpu
 
 Function = Callable[..., Any]
 MOST_CPU_S = 30
@@ -117,5 +117,5 @@ def ran(world, *, reference=False, most_cpu_s=MOST_CPU_S):
 
 
 def judged(result):
-    found = (*result.violations, *result.repetitions)
+    found = broken_promises(result)
     return Verdict("violated", str(found[0]).splitlines()[0]) if found else Verdict()

@@ -23,6 +23,7 @@ from tests.worlds.jobs import (
     draw_waits,
     draw_windows,
 )
+from tests.worlds.rules import draw_rules
 from tests.worlds.settings import (
     draw_checkpoint,
     draw_cluster,
@@ -85,6 +86,7 @@ def document(seed, wrong=""):
     draw_scheduler(draw, world)
     draw_logs(draw, world)
     draw_together(seed, world)
+    draw_rules(seed, world)
     for vertex in job.values():  # small ones only: they are multiplied at each failover
         if seed % 3 and vertex.get("union-state") and vertex.get("snapshot", {}).get("operator-state") != "30 kB":
             vertex["union-state"] = {"clears": seed % 3 == 1}

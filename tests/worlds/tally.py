@@ -9,6 +9,7 @@ from itertools import product
 
 from sim.model.schema.faults import FAULT_KEYS
 from tests.worlds.keys import EXCEPTIONS, all_keys
+from tests.worlds.rules import ACTS
 from tests.worlds.trial import MET
 from tests.worlds.wrong import WRONG
 
@@ -27,6 +28,7 @@ class Tally:
     findings: dict[str, list[int]] = field(default_factory=dict)  # what was found -> seeds
     sums: Counter[str] = field(default_factory=Counter)
     cpu_s: float = 0
+    rules: Counter[str] = field(default_factory=Counter)  # worlds in which each acts
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)  # of a key and what goes wrong
 
     def add(self, result):
@@ -46,6 +48,7 @@ class Tally:
             compared=result.task.compare,
             simulated_s=outcome.simulated_ns // 10**9,
         )
+        self.rules.update(outcome.rules)
         self.cpu_s += outcome.cpu_s
 
     @property
@@ -60,6 +63,9 @@ class Tally:
         yield "wrong strategy, worlds, caught"
         for name in WRONG:
             yield f"  {name:70} {self.worlds[name]:7} {self.caught[name]:7}{'  NEVER CAUGHT' if name in self.missed else ''}"
+        yield "rule, worlds in which it acts"
+        for rule in ACTS:
+            yield f"  {rule:70} {self.rules[rule]:7}"
         yield self.missing_pairs()
         yield from self.found()
         done = sum(self.worlds.values())

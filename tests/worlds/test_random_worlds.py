@@ -93,8 +93,8 @@ def test_engines_that_disagree_are_a_finding(monkeypatch):
     """The reference engine counts one record less."""
     honest = trial.simulate
 
-    def miscounting(scenario, *, engine="compiled"):
-        result = honest(scenario, engine=engine)
+    def miscounting(scenario, *, engine="compiled", **options):
+        result = honest(scenario, engine=engine, **options)
         if engine is oracle:
             result.tasks["numRecordsOut"] -= 1
         return result
