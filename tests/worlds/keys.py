@@ -28,6 +28,8 @@ EXCEPTIONS = {
     "Fault.commit": "the same",
     "Lsm.freeze": "a time besides files: tests/storage/state and tests/jobs/infer/test_recorded_truth.py",
     "Lsm.upload": "the same",
+    "NetworkMemory.adaptive-partitioner": "tests/plane, in both engines, and tests/runtime/setup/test_adaptive_partitioner.py",
+    "AdaptivePartitioner.max-traverse-size": "the same",
     "Cluster.barrier-wake-up": "tests/runtime/task/test_task_thread.py, in both engines",
     "Restart.state-start": "tests/runtime/jobmanager/test_restarted_tasks.py, in both engines",
     "Restart.rescale-failures": "tests/runtime/jobmanager/test_adaptive_scheduler.py",
