@@ -405,9 +405,7 @@ class AdviseOptions(TypedDict, total=False):
     ]
     within: Annotated[str, Option("Wall-clock time limit; skipped candidates are listed.", "5 min", metavar="DURATION")]
     horizon: Annotated[str, Option("How long limits must hold if state grows.", "2 h", metavar="DURATION")]
-    restart_times: Annotated[
-        bool, Option("Predict restart times by parallelism (job.autoscaler.restart.time) instead of a setting.", False)
-    ]
+    restart_times: Annotated[bool, Option("Predict restart times by parallelism, instead of a setting.", False)]
     prices: PricesOption
     flink: Annotated[
         FilePath | None,
