@@ -87,7 +87,7 @@ def test_a_vertex_may_have_any_name():
 def test_an_unknown_key_names_one_that_is_near():
     with pytest.raises(UnknownKeyError, match=r"did you mean 'storage\.slow\.share'"):
         explain_key("slow-share")
-    with pytest.raises(UnknownKeyError, match="there is .*checkpoint"):
+    with pytest.raises(UnknownKeyError, match=r"there is .*checkpoint"):
         explain_key("x.timeout")
 
 

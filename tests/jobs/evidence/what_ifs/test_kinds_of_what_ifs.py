@@ -57,6 +57,7 @@ def test_a_new_option_says_which_kind_it_is():
     models = {"checkpoint": CheckpointOptions, "cluster": Cluster, "vertex": Vertex}
     others = {
         "finish",
+        "region",
         "profile",
         "version",
         "name",
