@@ -129,6 +129,13 @@ class RegionalCheckpoints:
         flink=f"{_E}.region.max-consecutive-failures",
         needs=("enabled", ()),
     )
+    split_interval_ns: Duration | None = option(
+        None,
+        "Each source discovers a split this often, and gives it to the next of its readers; checked is who owns it, no load depends on it.",
+        usually="splits are assigned at the start",
+        zero_is_none=True,
+        needs=("enabled", ()),
+    )
 
 
 @dataclass(frozen=True, slots=True)

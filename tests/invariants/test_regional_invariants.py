@@ -1,11 +1,13 @@
 """Invariants of regional checkpoints: the proposal as written breaks some of them, and each implementation known to be wrong another one."""
 
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 
 from sim.protocol import regional
-from sim.runtime.invariants.regional import AGE, DISCARDED, EXISTS, HELD, ONE_CUT, OWN, SAME_SUBTASK
+from sim.protocol.splits import SplitEnumerator, Splits
+from sim.runtime.invariants.regional import AGE, DISCARDED, EXISTS, HELD, ONE_CUT, ONE_OWNER, OWN, SAME_SUBTASK
 from sim.runtime.jobmanager.regional import RegionalCoordinatorHost
 from tests.runtime.jobmanager.test_regional_checkpoints import JOB, SLOW, run
 
@@ -75,6 +77,45 @@ def test_a_job_that_falls_back_on_a_checkpoint_of_its_own_after_a_rescale():
     slow = "faults=[{slow: 'work[1]', factor: 300, at: 6900 ms, lasts: 1500 ms}]"
 
     assert not {SAME_SUBTASK, ONE_CUT, OWN} & broken(run(slow, job=RESCALED)).keys()
+
+
+SPLITS = "checkpoint.region.split-interval=250ms"
+
+
+def owners(result):
+    return {row.where: row.fact for row in result.violations if row.law == ONE_OWNER}
+
+
+def test_splits_have_two_owners_or_none():
+    """F8: one that a healthy reader gets behind the trigger.  F7: one that goes back although its reader goes on."""
+    assert owners(run(FOR_A_WHILE, SPLITS)) == {
+        "checkpoint 3": "split 8 of source has no owner",
+        "checkpoint 5": "split 5 of source has several owners: source[1] and source[2]",
+    }
+
+
+def test_splits_whose_states_are_of_one_time_have_one_owner(monkeypatch):
+    """What the proposal would have to do: the state of the trigger, with what the readers of failed regions have got since."""
+
+    def fall_back(self, checkpoint, fallback, failed):
+        at, before = self.checkpoints[checkpoint], self.checkpoints[fallback]
+        held = dict(at.owned) | {reader: before.owned.get(reader, ()) for reader in failed}
+        since = {split for reader in failed for split in at.owned.get(reader, ())} - {*chain(*before.owned.values())}
+        state = Splits(at.discovered, (*at.unassigned, *sorted(since)), held)
+        return replace(self, checkpoints={**self.checkpoints, checkpoint: state})
+
+    monkeypatch.setattr(SplitEnumerator, "fall_back", fall_back)
+    kills = (
+        FOR_A_WHILE.removesuffix("]")
+        + ", {kill: 'work[1]', at: 3700 ms}, {kill: 'work[2]', at: 7500 ms}, {job-manager: down-for 300 ms, at: 9 s}]"
+    )
+
+    assert owners(run(kills, SPLITS)) == {}
+
+
+@pytest.mark.parametrize("fault", ["{kill: 'work[1]', at: 3700 ms}", "{job-manager: down-for 300 ms, at: 5 s}"])
+def test_splits_of_ordinary_checkpoints_have_one_owner(fault):
+    assert run(f"faults=[{fault}]", SPLITS).violations == ()
 
 
 # Known to be wrong.

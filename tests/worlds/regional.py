@@ -26,6 +26,7 @@ FINDINGS = {
     laws.AGE: "F1 or F2",
     laws.DISCARDED: "F3",
     laws.ONE_CUT: "F4",
+    laws.ONE_OWNER: "F7 or F8",
     laws.OWN: "F5",
     laws.SAME_SUBTASK: "F6",
 }
@@ -53,7 +54,9 @@ def regional(seed):
             vertex["commit"].pop("committer", None)
             vertex["commit"].pop("exchange", None)
     options["region"] = {"enabled": True, "max-failure-ratio": draw.pick(0.3, 0.5, 0.5, 0.8, 1)} | draw.section(
-        0.7, max_consecutive_failures=lambda: draw.pick(1, 2, 3)
+        0.5,
+        max_consecutive_failures=lambda: draw.pick(1, 2, 3),
+        split_interval=lambda: draw.pick("30 ms", "200 ms"),
     )
     options |= {"timeout": draw.pick("150 ms", "250 ms", "500 ms", "1 s"), "tolerable-failed": 10**6}
     options["subtasks-per-channel-state-file"] = 1

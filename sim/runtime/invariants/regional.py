@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
+from sim.model.text import listed
 from sim.protocol.regional import RegionalCoordinator, referenced_by, regions_of
+from sim.protocol.splits import SplitEnumerator, Splits
+from sim.results.journal import Happening
 from sim.results.violations import number_of
 from sim.runtime.context import Checks, RestoredState, StateSnapshot, TaskSnapshot
 from sim.runtime.invariants.files import FileLifetimes, OwnedFile
@@ -20,6 +23,7 @@ ONE_CUT = "each region of a completed checkpoint comes from one completed checkp
 EXISTS = "what a retained checkpoint refers to exists"  # R2
 AGE = "a region falls back for no more checkpoints in a row than max-consecutive-failures allows"  # R3: F1, F2
 HELD = "no task commits what its part of the checkpoint does not hold"  # R4
+ONE_OWNER = "each split has exactly one owner in every checkpoint that can be restored"  # R5: F7, F8
 DISCARDED = "nothing that was uploaded for a failed region outlives the checkpoint in which it was replaced"  # R6: F3
 OWN = "a checkpoint refers to nothing that its job has neither made nor claimed"  # R7: F5
 SAME_SUBTASK = "a part is replaced by that of the same subtask in the same parallelism"  # F6
@@ -28,6 +32,16 @@ _NOT_JUDGED = frozenset(
     {"CHECKPOINT_COORDINATOR_SUSPEND", "CHECKPOINT_COORDINATOR_SHUTDOWN", "JOB_FAILOVER_REGION", "CHECKPOINT_SUBSUMED"}
 )
 """Reasons of aborts that are not about the answers of tasks."""
+_OF_SPLITS = frozenset(
+    {
+        Happening.TRIGGERED,
+        Happening.PART_REPLACED,
+        Happening.LAST_ACKNOWLEDGED,
+        Happening.COMPLETED,
+        Happening.JOB_MANAGER_ELECTED,
+        Happening.JOB_RESTORED,
+    }
+)
 _DELETED_NS = 500_000_000
 """Time after which a file whose checkpoint is subsumed is deleted [ns]."""
 
@@ -41,6 +55,8 @@ class Regions(Invariant):
         self._exchanges = tuple(zip(layout.writer, layout.reader, strict=True))
         self._replaced: dict[tuple[int, int], int] = {}  # (checkpoint, task) -> the checkpoint that its part is of
         self._oldest = (0, -1, -1, 0)  # most attempts that a part is old, its checkpoint, task and own number
+        self._fallbacks: dict[int, int] = {}  # checkpoint with replaced parts -> the one that it refers to
+        self._begun_ns = self.now_ns
         self._first_own = 0  # id of the first file of this job instance
         self._resized = frozenset[
             str
@@ -60,7 +76,7 @@ class Regions(Invariant):
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
         """Check where the part comes from."""
         part = self.contents.checkpoints[checkpoint][task]
-        self._replaced[checkpoint, task] = part.checkpoint
+        self._replaced[checkpoint, task], self._fallbacks[checkpoint] = part.checkpoint, before
         if self.is_redistributed(checkpoint, task):
             fact = "it is taken by subtask index, and was written with another parallelism (simulated: the part that the rescale gave it)"
             self.report(SAME_SUBTASK, fact, checkpoint=checkpoint, task=task, once=True)
@@ -123,6 +139,10 @@ class Regions(Invariant):
             )
             self.report(EXISTS, fact, checkpoint=coordinator.latest_completed, checkpoints=gone)
         self._check_commits()
+        for number, vertex in enumerate(self.context.scenario.job.vertices):
+            if vertex.source is not None and self.context.scenario.checkpoint.region.split_interval_ns:
+                first = self.context.layout.first_task[number]
+                self._check_splits(vertex.name, SplitEnumerator(tuple(range(first, first + vertex.parallelism))))
 
     def _check_commits(self) -> None:
         for commit in self.context.commits:
@@ -132,6 +152,46 @@ class Regions(Invariant):
                 self.report(
                     HELD, fact, time_ns=commit.time_ns, checkpoint=commit.checkpoint, task=commit.task, once=True
                 )
+
+    def _check_splits(self, source: str, enumerator: SplitEnumerator) -> None:
+        """Check who owns the splits of a source in each completed checkpoint, from the events of the run.
+
+        A job that begins from a snapshot discovers its splits anew (not modelled: those of the job before).
+        """
+        interval_ns, next_ns = self.context.scenario.checkpoint.region.split_interval_ns or 0, self._begun_ns
+        failed: dict[int, set[int]] = {}  # checkpoint -> readers whose part was replaced
+        resets = False
+        for row in self.context.journal.only(_OF_SPLITS):
+            while next_ns + interval_ns <= row.time_ns:
+                next_ns += interval_ns
+                enumerator = enumerator.discover()
+            checkpoint = row.checkpoint
+            match row.happening:
+                case Happening.TRIGGERED:
+                    enumerator = enumerator.trigger(checkpoint)
+                case Happening.PART_REPLACED if row.task in enumerator.readers:
+                    failed.setdefault(checkpoint, set()).add(row.task)
+                case Happening.LAST_ACKNOWLEDGED if checkpoint in failed:  # follows the replacement of all parts
+                    fallback = self._fallbacks[checkpoint]
+                    enumerator = enumerator.fall_back(checkpoint, fallback, failed[checkpoint])
+                case Happening.COMPLETED:
+                    enumerator = enumerator if checkpoint in failed else enumerator.complete(checkpoint)
+                    self._check_owners(source, checkpoint, enumerator.checkpoints[checkpoint], row.time_ns)
+                case Happening.JOB_MANAGER_ELECTED:
+                    resets = True
+                case Happening.JOB_RESTORED:
+                    readers = self.run.deployed[row.number].intersection(enumerator.readers)
+                    enumerator, resets = enumerator.restore(checkpoint, readers, resets=resets), False
+
+    def _check_owners(self, source: str, checkpoint: int, splits: Splits, time_ns: int) -> None:
+        for split in range(splits.discovered):
+            owners = splits.owners(split)
+            if len(owners) == 1:
+                continue
+            names = [self.formatter.task(owner) if owner >= 0 else "its enumerator" for owner in owners]
+            fact = f"split {split} of {source} has {f'several owners: {listed(names)}' if owners else 'no owner'}"
+            self.report(ONE_OWNER, fact, time_ns=time_ns, checkpoint=checkpoint, once=bool(owners))
+            return
 
 
 class ReferencedLifetimes(FileLifetimes):
