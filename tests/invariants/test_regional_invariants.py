@@ -105,10 +105,7 @@ def test_splits_whose_states_are_of_one_time_have_one_owner(monkeypatch):
         return replace(self, checkpoints={**self.checkpoints, checkpoint: state})
 
     monkeypatch.setattr(SplitEnumerator, "fall_back", fall_back)
-    kills = (
-        FOR_A_WHILE.removesuffix("]")
-        + ", {kill: 'work[1]', at: 3700 ms}, {kill: 'work[2]', at: 7500 ms}, {job-manager: down-for 300 ms, at: 9 s}]"
-    )
+    kills = FOR_A_WHILE.removesuffix("]") + ", {kill: 'work[2]', at: 7500 ms}, {job-manager: down-for 300 ms, at: 9 s}]"
 
     assert owners(run(kills, SPLITS)) == {}
 

@@ -17,6 +17,7 @@ from sim.results.violations import number_of
 from sim.runtime.context import Checks, RestoredState, StateSnapshot, TaskSnapshot
 from sim.runtime.invariants.files import FileLifetimes, OwnedFile
 from sim.runtime.invariants.invariant import Invariant, ObservedRun
+from sim.runtime.invariants.keyed_state import Materialisations
 from sim.storage.ledger import FileId
 
 ONE_CUT = "each region of a completed checkpoint comes from one completed checkpoint"  # R1: F4
@@ -228,9 +229,17 @@ class ReferencedLifetimes(FileLifetimes):
         return min(self.run.coordinator.needed, default=0)
 
 
+class UnconfirmedMaterialisations(Materialisations):
+    """Checks when changelogs are materialised: a task of a failed region does not hear of the completion, and waits."""
+
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+        """Take over nothing from the checkpoint before."""
+
+
 def regional_invariants(invariants: Iterable[type[Invariant]]) -> list[type[Invariant]]:
     """Return the invariants of a job with regional checkpoints, from those of a job without."""
-    return [*(ReferencedLifetimes if invariant is FileLifetimes else invariant for invariant in invariants), Regions]
+    others = {FileLifetimes: ReferencedLifetimes, Materialisations: UnconfirmedMaterialisations}
+    return [*(others.get(invariant, invariant) for invariant in invariants), Regions]
 
 
 def forget_replaced_parts(checks: Checks, observers: Iterable[Invariant]) -> None:
