@@ -67,6 +67,8 @@ def test_options_of_the_cluster_are_kept_if_they_mean_something():
         "taskmanager.memory.segment-size": "8kb",
         "taskmanager.network.memory.buffer-debloat.enabled": "true",
         "taskmanager.network.memory.buffer-debloat.target": "2 s",
+        "execution.checkpointing.region.enabled": "true",
+        "execution.checkpointing.region.max-failure-ratio": "0.5",
         "heartbeat.rpc-failure-threshold": "-1",
         "restart-strategy.type": "exponential-delay",
     }
@@ -82,11 +84,12 @@ def test_options_of_the_cluster_are_kept_if_they_mean_something():
 
     assert several.document["flink"] == kept | {
         "taskmanager.network.memory.buffer-debloat.enabled": True,
+        "execution.checkpointing.region.enabled": True,
         "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "7 s",
         "scheduler-mode": "reactive",
         "jobmanager.scheduler": "adaptive",
     }
-    assert several.inferred - none.inferred == 8
+    assert several.inferred - none.inferred == 10
 
 
 def test_the_restart_strategy_of_the_job_replaces_that_of_the_cluster():
