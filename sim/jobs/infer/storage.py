@@ -235,7 +235,7 @@ def _select_phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     little_in_flight = [
         phase for vertex in sinks for phase in _phases_of_vertex(draft, job, vertex, _has_little_in_flight(job, vertex))
     ]
-    return little_in_flight or without_wait or _with_channel_state(draft, job) or _after_last_barrier(draft, job)
+    return little_in_flight or without_wait or _with_channel_state(draft, job) or _phases_after_last_barrier(draft, job)
 
 
 def _measured_phases(job: RestJob, vertex: str) -> Iterator[RecordedSubtask]:
@@ -263,7 +263,7 @@ def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     ]
 
 
-def _after_last_barrier(draft: Draft, job: RestJob) -> list[AsyncPhase]:
+def _phases_after_last_barrier(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     """Return the phases of all vertices after their last barrier, in snapshots with little in-flight data and not much of a wait."""
     return [
         AsyncPhase(float(size), after_ms)
@@ -453,7 +453,7 @@ def infer_in_flight(draft: Draft, job: RestJob) -> None:
     The keys are `cluster.barrier-wake-up`, `storage.in-flight-bandwidth` and, for operator chains with state,
     `snapshot.after-in-flight`.
     """
-    late_ms, always = list(_wake_up_delays_ms(draft, job)), _barriers_overtake(job)
+    late_ms, always = list(_wake_up_delays_ms(draft, job)), _has_overtaking_barriers(job)
     if not any(vertex.inputs for vertex in job.vertices) or (always and len(late_ms) < MIN_BARRIERS):
         return
     wake_up_ms: float = ASSUMED_WAKE_UP_MS
@@ -476,7 +476,7 @@ def infer_in_flight(draft: Draft, job: RestJob) -> None:
             draft.vertex(vertex.name).put("snapshot.after-in-flight", True, _AFTER_IN_FLIGHT_ORIGIN)
 
 
-def _barriers_overtake(job: RestJob) -> bool:
+def _has_overtaking_barriers(job: RestJob) -> bool:
     """Return whether barriers overtake records in most checkpoints, so that the history shows what that takes."""
     if not is_unaligned(job) or not job.checkpoint_config.aligned_checkpoint_timeout:
         return is_unaligned(job)
@@ -491,7 +491,7 @@ def _wake_up_delays_ms(draft: Draft, job: RestJob) -> Iterator[float]:
     Tasks are left out if they are busy, because barriers then wait behind records, or if an upstream vertex works before it
     forwards the barrier, as local windows that flush their rows.
     """
-    flush_ms = 0.0 if _barriers_overtake(job) else NetworkMemory().buffer_timeout_ns / 2 / 10**6
+    flush_ms = 0.0 if _has_overtaking_barriers(job) else NetworkMemory().buffer_timeout_ns / 2 / 10**6
     for vertex in job.vertices:
         flow = job.flows[vertex.name]
         is_idle = flow.share("idle_ms") >= MIN_IDLE_SHARE
@@ -517,7 +517,7 @@ def _waits_ms(job: RestJob, vertex: RestVertex) -> Iterator[float]:
         tasks = acknowledged_in(job, point)
         sent = [task for name in upstream for task in tasks[name].values()]
         for task in tasks[vertex.name].values() if sent else ():
-            if _barriers_overtake(job):
+            if _has_overtaking_barriers(job):
                 yield task.start_delay - min(upstream_task.start_delay for upstream_task in sent)
             else:
                 yield last_barrier_ms(task) - max(map(last_barrier_ms, sent))

@@ -47,15 +47,14 @@ class PlannedWindow:
     phrase: str  # the matched part of the plan; "" if the window was inferred from state sizes
 
     @property
-    def copies(self) -> int:
+    def copies_per_record(self) -> int:
         """Copies of a record in the state: the WindowOperator has one in each of its windows, slices of SQL have one in all."""
         return self._overlapping if self.api == "datastream" else 1
 
-    def left_at_end(self, tooth: SawTooth) -> float:
+    def bytes_left_at_end(self, tooth: SawTooth) -> float:
         """Return the bytes right after a window end that windows which go on would hold, if records came at the mean rate."""
-        ends = (self._overlapping - 1) * (
-            0.5 if self.copies > 1 else 1.0
-        )  # copies are of windows half through, in the mean
+        # In the mean, copies are those of windows half through.
+        ends = (self._overlapping - 1) * (0.5 if self.copies_per_record > 1 else 1.0)
         return ends * tooth.growth
 
     @property
@@ -389,7 +388,7 @@ def _find_window(job: RestJob, vertex: RestVertex) -> _VertexWindow | None:
     if planned is not None:
         sizes = _sizes(job, vertex) if on_heap and planned.kind != "session" else []
         tooth = fit_saw_tooth(sizes, [planned.every_ns / MS])
-        if tooth is not None and planned.left_at_end(tooth) - tooth.floor > MIN_FLOOR_SHARE * tooth.growth:
+        if tooth is not None and planned.bytes_left_at_end(tooth) - tooth.floor > MIN_FLOOR_SHARE * tooth.growth:
             tooth = None  # its windows overlap, and hold less than such a growth: two phases fit any curve
         return planned, tooth
     tooth = find_periodic_timers(job, vertex) if on_heap else None
@@ -503,8 +502,10 @@ def _put_state_per_record(section: Section, window: PlannedWindow, tooth: SawToo
     """
     per_second, state = flow.per_second("records_in"), section.values.get("state", {})
     origin = f"{tooth.per_second:,.0f} bytes/s between two window ends / {per_second:,.1f} records/s"
-    outside = tooth.floor - window.left_at_end(tooth)
-    section.put("window.state-per-record", format_size(round(tooth.per_second / per_second / window.copies)), origin)
+    outside = tooth.floor - window.bytes_left_at_end(tooth)
+    section.put(
+        "window.state-per-record", format_size(round(tooth.per_second / per_second / window.copies_per_record)), origin
+    )
     section.drop("state.growth")
     section.drop("state.ttl")
     if outside > MIN_FLOOR_SHARE * tooth.growth:
