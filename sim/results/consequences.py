@@ -211,7 +211,7 @@ class Consequences:
         ends=_LIVE,
         heading="largest lag",
         printed_with="restarts",
-        cell=lambda line: line.status if line.costs.has_failed else ms_text(1e3 * line.costs.lag_s),
+        cell=lambda line: line.status if line.costs.has_failed else _lag_text(line.costs.lag_s),
     )
     delay_mean_s: float = result_column(
         "due -> processed by a sink, mean of samples once a second",
@@ -254,6 +254,11 @@ class Consequences:
     def has_failed(self) -> bool:
         """Whether a job of the strategy failed permanently, so that its lag is NaN."""
         return math.isnan(self.lag_s)
+
+
+def _lag_text(lag_s: float) -> str:
+    """Return the lag of a job that was restarted.  It is 0 if no source has a rate: then no record is ever due."""
+    return ms_text(1e3 * lag_s) if lag_s else MISSING
 
 
 class _Pooled(NamedTuple):
@@ -540,8 +545,9 @@ class _Compared(NamedTuple):
             if others
             else ""
         )
+        lags = f", lags by up to {_lag_text(row.lag_s)}" if row.lag_s else ""
         return (
-            f"{self.label} replays {count_text(self.value('replayed_records'))} records, lags by up to {ms_text(1e3 * row.lag_s)} and is disturbed "
+            f"{self.label} replays {count_text(self.value('replayed_records'))} records{lags} and is disturbed "
             f"{100 * row.disturbed_share:.0f} % of the time{counted}"
         )
 

@@ -1083,7 +1083,7 @@ def replays(told, match):
     lag_ms = max(max(1e3 * run.series["lag"].max(), run.recoveries["lag_at_start"].max()) for run in runs)
     return (
         same_count(match["records"], median(ran))
-        and same_ms(match["lag"], lag_ms)
+        and (same_ms(match["lag"], lag_ms) if match["lag"] else not lag_ms)
         and any(abs(100 * share - int(match["share"])) <= 0.51 for share in disturbed_shares(runs))
     )
 
@@ -1961,8 +1961,8 @@ TEMPLATES = (
     ),
     template(
         "replays",
-        r"(?:After a (?:failure|planned restart) )?(?P<of>NAME) replays (?P<records>COUNT) records, lags by up to "
-        r"(?P<lag>MS) and is disturbed (?P<share>\d+) % of the time(?: by COUNT failures? and "
+        r"(?:After a (?:failure|planned restart) )?(?P<of>NAME) replays (?P<records>COUNT) records(?:, lags by up to "
+        r"(?P<lag>MS))? and is disturbed (?P<share>\d+) % of the time(?: by COUNT failures? and "
         r"COUNT planned restarts?)?",
         replays,
         some_restart,

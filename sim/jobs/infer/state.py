@@ -260,9 +260,9 @@ def ask_for_update(section: Section, flow: Flows | None, records: float, size: i
     """Ask for the updates of a state of at most `size` bytes, in a vertex that reads `records` between two checkpoints."""
     state = section.values["state"]
     value = round(entry_bytes(state, flow))
-    effect = f" {_checkpoint_sizes_text(size, value, records)}" if records > 0 else ""
     new = Fraction(0) if "limit" in state else Fraction(parse_size(state.get("growth", "0 B")), value)
     share = max(1 - new, _MIN_UPDATE_SHARE)
+    effect = f" {_checkpoint_sizes_text(size, value, records, share, new)}" if records > 0 else ""
     why = "all, as in an operator that counts or keeps a value per key" if share == 1 else "those without a new key"
     section.ask(
         "state.update",
@@ -283,13 +283,19 @@ def entry_bytes(state: Mapping[str, str], flow: Flows | None) -> float:
     return min(read, parse_size(state["size"]) or read)
 
 
-def _checkpoint_sizes_text(size: int, value: int, records: float) -> str:
-    """Return a sentence on the checkpoint sizes with RocksDB and with a changelog, for some shares of updates."""
-    tables = [size_3_digits(increment_bytes(size, value, share * records)) for share in _EXAMPLE_SHARES]
-    logs = [size_3_digits(value * share * records) for share in _EXAMPLE_SHARES]
+def _checkpoint_sizes_text(size: int, value: int, records: float, share: float | Fraction, new: Fraction) -> str:
+    """Return a sentence on the checkpoint sizes with RocksDB and with a changelog, for some shares of updates.
+
+    `share`: the largest share of records that update an entry.  `new`: share of the records with a new key.
+    """
+    shares, added = [Fraction(f"{float(part * share):.3f}") for part in _EXAMPLE_SHARES], float(new) * value * records
+    tables = [size_3_digits(increment_bytes(size, value, part * records) + added) for part in shares]
+    logs = [size_3_digits(value * part * records + added) for part in shares]
+    only_new = f"{size_3_digits(added)} (new keys only)" if added else "new keys only"
+    most, less = map(format_share, shares)
     return (
-        f"An incremental checkpoint with RocksDB would write about {tables[0]} at 100 %, {tables[1]} at 10 %, new keys only at 0 %; "
-        f"with a changelog {logs[0]}, {logs[1]}, or new keys only."
+        f"An incremental checkpoint with RocksDB would write about {tables[0]} at {most}, {tables[1]} at {less}, {only_new} at 0 %; "
+        f"with a changelog {logs[0]}, {logs[1]}, or {only_new}."
     )
 
 
