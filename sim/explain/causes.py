@@ -291,11 +291,13 @@ class Causes:
     def _written(self, parts: Sequence[PathPart]) -> str:
         """Return a clause on the files of these parts: their size, their rate, and slow storage."""
         files, spent_ns = self._files(parts), sum(part.duration_ns for part in parts)
-        longest = max(files, key=lambda file: (file.durable_ns or self._end_ns) - file.created_ns)
+        unfinished = [file for file in files if file.durable_ns is None or file.durable_ns > parts[-1].end_ns]
+        longest = max(unfinished or files, key=lambda file: (file.durable_ns or self._end_ns) - file.created_ns)
         size = sum(file.size_bytes for file in files)
         name = one_line("/".join(map(str, longest.name)), 60)
-        subject = f"file {name}" if len(files) == 1 else f"{len(files)} files one after the other, the longest {name}"
-        if any(file.durable_ns is None or file.durable_ns > parts[-1].end_ns for file in files):
+        which = "of which" if unfinished else "the longest"
+        subject = f"file {name}" if len(files) == 1 else f"{len(files)} files one after the other, {which} {name}"
+        if unfinished:
             text = f"{subject} was not durable {self._until}"
         else:
             text = f"{subject}, {bytes_text(size)} at {bytes_text(size * SECOND / spent_ns)}/s{self._compacted(parts[0].task, files)}"

@@ -72,6 +72,18 @@ TWELVE = {
             extra="storage: {bandwidth: 5 MB/s}",
         ),
     ),
+    "the fourth of four files under way": Planted(
+        "file before barrier",
+        "sink[",
+        "/1/3 was not durable",
+        scenario(
+            STEADY,
+            "interval: 5 s, timeout: 3800 ms, tolerable-failed: 100",
+            sink=", flush: {bytes: 20 MB, files: 4}",
+            extra="storage: {bandwidth: 5 MB/s}",
+        ),
+        which="FAILED",
+    ),
     "expired": Planted(
         "behind data",
         "sink[",
