@@ -75,7 +75,7 @@ TWELVE = {
     "the fourth of four files under way": Planted(
         "file before barrier",
         "sink[",
-        "/1/3 was not durable",
+        "/3 was not durable",
         scenario(
             STEADY,
             "interval: 5 s, timeout: 3800 ms, tolerable-failed: 100",
