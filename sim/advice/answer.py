@@ -30,6 +30,7 @@ from sim.advice.texts import (
     name_of,
     quantity_of,
     reason_against,
+    restart_cautions,
     value_text,
 )
 from sim.advice.trials import FAILURE, UNDISTURBED
@@ -392,6 +393,7 @@ def answer(
         *doubtful_cautions(search, chosen),
         *cautions(search.scenario, candidate.barriers, changes),
         *firing_cautions(search, chosen),
+        *restart_cautions(chosen),
         *backlog_cautions(search, chosen),
         *new_defects(search.scenario, scenario),
         *unsafe_defects(scenario),

@@ -53,6 +53,7 @@ from sim.advice.judgement import (
     paired_noise,
     recoveries_ms,
     resample_choice,
+    restarting_share,
     rows_of,
     rows_of_kind,
     storage_cost,
@@ -576,7 +577,9 @@ class CandidateSearch:
         if the pause and that time are within the interval.
         """
         candidate, today = self.candidate_of(setting.name), self.scenario.checkpoint
-        longest_ns, keys = setting.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6, Point()
+        # rare checkpoints, which trials may not show, are in `checkpoint_ms`
+        longest_ns = max(setting.longest_ms, setting.checkpoint_ms) * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6
+        keys = Point()
         if candidate.has_longer_timeout and longest_ns <= today.timeout_ns:
             keys[TIMEOUT] = format_duration(today.timeout_ns)
         if PAUSE in candidate.binding_keys and today.min_pause_ns + longest_ns <= candidate.interval_ns:
@@ -635,14 +638,20 @@ class CandidateSearch:
     def confirmed(self) -> bool:
         """Return True if more than one run shows that the choice keeps all limits with room, or if nothing is chosen.
 
-        With a limit on checkpoints a long run is needed instead, because short runs do not show the tail.
+        With a limit on checkpoints `LONG_RUNS` long runs are needed as well, because others do not show the tail.
         """
         chosen = self.chosen
         if chosen is None or chosen.tight:
             return chosen is None
+        is_repeated = chosen.runs >= min(MIN_COMPARED_RUNS, self.max_replications)
         if self.limits.checkpoint_ms is not None:
-            return chosen.ran_long
-        return chosen.runs >= min(MIN_COMPARED_RUNS, self.max_replications) and self.settled
+            return is_repeated and self._long_replications(chosen.name) >= LONG_RUNS
+        return is_repeated and self.settled
+
+    def _long_replications(self, name: SettingName) -> int:
+        """Return the number of long runs of a setting in each world."""
+        rows = self.long_rows.get(name)
+        return 0 if rows is None else int(rows["replication"].nunique())
 
     @property
     def settled(self) -> bool:
@@ -893,6 +902,7 @@ class CandidateSearch:
         }
         p50, p90 = map(MEASURED.index, ("checkpoint_p50_ms", "checkpoint_p90_ms"))
         checkpointed, written, cost = map(MEASURED.index, ("checkpointed_bytes", "written_per_hour", "storage_cost"))
+        restarting = MEASURED.index("restarting")
         for name in filter(self._has_unknown_bytes, found):
             for values in found[name].values():
                 values[:, [checkpointed, written, cost]] = math.nan
@@ -906,6 +916,7 @@ class CandidateSearch:
                 values[:, written] = values[:, checkpointed] * 3600e9 / self._period_ns(name, float(values[0, p50]))
                 values[:, written] += runs["materialized_bytes_per_hour"].mean()
                 values[:, cost] = np.mean(storage_cost(runs, self.bench.prices))
+                values[:, restarting] = restarting_share(runs).mean()
         return found
 
     def _rare_checkpoints(self, name: SettingName, rows: pd.DataFrame, extra: Point) -> RareCheckpoints | None:
@@ -971,7 +982,7 @@ class CandidateSearch:
             chosen = self.chosen
             if self.limits.checkpoint_ms is None or chosen is None:
                 return
-            if (long := self.long_rows.get(chosen.name)) is not None and long["replication"].nunique() >= runs:
+            if self._long_replications(chosen.name) >= runs:
                 return
             if not self.run_for_long(chosen.name, runs):
                 return

@@ -1,7 +1,8 @@
 """The choice of a setting from the results of trials, and its certainty.
 
-A setting is judged by the share of time that it loses: checkpoints cost throughput, and each failure costs a recovery.  A
-value above its limit by less than `AT_LIMIT` breaks nothing, because runs do not tell it from one below.  A limit is kept
+A setting is judged by the share of time that it loses: checkpoints cost throughput, those that fail may restart the job, and
+each failure costs a recovery.
+A value above its limit by less than `AT_LIMIT` breaks nothing, because runs do not tell it from one below.  A limit is kept
 *with room* if it would still be kept after the value has grown by the prediction error, or by the spread of repeated runs
 if that is larger.
 
@@ -76,11 +77,13 @@ class Measured:
     longest_ms: float  # longest checkpoint
     checkpoint_p90_ms: float  # inf: as for checkpoint_ms
     storage_cost: float  # of the requests to an object store, per month; NaN: checkpoints are stored elsewhere
+    # share of time between restarts by checkpoints that fail, and being caught up again, without any other failure
+    restarting: float = field(default=0.0, kw_only=True)
 
 
 MEASURED = tuple(column.name for column in fields(Measured))
 _AT = {column: i for i, column in enumerate(MEASURED)}
-_LOSING = ("recovery_ms", "again_ms", "replayed", "per_second", "loss")
+_LOSING = ("recovery_ms", "again_ms", "replayed", "per_second", "loss", "restarting")
 _Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 _Values = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 _Flags = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
@@ -244,6 +247,11 @@ def measure(
     checkpointed = steady["checkpointed_mean_bytes"].fillna(0.0)
     # may be negative, if restarts replay more records than are served
     served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)
+    # an undisturbed job restarts because checkpoints fail, after which it repeats more than it does after other failures
+    restarting = restarting_share(steady)
+    if restarting.any():
+        longer = (restarting > 0) & ~(steady["caught_up_ms"] <= recovery_ms)
+        recovery_ms = recovery_ms.where(~longer, steady["caught_up_ms"])
     table = pd.DataFrame(
         {
             "checkpoint_ms": steady["end_to_end_p99_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),
@@ -265,6 +273,7 @@ def measure(
                 (expired == 0) & (steady["completed"] > 0), math.inf
             ),
             "storage_cost": storage_cost(steady, prices),
+            "restarting": restarting,
         }
     )[list(MEASURED)]
     trials: Trials = {}
@@ -290,6 +299,11 @@ def storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
     if not set(USE) <= set(steady):
         return [math.nan] * len(steady)
     return [prices.cost_per_month(dict(zip(USE, row, strict=True))) for row in steady[list(USE)].to_numpy()]
+
+
+def restarting_share(undisturbed: pd.DataFrame) -> pd.Series[float]:
+    """Return the share of time between restarts and being caught up again, for each run in which nothing fails but checkpoints."""
+    return undisturbed.reindex(columns=["disturbed_share"])["disturbed_share"].fillna(0.0)
 
 
 def recoveries_ms(
@@ -603,13 +617,13 @@ def _worst(worlds: Mapping[str, _Values]) -> _Values:
 
 
 def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _Array:
-    """Return the share of time lost to checkpoints and failures, as a mean over worlds.
+    """Return the share of time lost to checkpoints, to those that restart the job, and to failures, as a mean over worlds.
 
     The time to catch up is scaled down, because the failure of a trial is late in an interval, whereas a failure at a
     random time repeats half an interval of work on average.
     """
     table = np.stack(list(worlds.values()))
-    recovery_ms, again_ms, replayed, per_second, loss = (table[:, :, _AT[name]] for name in _LOSING)
+    recovery_ms, again_ms, replayed, per_second, loss, restarting = (table[:, :, _AT[name]] for name in _LOSING)
     again_ms = np.where(np.isnan(again_ms), patience_ms, again_ms)  # down for at least as long as the trial waits
     replayed = np.nan_to_num(replayed)
     waited_ms = np.where(
@@ -621,7 +635,7 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
         replay_ms = np.where(per_second > 0, replayed / per_second * 1e3, 0.0)
         down_ms = np.maximum(again_ms - replay_ms, 0.0)
         usual_ms = down_ms + (waited_ms - down_ms) * FAILURE_PHASE[1] / FAILURE_PHASE[0] / 2
-    lost: _Array = (np.maximum(loss, 0.0) + usual_ms / 1e3 / mtbf_s).mean(axis=0)
+    lost: _Array = (np.maximum(loss, 0.0) + restarting + usual_ms / 1e3 / mtbf_s).mean(axis=0)
     return lost
 
 

@@ -26,6 +26,7 @@
 #     repeat                 a second run of the choice and of today's setting       REPEAT     65 %
 #     confirm                long runs, if the tail of checkpoints has a limit       CONFIRM    85 %
 #   search.relax_limiting_keys, if no setting keeps the limits                       REST       95 %, then all
+#   search.add_levers_against_restarts, if failing checkpoints restart the job        all       100 %
 #   search.simplify          what changes less than the choice                       REST       95 %
 #   run_as_the_file_is       with the file's faults, savepoints and backlog         all       100 %
 #   measure_bytes            a long run, if few checkpoints show bytes of changes    CONFIRM    85 %
@@ -53,7 +54,14 @@ from sim.advice.candidates import CandidateSearch
 from sim.advice.file_runs import MAX_FILE_RUNS, run_file
 from sim.advice.horizon import Horizon
 from sim.advice.judgement import EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE, Setting
-from sim.advice.search import add_levers, add_levers_against_events, reason_for_levers, relax_limiting_keys, simplify
+from sim.advice.search import (
+    add_levers,
+    add_levers_against_events,
+    add_levers_against_restarts,
+    reason_for_levers,
+    relax_limiting_keys,
+    simplify,
+)
 from sim.advice.settings import (
     BETWEEN_NS,
     ROUND_INTERVALS_NS,
@@ -376,6 +384,7 @@ def run_until_decided(search: CandidateSearch) -> None:
             relax_limiting_keys(search)
             search.repeat()
             search.confirm()
+        add_levers_against_restarts(search)
         simplify(search, REST_SHARE)
         search.repeat()
         search.confirm()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from sim.advice.settings import checkpoint_period_ns
 from sim.jobs.evidence.envelope import firings_ns
 from sim.results.formats import ms_text
 
@@ -23,6 +24,7 @@ class RareCheckpoints(NamedTuple):
     ms: float  # inf: they expire
     why: str
     vertex: str = ""  # the vertex whose windows fire; "": files are slow
+    restarts_per_s: float = 0.0  # restarts of the job by those that expire
 
 
 def rare_checkpoints(scenario: Scenario, rows: pd.DataFrame) -> RareCheckpoints | None:
@@ -42,8 +44,15 @@ def rare_checkpoints(scenario: Scenario, rows: pd.DataFrame) -> RareCheckpoints 
     storage = scenario.storage
     files = sum(vertex.parallelism for vertex in scenario.job.vertices if vertex.state is not None)
     if 1 - (1 - storage.slow_probability) ** files > RARE_SHARE and "path_upload_ms" in rows:
-        upload_ms, share = rows["path_upload_ms"].fillna(0.0).mean(), f"{100 * storage.slow_probability:.2g} %"
-        found.append(RareCheckpoints(storage.slow_factor * upload_ms, f"{share} of files are slow (storage.slow)"))
-    rare = max(found, default=None)
-    is_late = rare is not None and rare.ms * 1e6 > scenario.checkpoint.timeout_ns
-    return rare._replace(ms=inf) if rare is not None and is_late else rare
+        upload_ms, slow = rows["path_upload_ms"].fillna(0.0).mean(), f"{100 * storage.slow_probability:.2g} %"
+        found.append(RareCheckpoints(storage.slow_factor * upload_ms, f"{slow} of files are slow (storage.slow)"))
+    rare, options = max(found, default=None), scenario.checkpoint
+    if rare is None or rare.ms * 1e6 <= options.timeout_ns:
+        return rare
+    share: float = 1 - (1 - storage.slow_probability) ** files
+    if rare.vertex and (window := scenario.job.vertex(rare.vertex).window) is not None:
+        share = max(firings_ns(scenario)[rare.vertex] - options.timeout_ns, 0) / window.step_ns
+    failing = share ** (options.tolerable_failed + 1)  # so many in a row
+    return rare._replace(
+        ms=inf, restarts_per_s=1e9 * failing / (checkpoint_period_ns(options) + share * options.timeout_ns)
+    )

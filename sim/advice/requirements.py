@@ -17,6 +17,7 @@ from typing import Any
 
 from sim.advice.candidates import CandidateSearch
 from sim.advice.levers import more_subtasks
+from sim.advice.settings import Candidate
 from sim.advice.situation import situation_of
 from sim.advice.texts import name_of
 from sim.advice.trials import BudgetUsedError
@@ -27,6 +28,8 @@ from sim.studies.sweeps.design import Point
 MAX_SPEEDUP = 64.0
 """Largest factor that is tried."""
 BISECTION_STEPS = 4
+PHASES = 3
+"""Number of times of the first checkpoint at which a change is tried."""
 SUBTASKS = (2, 4, 8)
 """Factors by which the parallelism of a fully busy vertex is multiplied."""
 _OPERATORS = ("service", "fire", "pre-barrier", "sync", "async")
@@ -163,7 +166,7 @@ def _bases(search: CandidateSearch) -> list[tuple[str, str]]:
 
 
 def _setting_that_keeps(search: CandidateSearch, point: Point) -> str:
-    """Return the name of a setting that keeps the limits in a job with this change, or "" if none does.
+    """Return the name of a setting that keeps the limits in a job with this change at all of `_phases`, or "" if none does.
 
     A setting that has done long runs in the unchanged job must keep the limits in a long run.  Raises BudgetUsedError if
     the budget does not cover the runs.
@@ -171,12 +174,29 @@ def _setting_that_keeps(search: CandidateSearch, point: Point) -> str:
     for name in _bases(search):
         candidate = search.candidate_of(name)
         changed = {key: value for key, value in point.items() if key not in candidate.point}
-        setting = search.under_change(candidate, changed)
-        if name in search.longer_ms and setting is not None and setting.keeps_limits:
-            setting = search.under_change(candidate, changed, long=True)
-        if setting is not None and setting.keeps_limits:
+        trials = [(changed | phase, False) for phase in _phases(search, candidate)]
+        trials += [(changed, True)] * (name in search.longer_ms)
+        settings = (search.under_change(candidate, extra, long=long) for extra, long in trials)
+        if all(setting is not None and setting.keeps_limits for setting in settings):
             return name_of(name)
     return ""
+
+
+def _phases(search: CandidateSearch, candidate: Candidate) -> Iterator[Point]:
+    """Yield changes by which checkpoints meet other parts of all that is periodic: bursts, firings, what follows from a pause.
+
+    In one trial they may always meet the same part, and a small change of any time moves them to another one: what seems to be
+    enough, or not, would be chance.  Flink 1.x draws the time of the first checkpoint.
+    """
+    scenario = search.bench.with_setting(candidate)
+    for i in range(PHASES):
+        if not i:
+            yield {}
+        elif scenario.cluster.profile == "2.x":
+            first_ns = scenario.overheads.first_trigger_ns + i * candidate.interval_ns // PHASES
+            yield {"overheads.first-trigger": units.format_duration(first_ns)}
+        else:
+            yield {"run.seed": scenario.run.seed + i}
 
 
 def _smallest_factor(search: CandidateSearch, part: str, values: Mapping[str, ParsedQuantity]) -> NeededChange:

@@ -23,6 +23,7 @@ from sim.advice.settings import Change, Lever, intervals, make_candidate, neighb
 from sim.advice.situation import (
     ASYNC_WORK,
     BACKLOG_READ,
+    EXPIRY,
     FAILED_CHECKPOINTS,
     LONG_SAVEPOINT,
     PARTS,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from sim.advice.settings import Candidate
     from sim.model.scenario import Scenario
 
+MIN_RESTARTING_SHARE = 0.001
+"""Minimum share of time lost to restarts by failing checkpoints for which levers against them are tried."""
 MAX_COMBINED_LEVERS = 4
 """Maximum number of levers in one setting."""
 MAX_REMAINING_EXCESS = 0.95
@@ -77,7 +80,7 @@ def add_levers_against_events(search: CandidateSearch, setting: Setting) -> None
     run, current = search.file_runs[setting.name], search.candidate_of(setting.name)
     found = situation_of(search, setting.name)
     causes = [FAILED_CHECKPOINTS] * bool(run.restarts) + [BACKLOG_READ] * ("loss" in run.broken)
-    causes += [LONG_SAVEPOINT] * (SAVEPOINT in run.events.get("recovery_ms", "") and "recovery_ms" in run.broken)
+    causes += [LONG_SAVEPOINT] * any(SAVEPOINT in run.events[column] for column in run.broken)
     shares = dict.fromkeys(causes, 1.0)
     for lever, changes in rank_levers(replace(found, shares=shares, loss=run.limited.get("loss", found.loss))):
         for candidate in (_apply(search, current, change) for change in changes):
@@ -87,6 +90,20 @@ def add_levers_against_events(search: CandidateSearch, setting: Setting) -> None
                 return
             changed = search.setting(candidate.name)
             if changed is not None and run_file(search, changed) and not search.file_runs[changed.name].is_broken:
+                return
+
+
+def add_levers_against_restarts(search: CandidateSearch) -> None:
+    """Try levers against checkpoints that fail and restart the job with the chosen setting, until one ends that."""
+    chosen = search.chosen
+    if chosen is None or chosen.restarting < MIN_RESTARTING_SHARE:
+        return
+    current, found = search.candidate_of(chosen.name), situation_of(search, chosen.name)
+    for lever, changes in rank_levers(replace(found, shares=dict.fromkeys((EXPIRY, FAILED_CHECKPOINTS), 1.0))):
+        for candidate in (_apply(search, current, change) for change in changes):
+            if not search.replicate_if_affordable([candidate], FULL_BUDGET, f"the lever '{lever.name}'"):
+                return
+            if search.chosen is not None and search.chosen.restarting < MIN_RESTARTING_SHARE:
                 return
 
 

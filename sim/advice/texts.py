@@ -96,7 +96,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
             f"Try, and watch: {use} {name}. It {keeps}, but so few runs do not settle that no other setting is better."
         )
     elif not search.confirmed:
-        advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
+        advice = f"Try, and watch: {use} {name}. In {'few' if chosen.ran_long else 'short'} runs it {keeps}."
     elif doubtful := [
         *doubtful_cautions(search, chosen),
         *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.bench.varying else []),
@@ -213,6 +213,10 @@ def overload(search: CandidateSearch) -> str:
     if search.chosen is not None and search.chosen.name != name:
         return f"Today the job falls behind: {why}; with the advised setting it keeps up."
     with_it = "it" if len(behind) < len(means) else "every setting that was tried"
+    if with_it != "it" and is_short[name] and not is_short.all():
+        others = name_of(means.index[~is_short][0])
+        with_it = f"{is_short.sum()} of {len(means)} settings that were tried"
+        why += f"; with {others} they emit what is due, but a subtask is never idle"
     return f"The job falls behind with {with_it}: {why}."
 
 
@@ -296,6 +300,15 @@ def transaction_cautions(search: CandidateSearch, chosen: Setting) -> list[Cauti
 def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
     """Return the job with the advised setting, without what trials change for their own sake, e.g. a fixed size of state."""
     return search.bench.load({**search.bench.common, **advised_point(search, chosen)})
+
+
+def restart_cautions(chosen: Setting) -> list[Caution]:
+    """Return a caution if checkpoints of the advised setting fail and restart the job."""
+    if chosen.restarting < MIN_LISTED_SHARE:
+        return []
+    lost = percentage(chosen.restarting)
+    text = f"Checkpoints that fail restart the job: {lost} of the time is lost to that, without any other failure."
+    return [Caution(f"checkpoints that fail restart the job: {lost} of time", text, "sim.advice.judgement")]
 
 
 def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:

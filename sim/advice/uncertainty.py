@@ -36,6 +36,7 @@ MIN_AGREEMENT = 0.1
 _LEVELS: tuple[tuple[str, Level], ...] = (("end-to-end", "p50"), ("end-to-end", "p90"), ("throughput", "p50"))
 """Quantities of the backtest whose agreement with the history caps the certainty of the choice."""
 _DURATION, _LONGEST, _P90 = (MEASURED.index(name) for name in ("checkpoint_ms", "longest_ms", "checkpoint_p90_ms"))
+_RECOVERY, _RESTARTING = (MEASURED.index(name) for name in ("recovery_ms", "restarting"))
 
 
 def with_corrected_durations(
@@ -61,12 +62,15 @@ def with_corrected_durations(
 
 
 def with_rare_checkpoints(trials: Trials, rare: Mapping[SettingName, RareCheckpoints | None]) -> None:
-    """Raise the duration of checkpoints in `trials` to that of rare ones, where these are longer."""
+    """Raise the duration of checkpoints in `trials` to that of rare ones, where these are longer, and count restarts by them."""
     for name, worlds in trials.items():
         for values in worlds.values():
             column = values[:, _DURATION]
-            if (own := rare[name]) is not None and column.mean() < own.ms:
-                column[:] = own.ms
+            if (own := rare[name]) is not None:
+                if column.mean() < own.ms:
+                    column[:] = own.ms
+                if own.restarts_per_s:
+                    values[:, _RESTARTING] = np.fmin(own.restarts_per_s * values[:, _RECOVERY] / 1e3, 1.0)
 
 
 def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: float) -> None:

@@ -45,6 +45,7 @@ PLAIN = {
     "longest_ms": 400.0,
     "checkpoint_p90_ms": 200.0,
     "storage_cost": math.nan,
+    "restarting": 0.0,
 }
 
 
@@ -121,10 +122,23 @@ def test_each_column_has_its_place():
             "longest_ms": 200.0,
             "checkpoint_p90_ms": 170.0,
             "storage_cost": S3_STANDARD.cost_per_month(dict(zip(USE, (60.0, 1.0, 20.0, 3e9, 0.0), strict=True))),
+            "restarting": 0.0,
         }
     )
     assert found(rows(), unlimited=True)["recovery_ms"] == 29_000.0
     assert math.isnan(found(rows().drop(columns=[USE[0]]))["storage_cost"])
+
+
+@pytest.mark.parametrize(("took_ms", "recovery_ms"), [(60_000.0, 60_000.0), (20_000.0, 41_000.0)])
+def test_restarts_by_checkpoints_that_fail_count(took_ms, recovery_ms):
+    """A run without another failure that restarts anyway: the time until it has caught up is lost, and is a recovery."""
+    table = rows(disturbed_share=0.3)
+    table.loc[0, "caught_up_ms"] = took_ms
+    own = found(table)
+
+    assert (own["restarting"], own["recovery_ms"]) == (0.3, recovery_ms)
+    lost = [judged_alone({"restarting": share}).lost for share in (0.0, 0.3)]
+    assert lost[1] - lost[0] == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from sim.advice.candidates import CandidateSearch
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.judgement import Limits
 from sim.advice.situation import dominant, situation_of
+from sim.advice.texts import restart_cautions
 from sim.advice.trials import Bench
 from tests.advice.made_up import MadeUp, searched
 
@@ -84,7 +85,7 @@ def test_files_that_are_slow_by_chance_break_the_limit(job):
 
 
 def test_rare_checkpoints_that_expire_are_told(job):
-    """2.7 s are longer than today's timeout."""
+    """2.7 s are longer than today's timeout; each that expires restarts the job, and time until it has caught up is lost."""
     job.write_text(SLOW.replace("{interval: 30 s}", "{interval: 30 s, timeout: 2 s}"))
     search = CandidateSearch(Bench(job, {}), Limits(checkpoint_ms=1000.0), 8.64e4, Calm(), 3)
     search.replicate([search.current_candidate], 1)
@@ -94,3 +95,7 @@ def test_rare_checkpoints_that_expire_are_told(job):
         "2 % of files are slow (storage.slow): their checkpoints expire at 2 s",
         "each restarts the job",
     ]
+    expire = 1 - 0.98**2
+    lost = expire / (30 + 2 * expire) * search.current.recovery_ms / 1e3
+    assert search.current.restarting == pytest.approx(lost)
+    assert restart_cautions(search.current)
