@@ -199,12 +199,18 @@ def critical_path(
     )
     is_open, is_known = stats.status != "COMPLETED", bool(subtasks or any(times.values()))
     parts = find_path(trace, graph, files) if is_known else ()
-    return CriticalPath(stats.number, parts, () if is_open else _after(stats, *committed, commits or {}), is_open)
+    # a regional checkpoint waits for answers of failed regions behind the last acknowledgement
+    decided_ns = times[-1].get(Happening.LAST_ACKNOWLEDGED, stats.latest_ack_ns)
+    return CriticalPath(
+        stats.number, parts, () if is_open else _after(stats, decided_ns, *committed, commits or {}), is_open
+    )
 
 
-def _after(stats: CheckpointStats, committer: int, visible_ns: int, commits: Mapping[int, int]) -> tuple[PathPart, ...]:
+def _after(
+    stats: CheckpointStats, begin_ns: int, committer: int, visible_ns: int, commits: Mapping[int, int]
+) -> tuple[PathPart, ...]:
     """Return the parts after the last acknowledgement: finalisation, and the notification and commit of the last committer."""
-    begin_ns, end_ns = stats.latest_ack_ns, stats.completed_ns
+    end_ns = stats.completed_ns
     parts = [PathPart(PathKind.FINALISATION, begin_ns, end_ns)]
     if committer >= 0:
         working_ns = max(end_ns, visible_ns - commits.get(committer, 0))

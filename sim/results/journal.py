@@ -199,7 +199,8 @@ class Happening(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     STATE_UNKNOWN = "state unknown"  # an acknowledgement references deleted files, and is ignored
     DECLINED = "declined"
-    LAST_ACKNOWLEDGED = "last acknowledged"  # all tasks have acknowledged; the coordinator writes the metadata
+    # all tasks have acknowledged; the coordinator writes the metadata; detail: without which tasks
+    LAST_ACKNOWLEDGED = "last acknowledged"
     COMPLETED = "completed"  # _metadata is durable
     ABORTED = "aborted"  # detail: the reason
     CANCELLATION_FORWARDED = "cancellation forwarded"

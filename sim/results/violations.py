@@ -105,7 +105,7 @@ SENTENCES: dict[Happening, str] = {
     Happening.ASYNC_FINISHED: "{who} has everything of snapshot {n} on storage",
     Happening.ACKNOWLEDGED: "{who} acknowledges checkpoint {n}",
     Happening.DECLINED: "{who} declines checkpoint {n}: {detail}",
-    Happening.LAST_ACKNOWLEDGED: "{who} has all acknowledgements of checkpoint {n} and writes its metadata",
+    Happening.LAST_ACKNOWLEDGED: "{who} has all acknowledgements of checkpoint {n}{detail} and writes its metadata",
     Happening.COMPLETED: "checkpoint {n} is complete",
     Happening.ABORTED: "{who} gives checkpoint {n} up: {detail}",
     Happening.CANCELLATION_FORWARDED: "{who} tells its readers that checkpoint {n} is off",

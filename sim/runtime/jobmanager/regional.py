@@ -84,6 +84,7 @@ class RegionalCoordinatorHost(CoordinatorHost):
         exchanges = tuple(zip(context.layout.writer, context.layout.reader, strict=True))
         machine = RegionalCoordinator.of(self.machine, context.scenario.checkpoint.region, exchanges)
         self._loop: HostLoop[Any, Any, Any] = HostLoop(machine, RegionalCoordinator.on, self.carry_out)
+        self._note = self._note_with_regions
         self._sources_ended = False  # as last told to the machine
 
     def plan(self, kind: RequestKind) -> Plan | None:
@@ -106,6 +107,14 @@ class RegionalCoordinatorHost(CoordinatorHost):
             self._note(
                 Happening.NOTIFIED_FALLBACK, command.checkpoint, number=command.fallback, detail=f"{tasks} tasks"
             )
+
+    def _note_with_regions(
+        self, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = ""
+    ) -> None:
+        """Add a journal row, which says of the last acknowledgement what it is without."""
+        regional = self._loop.machine.replaced.get(checkpoint) if happening is Happening.LAST_ACKNOWLEDGED else None
+        without = "" if regional is None else f", without those of {len(regional.tasks)} tasks in failed regions,"
+        self.context.note(happening, checkpoint, task, number, detail or without)
 
     def _replace_parts(self, command: WriteRegionalMetadata) -> None:
         """Replace the parts of failed regions by those of the fallback.
