@@ -40,7 +40,10 @@ def test_each_finding_has_a_verdict_and_each_shown_one_a_scenario():
     assert {f"f{path.stem[1:]}" for path in SCENARIOS.glob("f*.yaml")} - {"f09-chains"} == set(SHOWN)
 
 
-@pytest.mark.parametrize("name", ["f01-age", "f03-orphans", "f04-torn-region", "f05-unclaimed", "f06-rescale"])
+@pytest.mark.parametrize(
+    "name",
+    ["f01-age", "f03-orphans", "f04-torn-region", "f05-unclaimed", "f06-rescale", "f07-two-owners", "f08-no-owner"],
+)
 def test_without_regions_nothing_is_violated(name):
     """So it is the proposal that violates an invariant, and not the job or its faults."""
     (scenario,) = load(SCENARIOS / f"{name}.yaml", ["checkpoint.region.enabled=false"]).scenarios
