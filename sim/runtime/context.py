@@ -666,6 +666,9 @@ class Checks:
     def restarting(self, restart: int) -> None:
         """Observe that the tasks of a restart are cancelled."""
 
+    def cancelled(self, restart: int) -> None:
+        """Observe that all tasks of a restart have stopped."""
+
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """Observe that these tasks have just been started at their positions."""
 

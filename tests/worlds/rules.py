@@ -76,6 +76,7 @@ def _transactions_that_expire(draw, world):
         if isinstance(commit := vertex.get("commit"), str | dict) and commit != "none":
             options = {} if isinstance(commit, str) else commit
             vertex["commit"] = options | {"transaction-timeout": draw.pick("200 ms", "300 ms", "500 ms")}
+    world["checkpoint"]["lost-notifications"] = draw.pick("60 %", "0 %")
     world["restart"] = {"strategy": "fixed-delay", "delay": draw.ms(100, 500)}
     world["faults"] = [{"kill": "random-task", "at": draw.ms(200, 1200)} for _ in range(2)]
 

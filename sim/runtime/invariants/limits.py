@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sim.model.faults import SlowTask
 from sim.model.units import SECOND
 from sim.results.violations import milliseconds
-from sim.runtime.context import TaskSnapshot
+from sim.runtime.context import RestoredState, TaskSnapshot
 from sim.runtime.invariants.invariant import Invariant, ObservedRun
 from sim.storage.ledger import Name
 from sim.storage.media.object_store import ObjectStorage
@@ -13,7 +15,7 @@ from sim.storage.media.slow_nodes import uniform
 
 REQUEST_LIMIT = "an object store refuses requests beyond the limit of their prefix, and no others"
 NO_MORE_PARTS = "no part of an upload is sent after it was given up"
-SLOWED = "a task is slow during its faults, by the largest of their factors, and at no other time"
+SLOWED = "a task is slow during its faults, by the largest of their factors, during its warm-up, and at no other time"
 
 _WRITTEN_BY_OTHERS = "channel-state"
 """Kind of files whose writer thread ends the write in progress when a checkpoint is aborted."""
@@ -63,9 +65,17 @@ class Slowdowns(Invariant):
         super().__init__(run)
         slow = [(fault.what, fault.when) for fault in self.context.scenario.faults if isinstance(fault.what, SlowTask)]
         known = all(when.every is None for _, when in slow)
+        self._warm_ns: dict[int, int] = {}  # task -> end of its warm-up
         self._faults = [(what, at_ns) for what, when in slow for at_ns in when.at_ns] if known else []
 
+    def restored(
+        self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
+    ) -> None:
+        self._warm_ns[task] = self.now_ns + self.context.scenario.restart.warm_up_ns
+
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        if self._warm_ns.get(task, self.now_ns) < self.now_ns and self.context.speed.factor(task, "warm-up") != 1:
+            self.report(SLOWED, "its warm-up is over, and it is slow", checkpoint=checkpoint, task=task, once=True)
         if not self._faults:
             return
         (vertex, subtask), now_ns, factor = self.context.names[task], self.now_ns, 1

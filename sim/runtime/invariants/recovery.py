@@ -7,9 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from sim.model.faults import JobManagerDown, NetworkOutage, StorageOutage, TaskManagerLost
+from sim.model.faults import JobManagerDown, StorageOutage, TaskManagerLost
 from sim.model.randomness import quantile_table
-from sim.protocol.recovery import CANCEL_CALLS
 from sim.results.journal import Entry, Happening
 from sim.results.violations import OF_JOB, milliseconds, number_of, time_text
 from sim.runtime.context import RestoredState
@@ -48,7 +47,7 @@ class Restarts(Invariant):
         # local copies of state that restores have read: (time of the read, task, earliest time of writing)
         self._copies: list[tuple[int, int, int]] = []
         self._begun_ns = {self.context.instance: self.now_ns}  # job instance -> its start, latest first
-        self._idle: set[int] = set()  # restarts for which no task was at work when they began
+        self._stopped_ns: dict[int, int] = {}  # restart -> when all of its tasks have stopped
         self._losses_ns: list[int] = []  # losses of TaskManagers under earlier job instances
         self._largest_job = len(self.context.names)  # maximum number of tasks of all instances
 
@@ -61,8 +60,9 @@ class Restarts(Invariant):
     def restarting(self, restart: int) -> None:
         """Record the records served by each task when a restart begins."""
         self._cancelled[restart] = self._served()
-        if not any(self.ends.at_work(task) for task in self.context.tasks):
-            self._idle.add(restart)
+
+    def cancelled(self, restart: int) -> None:
+        self._stopped_ns[restart] = self.now_ns
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """Check that the previous attempts of restarted tasks have stopped, and processed nothing since they were cancelled."""
@@ -189,17 +189,7 @@ class Restarts(Invariant):
     def _check_detection(self) -> None:
         """Check when the JobManager detects the loss of a TaskManager while all tasks run."""
         scenario, hosts = self.context.scenario, self.context.hosts
-        options, targets = scenario.restart, [fault.what for fault in scenario.faults]
-        losses = [what for what in targets if isinstance(what, TaskManagerLost)]
-        is_cut_off, is_killed = (
-            any(isinstance(what, NetworkOutage) for what in targets),
-            options.cancellation_timeout_ns,
-        )
-        earliest_ns, latest_ns = 0, options.heartbeat_timeout_ns
-        if all(what.silent and not what.orderly for what in losses) and not is_killed:
-            earliest_ns = max(0, options.heartbeat_timeout_ns - options.heartbeat_interval_ns)
-        elif all(what.orderly for what in losses) and not is_cut_off:
-            latest_ns = 0
+        earliest_ns = latest_ns = 0
         lost: Entry | None = None
         finished, runs = set[int](), True
         for row in (*self.run.events, Entry(self.now_ns, Happening.JOB_RECOVERED)):
@@ -211,6 +201,7 @@ class Restarts(Invariant):
                 case Happening.TASK_MANAGER_LOST if runs and lost is None:
                     on_it = {task for task, host in enumerate(hosts) if host == row.number}
                     lost = row if on_it - finished else None
+                    earliest_ns, latest_ns = self._detection_ns(row.time_ns)
                 case Happening.JOB_RESTARTING if lost is not None and row.detail == f"task manager {lost.number} lost":
                     if (after_ns := row.time_ns - lost.time_ns) < earliest_ns:
                         self._report(DETECTED, f"its loss is detected after {milliseconds(after_ns)}", lost)
@@ -220,6 +211,23 @@ class Restarts(Invariant):
                     finished -= self.run.deployed[row.number]
             if row.happening in OF_JOB and row.happening is not Happening.TASK_MANAGER_LOST:
                 lost, runs = None, row.happening is Happening.JOB_RECOVERED
+
+    def _detection_ns(self, lost_ns: int) -> tuple[int, int]:
+        """Return the minimum and maximum time until a loss at `lost_ns` is detected.
+
+        If several faults may have caused it, or none of known time, they are those of any kind.
+        """
+        options, faults = self.context.scenario.restart, self.context.scenario.faults
+        timeout_ns = options.heartbeat_timeout_ns
+        interval_ns = min(options.heartbeat_interval_ns, timeout_ns)
+        struck = [fault.what for fault in faults if fault.when.every is None and lost_ns in fault.when.at_ns]
+        if len(struck) != 1 or not isinstance(struck[0], TaskManagerLost):
+            return 0, timeout_ns
+        if struck[0].orderly:
+            return 0, 0
+        if struck[0].silent:
+            return timeout_ns - interval_ns, timeout_ns
+        return 0, min(timeout_ns, (options.heartbeat_failures or timeout_ns) * interval_ns)
 
     def _check_prompt(self) -> None:
         """Check that nothing waits for longer than it has to: restarts for slots, an adaptive job for a rescale."""
@@ -231,7 +239,6 @@ class Restarts(Invariant):
         rescale_ns = options.cooldown_ns + options.rescale_stabilization_ns + _SLACK_NS
         if scenario.cluster.profile == "2.x" and interval_ns is not None:
             rescale_ns += options.longest_rescale_delay_ns(interval_ns)
-        cancel_ns = CANCEL_CALLS * options.ask_timeout_ns if losses_ns or self._has_losses() else 0
         due: tuple[int, str, Entry] | None = None
         for row in (*self.run.events, Entry(self.now_ns, Happening.JOB_RECOVERED)):
             if due is not None and row.time_ns > due[0]:
@@ -243,17 +250,13 @@ class Restarts(Invariant):
                 returned_ns = row.time_ns + absent_ns
             returned_ns = max([returned_ns, *(at_ns + absent_ns for at_ns in losses_ns)])
             due = None
-            if row.happening is Happening.JOB_RESTARTING and row.number in self._idle and not is_adaptive:
+            if row.happening is Happening.JOB_RESTARTING and row.number in self._stopped_ns and not is_adaptive:
                 if options.strategy in ("fixed-delay", "failure-rate"):
-                    ready_ns = row.time_ns + max(options.delay_ns, cancel_ns)
+                    ready_ns = max(row.time_ns + options.delay_ns, self._stopped_ns[row.number])
                     due = max(ready_ns, returned_ns) + waits_ns, "no task is deployed", row
             elif row.happening is Happening.JOB_RECOVERED and is_adaptive and not scenario.rescale:
                 if len(self.context.names) < self._largest_job:
                     due = max(row.time_ns, returned_ns) + rescale_ns, "slots are back, and the job is not rescaled", row
-
-    def _has_losses(self) -> bool:
-        """Return whether a TaskManager was lost under this job instance."""
-        return any(row.happening is Happening.TASK_MANAGER_LOST for row in self.run.events)
 
     def _check_task_managers(self) -> None:
         """Check that no task is deployed on a lost TaskManager before it can have been replaced."""

@@ -493,6 +493,7 @@ class RecoveryHost:
 
     def _cancelled(self, restart: int) -> None:
         """Report that all tasks of a restart have stopped."""
+        self.cluster.checks.cancelled(restart)
         if self.stats[restart].cancelled_ns < 0:  # otherwise this restart retries a failed deployment
             self.stats[restart].cancelled_ns = self.env.now
         self.dispatch(recovery.TasksCancelled(self.env.now, restart))
