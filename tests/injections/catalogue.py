@@ -9,6 +9,7 @@ from tests.injections import (
     event_time,
     files,
     in_flight,
+    limits,
     recovery,
     restores,
     sinks,
@@ -18,7 +19,7 @@ from tests.injections.injection import Injection
 
 INJECTIONS: dict[str, Injection] = {
     injection.name: injection
-    for part in (channels, in_flight, event_time, coordinator, recovery, restores, ends, state, files, sinks)
+    for part in (channels, in_flight, event_time, coordinator, recovery, restores, ends, state, files, sinks, limits)
     for injection in part.INJECTIONS
 }
 """Each bug by its name."""
