@@ -143,7 +143,9 @@ def test_all_tasks_hear_of_an_abort():
 
 
 def test_one_region_aborts():
-    job = Job(exchanges=tuple((source, sink) for source in range(REGIONS) for sink in range(REGIONS, 2 * REGIONS)))
+    """Also if all regions may fail."""
+    all_to_all = tuple((source, sink) for source in range(REGIONS) for sink in range(REGIONS, 2 * REGIONS))
+    job = Job(Fraction(1), exchanges=all_to_all)
     job.ended()
 
     assert failure(job.ended(0)[1]) is BAD_UPLOAD
