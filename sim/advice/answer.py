@@ -393,7 +393,7 @@ def answer(
         *doubtful_cautions(search, chosen),
         *cautions(search.scenario, candidate.barriers, changes),
         *firing_cautions(search, chosen),
-        *restart_cautions(chosen),
+        *restart_cautions(search, chosen),
         *backlog_cautions(search, chosen),
         *new_defects(search.scenario, scenario),
         *unsafe_defects(scenario),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sim.advice.candidates import LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
-from sim.advice.constraints import Caution, condition, exhausted_attempts, unseen_firings
+from sim.advice.constraints import SOON_S, Caution, condition, exhausted_attempts, unseen_firings
 from sim.advice.file_runs import advised_point, file_trials
 from sim.advice.judgement import (
     EQUAL_SHORTFALL,
@@ -302,13 +303,23 @@ def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
     return search.bench.load({**search.bench.common, **advised_point(search, chosen)})
 
 
-def restart_cautions(chosen: Setting) -> list[Caution]:
-    """Return a caution if checkpoints of the advised setting fail and restart the job."""
+def restart_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
+    """Return a caution if today's restarts were used up, so that more are advised, and if failing checkpoints restart the job."""
+    advised = advised_scenario(search, chosen)
+    before, after = (
+        exhausted_attempts(replace(advised, restart=restart), search.mtbf_s, search.bench.failure, SOON_S)
+        for restart in (search.scenario.restart, advised.restart)
+    )
+    lifted = [
+        replace(found, short=f"today {found.short}", text=f"Today {found.text[0].lower()}{found.text[1:]}")
+        for found in before
+        if not after
+    ]
     if chosen.restarting < MIN_LISTED_SHARE:
-        return []
+        return lifted
     lost = percentage(chosen.restarting)
     text = f"Checkpoints that fail restart the job: {lost} of the time is lost to that, without any other failure."
-    return [Caution(f"checkpoints that fail restart the job: {lost} of time", text, "sim.advice.judgement")]
+    return [*lifted, Caution(f"checkpoints that fail restart the job: {lost} of time", text, "sim.advice.judgement")]
 
 
 def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:

@@ -9,7 +9,7 @@ from sim.advice.candidates import CandidateSearch
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.judgement import Limits
 from sim.advice.situation import dominant, situation_of
-from sim.advice.texts import restart_cautions
+from sim.advice.texts import advised_scenario, restart_cautions
 from sim.advice.trials import Bench
 from tests.advice.made_up import MadeUp, searched
 
@@ -98,4 +98,15 @@ def test_rare_checkpoints_that_expire_are_told(job):
     expire = 1 - 0.98**2
     lost = expire / (30 + 2 * expire) * search.current.recovery_ms / 1e3
     assert search.current.restarting == pytest.approx(lost)
-    assert restart_cautions(search.current)
+    assert restart_cautions(search, search.current)
+
+
+def test_restarts_that_are_used_up_are_the_reason_for_more_of_them(job):
+    """The advised setting comes with restarts without end, and why stands beside it."""
+    job.write_text(SLOW + "restart: {strategy: fixed-delay, attempts: 3, delay: 10 s}\n")
+    search = CandidateSearch(Bench(job, {}), Limits(checkpoint_ms=1000.0), 8.64e4, Calm(), 3)
+    search.replicate([search.current_candidate], 1)
+
+    (why,) = [caution for caution in restart_cautions(search, search.current) if "attempts" in caution.short]
+    assert why.short == "today attempts are never reset: failure 2 to 4 ends the job, in 96 h"
+    assert advised_scenario(search, search.current).restart.attempts == 2**31 - 1
