@@ -12,9 +12,10 @@ from sim.model.schema.study import load
 from sim.results.formats import ms_text
 from sim.runtime.simulate import simulate
 from tests.claims.printed import Template, always, false_sentences, number, same_ms, weak_sentences
-from tests.places import DATA
+from tests.places import DATA, ROOT
 
 LOST = DATA / "lost-task-managers"
+PAGE = ROOT / "docs" / "your-own-job.md"
 KEYS = r"[\w+.-]+(?:(?:, | and )[\w+.-]+)*?"
 
 
@@ -75,13 +76,21 @@ TEMPLATES = [
 ]
 
 
+def is_on_page(name, found):
+    """Whether the table of recorded restarts has these numbers."""
+    redeployed = "unknown" if math.isnan(found.redeployed_ms) else ms_text(found.redeployed_ms)
+    cells = [ms_text(found.recorded_ms), redeployed, f"{ms_text(found.least_ms)} to {ms_text(found.most_ms)}"]
+    row = f"| {' | '.join(cells)} |"
+    return any(line.startswith(f"| {name}") and line.endswith(row) for line in PAGE.read_text().splitlines())
+
+
 def is_today(row):
     return set(row["parallelism"].values()) == {2}
 
 
-def asked(name, recorded_ms=None, overrides=()):
+def asked(name, recorded_ms=None, overrides=(), factors=(1, 2)):
     bench = prepare_bench(LOST / name / "job.yaml", list(overrides), [], recovery_ms=None)
-    found = restart_times_report(bench, recorded_ms, "compiled")
+    found = restart_times_report(bench, recorded_ms, "compiled", factors)
     return found.data, [part for part in found.parts if isinstance(part, str)]
 
 
@@ -115,7 +124,7 @@ def test_sentences_are_true_and_a_changed_number_or_name_is_false():
 
 def test_a_time_is_that_of_a_rescale_from_a_checkpoint():
     """At four times the parallelism, and what `restart.fresh-start` adds to each task of a redeployment."""
-    told, _ = asked("L2-lost-pressed-aligned")
+    told, _ = asked("L2-lost-pressed-aligned", factors=(4,))
     row = next(row for row in times(told) if 8 in row["parallelism"].values())
     file = LOST / "L2-lost-pressed-aligned" / "job.yaml"
     rescale = "{at: 65 s, parallelism: {profile+out-writer: 8, parse: 8}, from: checkpoint}"
@@ -139,6 +148,7 @@ def test_recorded_restarts_are_in_the_range(name, tmp_path):
     """Of jobs that were imported before; within 45 % of the time itself."""
     found = compared(name, tmp_path)
 
+    assert is_on_page(name, found)
     assert found.least_ms <= found.recorded_ms <= found.most_ms
     assert abs(found.redeployed_ms / found.recorded_ms - 1) < 0.45
 
@@ -147,15 +157,15 @@ def test_where_constants_decide_the_time_is_unknown(tmp_path):
     """K7 was recorded on a machine that was busy to the full: 7.1 s, out of the range.  Nothing else is claimed of it."""
     found = compared("K7-lost-pressed-aligned", tmp_path)
 
+    assert is_on_page("K7-lost-pressed-aligned", found)
     assert math.isnan(found.redeployed_ms)
     assert found.most_ms < found.recorded_ms == recorded_ms(JOBS["K7-lost-pressed-aligned"] / "jobmanager.log")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["values-100", "values-1000", "values-10000"])
 def test_restarts_of_the_history_are_in_the_range(name, tmp_path):
     """A little long: 1 s for a fresh process, of which these needed half; the import knows how fast they read."""
     found = compared(name, tmp_path)
 
-    assert found.least_ms <= found.recorded_ms * 1.5
+    assert is_on_page(name, found)
     assert found.recorded_ms <= found.redeployed_ms <= 1.6 * found.recorded_ms, ms_text(found.redeployed_ms)
