@@ -1,4 +1,4 @@
-"""Output: the pool of segments, writing records into buffers, flushing (rules O1-O7)."""
+"""Output: the pool of segments, writing records into buffers, flushing (rules O1-O8)."""
 
 from __future__ import annotations
 

@@ -509,7 +509,7 @@ def resume_sender(w: PlaneState, c: int) -> None:
         notify_sender(w, c, RESUME, 0)
 
 
-# ---- Output: segments, writing into buffers, the emission of a record, flushing (O1-O7).
+# ---- Output: segments, writing into buffers, the emission of a record, flushing (O1-O8).
 
 
 def emit(w: PlaneState, t: int) -> bool:
