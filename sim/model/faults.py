@@ -386,7 +386,7 @@ class Restart:
         "(FLINK-36753, Flink 2.4); default: it waits for the next periodic one.",
         needs=_ADAPTIVE,
         keyword=True,
-        flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.active-checkpoint.enabled"),
+        flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.active-checkpoint.enabled", since="2.4"),
     )
 
     def longest_rescale_delay_ns(self, interval_ns: int) -> int:

@@ -153,7 +153,8 @@ def test_releases_of_keys_are_those_of_the_lists():
 
 
 def test_nothing_is_later_than_the_newest():
-    assert later_options("2.x") == later_options("2.3") == later_options("") == {}
+    assert later_options("2.x") == later_options("2.4") == later_options("") == {}
+    assert later_options("2.3") == {("restart", "rescale-checkpoint"): "2.4"}, "of its main branch"
     assert since(("checkpoint", "barriers"), "aligned", "1.5") == ""
     assert len(later_options("1.8")) > len(later_options("1.14.0")) > len(later_options("1.20.0")) > 0
     assert {key.path for key in document_options()} >= set(later_options("1.8"))
