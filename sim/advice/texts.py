@@ -53,6 +53,7 @@ _REMARK_NAMES = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "
 MAX_NAMED_SETTINGS = 4
 MIN_RUNS_FOR_RESAMPLING = 3
 """With this number of runs or fewer, no certainty of the choice is printed, because the spread of runs is not known well."""
+_DOCS = "docs/your-own-job.md"
 MIN_LISTED_SHARE = 0.005
 """Minimum share of draws for an alternative to be listed."""
 
@@ -267,7 +268,7 @@ PART_OF_LOAD = Caution(
     "its checkpoints meet few moments of the load, which varies",
     "Trials follow a load that varies for at most 20 min (10 min of a long trace), and fail where it is largest. At this interval two "
     "checkpoints do not fit into that time, or the load varies after it. `ckptsim run` with the interval shows more.",
-    "sim.advice.trials",
+    _DOCS,
 )
 
 
@@ -319,7 +320,7 @@ def restart_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
         return lifted
     lost = percentage(chosen.restarting)
     text = f"Checkpoints that fail restart the job: {lost} of the time is lost to that, without any other failure."
-    return [*lifted, Caution(f"checkpoints that fail restart the job: {lost} of time", text, "sim.advice.judgement")]
+    return [*lifted, Caution(f"checkpoints that fail restart the job: {lost} of time", text, _DOCS)]
 
 
 def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:
@@ -328,15 +329,13 @@ def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:
     if run is None:
         short = "the job as its file is was not run"
         why = f"{short}: {search.runner.lack()}. Trials leave out its faults, savepoints and backlog; `ckptsim run` simulates them."
-        return [Caution(short, capitalised(why), "sim.advice.file_runs")] if trials else []
+        return [Caution(short, capitalised(why), _DOCS)] if trials else []
     shorts = [f"{run.ends}"] * bool(run.ends)
     shorts += [f"checkpoints that fail restart the job ({run.restarts})"] * bool(run.restarts)
     for column in search.limits.bounds:
         if column in run.limited and not keeps_in_file(search, setting, column):
             shorts.append(f"{_IN_FILE[column]} {file_text(search, run, column)}")
-    return [
-        Caution(f"as the file is, {short}", f"As the file is, {short}.", "sim.advice.file_runs") for short in shorts
-    ]
+    return [Caution(f"as the file is, {short}", f"As the file is, {short}.", _DOCS) for short in shorts]
 
 
 def keeps_in_file(search: CandidateSearch, setting: Setting, column: str) -> bool:
@@ -562,7 +561,7 @@ def tables_of_settings(search: CandidateSearch) -> list[TextTable]:
     repeated = [setting for setting in settings if setting.runs > 1 or setting.ran_long]
     short = [setting for setting in settings if setting not in repeated]
     titles = (
-        "What was tried more than once, on the mean of all runs",
+        "What was tried more than once or in long runs, on the mean of all runs",
         "Tried once: few checkpoints show that a limit is broken, not kept",
     )
     visible = any(math.isfinite(setting.visible_ms) for setting in settings)
