@@ -31,7 +31,7 @@ from sim.advice.situation import (
     UPLOAD,
     situation_of,
 )
-from sim.advice.trials import FULL_BUDGET, LEVER_SHARE, REST_SHARE, SAVEPOINT, TASK_MANAGER
+from sim.advice.trials import CONFIRM_SHARE, FULL_BUDGET, LEVER_SHARE, REST_SHARE, SAVEPOINT, TASK_MANAGER
 from sim.model.schema.text import ScenarioError
 from sim.results.formats import ms_text
 
@@ -54,16 +54,20 @@ RELAXED = Lever("all limiting keys", tuple(PARTS), lambda _: iter(()), costs="th
 
 
 def add_levers(search: CandidateSearch) -> None:
-    """Add levers to the setting nearest to the limits until a setting keeps them with room, or no lever helps any more.
+    """Add levers to the best setting so far until a setting keeps the limits with room, or no lever helps any more.
+
+    That is the chosen one, which has run more often than others: one that seems nearer to the limits by a single run may have
+    been lucky, and shows no part that exceeds them.
 
     If that setting has levers already, others are tried in place of its last one before.  At most `MAX_COMBINED_LEVERS`
     levers are combined.
     """
     if search.has_room or not search.settings or _replace_last(search):
         return
-    current = search.candidate_of(search.nearest.name)
+    base = search.chosen or search.nearest
+    current = search.candidate_of(base.name)
     for _ in range(MAX_COMBINED_LEVERS - len(current.changes)):
-        before = excess(search.nearest, search.limits)
+        before = excess(base, search.limits)
         best = _add_best_lever(search, current)
         if search.has_room:
             simplify(search)
@@ -72,7 +76,7 @@ def add_levers(search: CandidateSearch) -> None:
         remaining = MAX_REMAINING_EXCESS if search.chosen is None else 1.0
         if best is None or excess(best, search.limits) > before * remaining:
             return
-        current = search.candidate_of(best.name)
+        base, current = best, search.candidate_of(best.name)
 
 
 def add_levers_against_events(search: CandidateSearch, setting: Setting) -> None:
@@ -231,11 +235,11 @@ def _add_best_lever(search: CandidateSearch, current: Candidate) -> Setting | No
 
 
 def _replace_last(search: CandidateSearch) -> bool:
-    """Replace the last lever of the setting nearest to the limits by others.  Return True if a setting keeps the limits with room.
+    """Replace the last lever of the best setting so far by others.  Return True if a setting keeps the limits with room.
 
     This is needed because a lever that had room in short trials may turn out too tight in a long run.
     """
-    current = search.candidate_of(search.nearest.name)
+    current = search.candidate_of((search.chosen or search.nearest).name)
     base = make_candidate(search.scenario, current.interval_ns, current.barriers, current.changes[:-1])
     if not current.changes or base.name not in search.trials:
         return False
@@ -256,13 +260,17 @@ def _replace_last(search: CandidateSearch) -> bool:
 
 
 def simplify(search: CandidateSearch, share: float = LEVER_SHARE) -> None:
-    """Run variants of the chosen setting that change less (see `_simpler`), if a share of the budget covers the runs."""
+    """Run variants of the chosen setting that change less (see `_simpler`), if a share of the budget covers the runs.
+
+    Those that change fewer keys, e.g. a lever at today's interval, may use `CONFIRM_SHARE`: the user has to make each change.
+    """
     chosen = search.replaced and search.chosen
     if chosen is None:
         return
     candidate = search.candidate_of(chosen.name)
     for variant in dict.fromkeys(_simpler(search, candidate)):
-        if not search.replicate_if_affordable([variant], share, "settings with fewer changes, and other intervals"):
+        own_share = max(share, CONFIRM_SHARE) if len(variant.point) < len(candidate.point) else share
+        if not search.replicate_if_affordable([variant], own_share, "settings with fewer changes, and other intervals"):
             return
         own = search.setting(variant.name) if search.has_broken_tail and variant.name not in search.longer_ms else None
         if own is not None and own.keeps_limits and len(variant.point) < len(candidate.point):

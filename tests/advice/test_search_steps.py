@@ -8,7 +8,7 @@ import pytest
 from sim.advice.candidates import LONG_RUNS, CandidateSearch, count_complete, longest_checkpoint
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.judgement import Limits
-from sim.advice.levers import CHANGELOG, LOCAL_RECOVERY
+from sim.advice.levers import CHANGELOG, LOCAL_RECOVERY, TIMEOUT
 from sim.advice.optimizer import (
     _neighbours,
     _not_worth,
@@ -19,8 +19,8 @@ from sim.advice.optimizer import (
     try_shorter,
 )
 from sim.advice.report import _configuration
-from sim.advice.search import _simpler, _writes_in_full
-from sim.advice.settings import make_candidate, protocols, with_files_after_barrier
+from sim.advice.search import _simpler, _writes_in_full, add_levers, simplify
+from sim.advice.settings import Change, make_candidate, protocols, with_files_after_barrier
 from sim.advice.trials import CONFIRM_SHARE, GRID_SHARE, LEVER_SHARE, REPEAT_SHARE, TASK, Bench
 from sim.model.units import parse_duration
 from sim.studies.sweeps.design import override
@@ -414,3 +414,32 @@ def test_a_job_without_checkpoints_is_not_said_to_recover(job):
     (found,) = search_of(job, run, (30, "aligned")).settings
 
     assert (math.inf, 0.0) == (found.recovery_ms, found.per_second)
+
+
+def test_levers_are_added_to_what_has_run_often_and_not_to_what_was_lucky_once(job):
+    """A single run of unaligned barriers seems to have room, and shows nothing that exceeds the limit."""
+
+    def later(own):
+        return {"caught_up_ms": 20_000.0 if own["replication"] == 0 else 29_000.0}
+
+    search = search_of(
+        job, MadeUp({"aligned": 100.0, "unaligned": 100.0}, but=later), (30, "unaligned"), recovery_ms=30_000
+    )
+    search.replicate([setting_of(search, 30)], 3)
+    assert (search.has_room, search.chosen.protocol, search.nearest.protocol) == (False, "aligned", "unaligned")
+
+    add_levers(search)
+    assert any(candidate.changes for candidate in search.runs)
+
+
+def test_a_lever_at_todays_interval_may_use_what_is_kept_for_later_stages(job):
+    """It changes a key less.  Other intervals change as many, and have their share."""
+    run = MadeUp({"aligned": 9000.0, "aligned, timeout 20 min": 500.0}, affords=lambda _, share: share >= CONFIRM_SHARE)
+    search = search_of(job, run, (30, "aligned"), checkpoint_ms=1000)
+    lever = Change(TIMEOUT, "timeout 20 min", {"checkpoint.timeout": "20 min"})
+    search.replicate([setting_of(search, 10, "aligned", lever)], 1)
+    assert search.chosen.name == ("10 s", "aligned, timeout 20 min")
+
+    simplify(search)
+    assert search.chosen.name == ("30 s", "aligned, timeout 20 min")
+    assert {"10 s", "30 s"} == {candidate.interval for candidate in search.runs}
