@@ -120,10 +120,14 @@ def _means_of_runs(question: Question, results: pd.DataFrame, columns: Sequence[
 
 def _overloaded(question: Question, results: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on settings under which sources emit less than is due, so that delays grow with the run."""
-    used = ("emitted_per_second", "offered_per_second", "busiest_subtask_share")
-    if (means := _means_of_runs(question, results, used)) is None:
+    used = ("emitted_per_second", "offered_per_second", "busiest_subtask_share", "recovering")
+    unfinished = results["unfinished"].fillna("") if "unfinished" in results else pd.Series("", results.index)
+    rows = results.assign(recovering=unfinished.astype(str).str.contains(r"\bcaught_up_ms\b"))
+    if (means := _means_of_runs(question, rows, used)) is None:
         return
     is_short = means[used[0]] < (1 - MIN_SHORTFALL_SHARE) * means[used[1]]
+    # a run that ends soon after a failure lacks what was due meanwhile, whatever the load
+    is_short &= (means["recovering"] == 0) | (means[used[2]] >= _BUSY_SHARE)
     is_full = ~is_short & (means[used[2]] >= _FULL_SHARE)
     for what, found in (
         ("Overloaded, so that delays grow with the run", is_short),
@@ -136,6 +140,8 @@ def _overloaded(question: Question, results: pd.DataFrame) -> Iterator[str]:
             yield f"{what}: {_short_names(settings_of(means.index[found]))}."
 
 
+_BUSY_SHARE = 0.9
+"""Busy share of a subtask, downtime included, from which a job that has not caught up by the end of its run counts as overloaded."""
 _FULL_SHARE = 0.995
 """Busy share of a subtask from which it is never idle.
 

@@ -75,6 +75,11 @@ def test_settings_under_which_the_job_is_overloaded_or_at_its_limit_are_named(re
     full, unknown = sentence(QUESTION, rates), sentence(QUESTION, results)
     rates.loc[rates["interval"] == "30 s", "emitted_per_second"] = 980.0
 
+    recovering = rates.assign(unfinished="caught_up_ms")
+    idle = recovering.assign(busiest_subtask_share=0.58)
+
+    assert "Overloaded, so that delays grow with the run: 30 s." in sentence(QUESTION, recovering)
+    assert "Overloaded" not in sentence(QUESTION, idle), "it ends soon after a failure"
     assert "only a longer run shows whether the job keeps up: 30 s." in full
     assert "Overloaded, so that delays grow with the run: 30 s." in sentence(QUESTION, rates)
     assert "a longer run" not in unknown
