@@ -269,6 +269,8 @@ _MIN_CARD_SHARE = 0.8
 _LONG_TAIL = 4
 """Ratio of the 90th percentile to the median from which the slowest checkpoints are explained, too."""
 _LONG_TAIL_MS = 1_000
+_MIN_CHECKPOINTS_OF_TENTH = 10
+"""Minimum number of completed checkpoints of which one in ten is said to be slow."""
 
 
 def _long_tail_sentence(strategies: Sequence[StrategyRow]) -> str:
@@ -279,6 +281,8 @@ def _long_tail_sentence(strategies: Sequence[StrategyRow]) -> str:
 
     def excess_ms(strategy: StrategyRow) -> float:
         p50_ms, p90_ms = strategy.summary.end_to_end_p50_ms, strategy.summary.end_to_end_p90_ms
+        if strategy.summary.completed < _MIN_CHECKPOINTS_OF_TENTH:
+            return 0.0
         return p90_ms - p50_ms if p90_ms >= _LONG_TAIL * p50_ms else 0.0  # NaN: too few checkpoints for it
 
     longest = max(strategies, key=excess_ms)
