@@ -68,6 +68,10 @@ restart: {strategy: fixed-delay, delay: 1 s, attempts: 100}
 faults: [{kill: 'b[0]', every: 10 s}]
 run: {duration: 40 s}
 """,
+    "checkpoints that are changed at run time": job(
+        interval="4 s",
+        rest="actions: [{checkpoint: {interval: 2 s, timeout: 30 s}, at: 3 s}, {checkpoint: {timeout: 50 s}, at: 6 s}]",
+    ),
     "times between triggers of two kinds": """version: 1
 job: {a: {source: {rate: 0.02/s, record: 500 B, waits: poll}}, b: {input: {a: hash}, service: 1 ms}}
 checkpoint: {interval: 10 s, timeout: 30 s, tolerable-failed: 0}

@@ -65,7 +65,10 @@ def update(context: Context, coordinator: CoordinatorHost, change: CheckpointUpd
         return
     coordinator.dispatch(ConfigurationUpdated(context.env.now, change.interval_ns, change.timeout_ns))
     options = context.scenario.checkpoint_at(context.env.now)
-    values = f"interval {format_duration(options.interval_ns or 0)}, timeout {format_duration(options.timeout_ns)}"
+    interval = (
+        "no interval" if options.interval_ns is None else f"an interval of {format_duration(options.interval_ns)}"
+    )
+    values = f"{interval} and a timeout of {format_duration(options.timeout_ns)}"
     context.note(Happening.CHECKPOINTS_CHANGED, number=options.timeout_ns, detail=values)
 
 
