@@ -36,7 +36,7 @@ COMPARED_EVERY = 8  # one world in so many runs on both engines
 MOST_CPU_S = 30
 
 
-def regional(seed):
+def regional(seed, *, enabled=True):
     """A world whose edges are pointwise where they can be, with regional checkpoints, and a task that is too slow for some of them."""
     world, draw = document(seed), Draw(f"regional {seed}")
     job, options = world["job"], world["checkpoint"]
@@ -54,7 +54,7 @@ def regional(seed):
         if isinstance(vertex.get("commit"), dict) and draw.chance(0.9):  # a global committer joins all regions
             vertex["commit"].pop("committer", None)
             vertex["commit"].pop("exchange", None)
-    options["region"] = {"enabled": True, "max-failure-ratio": draw.pick(0.3, 0.5, 0.5, 0.8, 1)} | draw.section(
+    options["region"] = {"enabled": enabled, "max-failure-ratio": draw.pick(0.3, 0.5, 0.5, 0.8, 1)} | draw.section(
         0.5,
         max_consecutive_failures=lambda: draw.pick(1, 2, 3),
         split_interval=lambda: draw.pick("30 ms", "200 ms"),
@@ -112,6 +112,8 @@ def run(seed):
     unknown = [row for row in result.violations if row.law not in FINDINGS and TIMED_OUT not in row.fact]
     others = [] if "F4" in found else [str(row).splitlines()[0] for row in unknown]
     others += [str(row).splitlines()[0] for row in result.repetitions] if "F4" not in found else []
+    if others and simulate(read_scenario(write(regional(seed, enabled=False), "A world."), folder=FOLDER)).violations:
+        found, others = [*found, "also without regions"], []
     replaced = [row.checkpoint for row in result.journal.only({Happening.PART_REPLACED})]
     restored = [row.checkpoint for row in result.journal.only({Happening.JOB_RESTORED})]
     return sorted({*found}), others, len(replaced), sum(number in {*replaced} for number in restored)
