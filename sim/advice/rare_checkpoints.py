@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.advice.settings import checkpoint_period_ns
 from sim.jobs.evidence.envelope import firings_ns
 from sim.results.formats import ms_text
 
@@ -53,6 +52,5 @@ def rare_checkpoints(scenario: Scenario, rows: pd.DataFrame) -> RareCheckpoints 
     if rare.vertex and (window := scenario.job.vertex(rare.vertex).window) is not None:
         share = max(firings_ns(scenario)[rare.vertex] - options.timeout_ns, 0) / window.step_ns
     failing = share ** (options.tolerable_failed + 1)  # so many in a row
-    return rare._replace(
-        ms=inf, restarts_per_s=1e9 * failing / (checkpoint_period_ns(options) + share * options.timeout_ns)
-    )
+    period_ns = max(options.interval_ns or inf, options.min_pause_ns) + share * options.timeout_ns
+    return rare._replace(ms=inf, restarts_per_s=1e9 * failing / period_ns)
