@@ -174,7 +174,7 @@ def _describe(
         verdict = f"job.autoscaler.restart.time: {value} covers every restart below (the operator's default is {ms_text(OPERATOR_DEFAULT_MS)})."
     else:
         verdict = (
-            "job.autoscaler.restart.time is unknown: the history has no restart, and assumed constants decide "
+            "job.autoscaler.restart.time is unknown: no restart of all tasks is recorded, and assumed constants decide "
             f"({listed(restarts.assumed)}). Restart the job once and import it again."
         )
     rows = [

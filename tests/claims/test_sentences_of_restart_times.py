@@ -37,7 +37,7 @@ TEMPLATES = [
     ),
     Template(
         "unknown",
-        rf"job\.autoscaler\.restart\.time is unknown: the history has no restart, and assumed constants decide \((?P<keys>{KEYS})\)",
+        rf"job\.autoscaler\.restart\.time is unknown: no restart of all tasks is recorded, and assumed constants decide \((?P<keys>{KEYS})\)",
         lambda told, _: not all(row["is_known"] for row in times(told)),
         lambda told, match: told["recorded_ms"] is None and re.split(", | and ", match["keys"]) == told["assumed"],
     ),
