@@ -7,6 +7,7 @@ import pytest
 
 from sim.protocol import regional
 from sim.protocol.splits import SplitEnumerator, Splits
+from sim.results.journal import Happening
 from sim.runtime.invariants.regional import AGE, DISCARDED, EXISTS, HELD, ONE_CUT, ONE_OWNER, OWN, SAME_SUBTASK
 from sim.runtime.jobmanager.regional import RegionalCoordinatorHost
 from tests.runtime.jobmanager.test_regional_checkpoints import JOB, SLOW, run
@@ -165,3 +166,12 @@ def test_a_task_that_hears_of_a_completion_without_its_part(monkeypatch):
     job = JOB.replace("{work: forward}", "{parse: forward}")  # the sink acknowledges, and its region fails
 
     assert HELD in broken(run(FOR_A_WHILE, job=job))
+
+
+def test_a_job_that_begins_with_older_parts_commits_what_they_hold():
+    """Its transactions are those of checkpoint 2, and the snapshot is checkpoint 3."""
+    slow = "faults=[{slow: 'work[1]', factor: 300, at: 1500 ms, lasts: 2600 ms}]"
+    result = run(slow, "instances={count: 2, from: checkpoint, claim: claim}", "run.duration=5600ms")
+
+    assert {row.checkpoint for row in result.journal.only({Happening.JOB_RESTORED})} == {3}
+    assert {row.law for row in result.violations} <= {DISCARDED}

@@ -13,11 +13,13 @@ from sim.model.text import listed
 from sim.protocol.regional import RegionalCoordinator, referenced_by, regions_of
 from sim.protocol.splits import SplitEnumerator, Splits
 from sim.results.journal import Happening
+from sim.results.tables import CommitStats
 from sim.results.violations import number_of
 from sim.runtime.context import Checks, RestoredState, StateSnapshot, TaskSnapshot
 from sim.runtime.invariants.files import FileLifetimes, OwnedFile
 from sim.runtime.invariants.invariant import Invariant, ObservedRun
 from sim.runtime.invariants.keyed_state import Materialisations
+from sim.runtime.invariants.output import Commits
 from sim.storage.ledger import FileId
 
 ONE_CUT = "each region of a completed checkpoint comes from one completed checkpoint"  # R1: F4
@@ -236,10 +238,19 @@ class UnconfirmedMaterialisations(Materialisations):
         """Take over nothing from the checkpoint before."""
 
 
+class CommitsOfParts(Commits):
+    """Checks that all records are committed once.  A job begins with transactions of the parts of a snapshot, which may be older."""
+
+    def _check_completed(self, commit: CommitStats) -> None:
+        if commit.checkpoint > self.context.begun_from:
+            super()._check_completed(commit)
+
+
 def regional_invariants(invariants: Iterable[type[Invariant]]) -> list[type[Invariant]]:
     """Return the invariants of a job with regional checkpoints, from those of a job without."""
-    others = {FileLifetimes: ReferencedLifetimes, Materialisations: UnconfirmedMaterialisations}
-    return [*(others.get(invariant, invariant) for invariant in invariants), Regions]
+    others = (ReferencedLifetimes, UnconfirmedMaterialisations, CommitsOfParts)
+    by_base: dict[type[Invariant], type[Invariant]] = {other.__mro__[1]: other for other in others}
+    return [*(by_base.get(invariant, invariant) for invariant in invariants), Regions]
 
 
 def forget_replaced_parts(checks: Checks, observers: Iterable[Invariant]) -> None:
