@@ -102,6 +102,20 @@ def test_a_file_is_there_from_its_close_to_its_delete():
     ]
 
 
+def test_a_deleted_file_gives_its_space_back_and_a_lost_disk_keeps_none():
+    files = storage()
+    disk, kept = files.disk(2), []
+    for number in (1, 2):
+        process = files.env.process(disk.write(MB, "local", "v", 0, number, host=2))
+        files.env.run(until=process)
+        kept.append(process.value)
+    files.env.run(until=files.env.process(disk.delete([kept[0]], host=2)))
+
+    assert disk.medium.used_bytes == MB
+    files.lose_disk(2)
+    assert not any(files.files.exists(file) for file in kept)
+
+
 def test_every_file_of_flat_storage_takes_its_floor():
     """Beside what the options say, 7 ms; reading and deleting have none."""
     files = CheckpointStorage(simpy.Environment(), PLAIN, 1, floor_ns=3 * FILE_MS)
