@@ -25,7 +25,7 @@ study
 
 # %%
 results = study.run()
-results.stored["What is kept, and what it depends on"]
+results.stored["Retained snapshots and what they depend on"]
 
 # %% [markdown]
 # ## What each snapshot depends on
@@ -34,16 +34,16 @@ results.stored["What is kept, and what it depends on"]
 # and the second job goes on using them; NO_CLAIM begins with a full checkpoint, so the second job soon stands alone.
 
 # %%
-results.stored["Jobs that began from a snapshot"]
+results.stored["Jobs restored from a snapshot"]
 
 # %%
-results.stored["Directories others depend on"]
+results.stored["Directories that other snapshots need"]
 
 # %% [markdown]
 # ## What a snapshot of each kind takes
 
 # %%
-results.stored["What snapshots take"].query("strategy == 'claim no-claim, paths absolute'")
+results.stored["Duration and size of snapshots"].query("strategy == 'claim no-claim, paths absolute'")
 
 # %%
 results["claim no-claim, paths absolute"].plot.durations()

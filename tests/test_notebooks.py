@@ -21,7 +21,7 @@ SAYS = {
     "02-kills-and-intervals": "Least caught_up_ms",
     "03-slow-nodes-and-async-operate": "storage decides",
     "04-ending-a-bounded-job": "a run broke what checkpoints promise",
-    "05-moving-and-deleting-checkpoints": "if disposed of, lost too",
+    "05-moving-and-deleting-checkpoints": "breaks if disposed of",
     "06-windows-and-timers": "tails are not",
     "07-choosing-an-interval": "Least completed",
     "08-how-true-is-it": "end_to_end_duration",

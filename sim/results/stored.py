@@ -96,24 +96,30 @@ def _per_hour(meaning: str, *columns: str, text: Callable[[float], str] = count_
 class StorageUse:
     """Requests and bytes of an object store.  All values are NaN if checkpoints are not stored in one.
 
-    Those of what happened once, e.g. a redeployment, have no rate: they would count in a month as often as the run fits into it.
+    One-off events, e.g. a redeployment, are left out of rates: in a month they would count as often as the run fits into it.
     """
 
     put_requests_per_hour: float = _per_hour(
-        "PUT and POST requests that the object store answered, parts of large files among them, without what a run has once: "
-        "planned restarts, and its only failure or savepoint",
+        "PUT and POST requests that the object store answered, parts of large files among them, "
+        "without one-off events (planned restarts, a single failure or savepoint)",
         "put",
         title="PUT requests to the object store",
         heading="PUT per hour",
     )
     list_requests_per_hour: float = _per_hour(
-        "LIST requests, likewise", "list", title="LIST requests to the object store", heading="LIST per hour"
+        "LIST requests, without one-off events",
+        "list",
+        title="LIST requests to the object store",
+        heading="LIST per hour",
     )
     get_requests_per_hour: float = _per_hour(
-        "GET and HEAD requests, likewise", "get", title="GET requests to the object store", heading="GET per hour"
+        "GET and HEAD requests, without one-off events",
+        "get",
+        title="GET requests to the object store",
+        heading="GET per hour",
     )
     refused_requests_per_hour: float = _per_hour(
-        "requests that the object store refused with 503 (storage.object-store.requests); clients try them again",
+        "requests that the object store refused with 503 (storage.object-store.requests); clients retry them",
         "refused",
         title="requests that the object store refused",
         heading="503 per hour",
@@ -205,7 +211,7 @@ def storage_use_table(by_strategy: Mapping[str, StorageUse], prices: Prices) -> 
         for name, use in by_strategy.items()
     ]
     header = ["strategy", *(column.heading for column in (*columns.values(), COST_COLUMN))]
-    title = f"Requests to the object store, without what a run has once; prices: {prices.source}"
+    title = f"Requests to the object store, without one-off events (planned restarts, a single failure or savepoint); prices: {prices.source}"
     return TextTable(title, header, rows)
 
 
@@ -292,31 +298,31 @@ def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list
     reporting = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
     sections: tuple[tuple[str, list[str], Callable[[Tables], Iterator[list[str]]]], ...] = (
         (
-            "What snapshots take",
-            ["snapshot", "n", "p50", "max", "written", "state", "throughput meanwhile"],
+            "Duration and size of snapshots",
+            ["snapshot", "n", "p50", "max", "written", "state", "throughput during it"],
             partial(_snapshot_rows, edges=edges),
         ),
         (
-            "Jobs that began from a snapshot",
-            ["job", "from", "its first checkpoint", "written", "took", "old one free after", "user may delete it"],
+            "Jobs restored from a snapshot",
+            ["job", "from", "its first checkpoint", "written", "took", "old one unused after", "safe to delete"],
             _restore_rows,
         ),
         (
-            "What is kept, and what it depends on",
+            "Retained snapshots and what they depend on",
             [
                 "snapshot",
                 "size",
                 "files",
-                "elsewhere",
-                "of other jobs",
-                "copy of own dir",
-                "of job's dir",
-                "of all",
-                "if disposed of, lost too",
+                "outside its dir",
+                "outside the job's dir",
+                "its dir suffices",
+                "job's dir suffices",
+                "all dirs suffice",
+                "breaks if disposed of",
             ],
             _kept_rows,
         ),
-        ("Directories others depend on", ["rm -r", "lost"], _loss_rows),
+        ("Directories that other snapshots need", ["rm -r", "lost"], _loss_rows),
     )
     tables = [
         TextTable(

@@ -52,8 +52,9 @@ def import_source(
 ) -> None:
     """Turn a real Flink job into a scenario.
 
-    Values are measured from the job; of a recording, only the configuration is used. A comment at each value says where
-    it comes from. Missing values are marked UNKNOWN, with the question to answer.
+    Values are measured from the job; of a recording, only the configuration is used.
+
+    A comment at each value says where it comes from. Missing values are marked UNKNOWN, with the question to answer.
     """
     from sim.app.verbs.importing import import_job
 

@@ -130,12 +130,15 @@ SCHEMA_VERB = Verb("schema", Purpose.LOOK, 2, "Print the schema of files and res
 def print_key(
     keys: Annotated[
         list[str] | None,
-        argument("KEY", "Scenario keys, Flink keys, words to search for, or one file. (Default: the sections.)"),
+        argument(
+            "KEY",
+            "Scenario keys, Flink keys, words to search for, or one file. (Default: list the top-level sections.)",
+        ),
     ] = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain a scenario key: values, default, Flink's key, and the keys below it. Another word is searched in all keys.
+    """Explain a scenario key: values, default, Flink's key, and the keys below it. Any other word is searched for in all keys.
 
     For a Flink configuration file, or a scenario with flink:, explain which scenario value each Flink key sets.
     """
@@ -183,7 +186,9 @@ EXPLAIN_KEY_VERB = Verb("explain-key", Purpose.LOOK, 1, "Explain a key of a scen
 
 
 def list_runs(
-    folder: Annotated[Path, argument("FOLDER", "Where to look, down to two folders below. (Default: here.)")] = Path(),
+    folder: Annotated[
+        Path, argument("FOLDER", "Folder to search, with two levels of subfolders. (Default: this one.)")
+    ] = Path(),
     *,
     as_json: JsonOption = False,
 ) -> None:
@@ -214,7 +219,9 @@ def list_known_issues(
     component: Annotated[
         str | None, Option("Component: flink, hudi, iceberg, paimon, flink-cdc ...", metavar="NAME")
     ] = None,
-    version: Annotated[str | None, Option("Version of --component. (Default: of Flink.)", metavar="VERSION")] = None,
+    version: Annotated[
+        str | None, Option("Version of --component, or of Flink if there is none.", metavar="VERSION")
+    ] = None,
     flink: FlinkOption = None,
     as_json: JsonOption = False,
     **options: Unpack[JobPlaceOptions],

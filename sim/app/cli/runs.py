@@ -223,7 +223,7 @@ _DIFF_HELP = "A scenario, a source accepted by import, or a folder written by ru
 
 def diff_of(
     a: Annotated[Path, argument("A", _DIFF_HELP)],
-    b: Annotated[Path, argument("B", "What to compare with A, of the same kinds.")],
+    b: Annotated[Path, argument("B", "What to compare with A, of the same kind as A.")],
     *,
     as_json: JsonOption = False,
     **options: Unpack[DiffOptions],
@@ -262,8 +262,9 @@ def advise_on(
 ) -> Code:
     """Simulate barrier modes and intervals on a job, with and without a failure, and recommend a setting that meets your limits.
 
-    The output folder holds all runs, the job and a sweep file of the trials. Run the same command to resume after an
-    interruption.
+    The output folder holds all runs, the job and a sweep file of the trials.
+
+    Run the same command to resume after an interruption.
     """
     from sim.app.verbs.advise import advise
 

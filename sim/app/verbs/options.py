@@ -280,7 +280,7 @@ JobOption = Annotated[str | None, Option("Job id, if the source has several jobs
 DeadlineOption = Annotated[
     str | None,
     Option(
-        "Live jobs: total time limit for REST requests. (Default: 10 min, for import after sampling.)",
+        "Live jobs: time limit for all REST requests, not counting --sample. (Default: 10 min.)",
         metavar="DURATION",
         is_stored=False,
         of="real jobs",
@@ -326,7 +326,9 @@ class RunOptions(TypedDict, total=False):
         ),
     ]
     prices: PricesOption
-    force: Annotated[bool, Option("Replace results of another scenario in --out.", False, is_stored=False)]
+    force: Annotated[
+        bool, Option("Overwrite --out even if it has results of another scenario.", False, is_stored=False)
+    ]
 
 
 class ScenarioOptions(TypedDict, total=False):
@@ -398,7 +400,7 @@ class AdviseOptions(TypedDict, total=False):
     budget: Annotated[
         str,
         Option(
-            "Limit on the total CPU time of all runs, scaled to an idle machine; skipped candidates are listed.",
+            "Limit on the estimated CPU time of all runs; it does not depend on the load of the machine.",
             "90 s",
             metavar="DURATION",
         ),
@@ -445,7 +447,7 @@ class WatchJobOptions(TypedDict, total=False):
             "Metrics file for the Prometheus textfile collector. (Default: ckptsim.prom in the folder.)", metavar="FILE"
         ),
     ]
-    renew: Annotated[bool, Option("Make a new forecast from the job's current state.", False, is_stored=False)]
+    renew: Annotated[bool, Option("Discard the stored forecast, and make a new one.", False, is_stored=False)]
     headers: HeadersOption
 
 
@@ -587,7 +589,13 @@ class TraceWindowsOptions(TypedDict, total=False):
 
     progress: ProgressOption
     length: Annotated[str, Option("Length of a window.", "10 min", metavar="DURATION")]
-    cut: Annotated[str, Option("How to choose windows: time, bursts, load or failures.", "time")]
+    cut: Annotated[
+        str,
+        Option(
+            "How to choose windows: one after the other (time), the most bursty (bursts), one per class of load (load), or around failures.",
+            "time",
+        ),
+    ]
     count: Annotated[int | None, Option("Maximum windows per trace. (Default: all.)", min=1)]
     trace: Annotated[str | None, Option("Only this trace.", metavar="NAME")]
     master: TracesMasterOption
@@ -601,6 +609,6 @@ class ValidateOptions(TypedDict, total=False):
     seeds: Annotated[int, Option("Simulations per recording.", 3, min=1)]
     everything: Annotated[
         bool,
-        Option("Count recordings with features that are not modelled in the totals as well.", False, "--all"),
+        Option("Include recordings of jobs with features that are not modelled in the totals.", False, "--all"),
     ]
     jobs: JobsOption

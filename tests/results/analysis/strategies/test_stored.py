@@ -50,11 +50,11 @@ def section(run, title):
 
 def test_a_savepoint_against_checkpoints(run):
     """Each kind of snapshot has its row; the checkpoint after a savepoint is one of its own; the job is slower meanwhile."""
-    rows = {row["snapshot"]: row for row in section(run, "What snapshots take")}
+    rows = {row["snapshot"]: row for row in section(run, "Duration and size of snapshots")}
 
     assert list(rows) == ["checkpoint", "canonical savepoint", "checkpoint after a savepoint"]
     assert tuple(rows["checkpoint"][column] for column in ("n", "p50", "written")) == ("4", "1 s", "5 B")
-    assert tuple(rows["canonical savepoint"][column] for column in ("n", "p50", "throughput meanwhile")) == (
+    assert tuple(rows["canonical savepoint"][column] for column in ("n", "p50", "throughput during it")) == (
         "1",
         "30 s",
         "70/s",
@@ -76,7 +76,7 @@ def test_jobs_that_began_from_a_snapshot(run):
         (1, "no-claim", 0, 7, "checkpoint", 0.0, 8, "full", 10**9, 5000.0, 10**9, 5000.0, 6000.0, True),
         (2, "claim", 1, 9, "native", 0.0, -1, "", 0, -1.0, 0, -1.0, -1.0, False),
     )
-    full, none = section(run, "Jobs that began from a snapshot")
+    full, none = section(run, "Jobs restored from a snapshot")
 
     assert list(full.values()) == ["it", "1", "0/7 checkpoint", "8 full", "1 GB", "5 s", "6 s", "yes"]
     assert list(none.values()) == ["it", "2", "1/9 native", "-", "-", "-", "never", "no: it is the job's"]
@@ -94,7 +94,7 @@ def test_an_old_snapshot_may_go_at_once_or_never(run, claim, deletable, free_ms,
     run["restores"] = table(
         RESTORES, (1, claim, 0, 7, "checkpoint", 0.0, 0, "full", 10**9, 5000.0, 10**9, 5000.0, free_ms, deletable)
     )
-    (row,) = section(run, "Jobs that began from a snapshot")
+    (row,) = section(run, "Jobs restored from a snapshot")
 
     assert ["it", "1", "0/7 checkpoint", "0 full", "1 GB", "5 s", *cells] == list(row.values())
 
@@ -115,10 +115,10 @@ def test_what_is_kept_and_what_others_lose(run):
         (0, 5, "/e", 1, "shared", -1, 2, 5, 9, -1.0, "0/6"),
         (2, 9, "/d", 1, "exclusive", -1, 2, 9, 9, -1.0, "2/9"),
     )
-    chained, moved = section(run, "What is kept, and what it depends on")
+    chained, moved = section(run, "Retained snapshots and what they depend on")
 
     assert list(chained.values()) == ["it", "2/9 checkpoint", "1 MB", "3", "3", "1 (0 2)", "no", "no", "yes", "0/5"]
     assert list(moved.values()) == ["it", "2/10 native, broken", "1 MB", "1", "0", "0", "yes", "n/a", "no", "-"]
-    assert section(run, "Directories others depend on") == [
+    assert section(run, "Directories that other snapshots need") == [
         {"strategy": "it", "rm -r": "directory of job 0", "lost": "2/9 2/10"}
     ]
