@@ -18,7 +18,7 @@ from sim.model.faults import Fault, Kill, When
 from sim.model.scenario import Scenario
 from sim.model.schema.study import load
 from sim.results.formats import MISSING, bytes_text, count_text, ms_text
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
 
@@ -51,7 +51,7 @@ def cost(result: Result) -> Cost:
     """Return what a run has cost."""
     table = result.checkpoints
     begun = dict(zip(table.id, table.trigger_timestamp, strict=True))
-    replaced = result.journal.only({Happening.PART_REPLACED})
+    replaced = result.journal.only({EventType.PART_REPLACED})
     oldest_ms = max((row.time_ns / 1e6 - begun[row.number] for row in replaced), default=0.0)
     completed = int((table.status == "COMPLETED").sum())
     return Cost(completed, len(table) - completed, oldest_ms, max(retained(result).values(), default=0))
@@ -60,7 +60,7 @@ def cost(result: Result) -> Cost:
 def retained(result: Result) -> Mapping[int, int]:
     """Return the bytes of all state files at the end of each completed checkpoint."""
     files = result.files
-    ends = {row.checkpoint: row.time_ns / 1e6 for row in result.journal.only({Happening.COMPLETED})}
+    ends = {row.checkpoint: row.time_ns / 1e6 for row in result.journal.only({EventType.COMPLETED})}
     return {
         number: int(
             files[(files.created_by <= number) & ((files.deleted < 0) | (files.deleted > at_ms + _DELETED_MS))][

@@ -33,7 +33,7 @@ from sim.model.randomness import DISTRIBUTIONS, quantile_table
 from sim.model.schema.job import Checkpoint, DeadlineBarriers
 from sim.model.schema.option_values import configuration_text, non_default_keys
 from sim.model.schema.reference import explain_key, json_schema
-from sim.model.schema.sections import DurationLaw, OneOf
+from sim.model.schema.sections import DurationDistribution, OneOf
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS
@@ -159,7 +159,7 @@ def test_a_way_to_ship_records():
 def test_a_distribution():
     """A record; its key stands in sections that are made after it."""
     same = DISTRIBUTIONS["uniform"]
-    with added(DISTRIBUTIONS, replace(same, name="even")), with_key(DurationLaw, "even", Duration):
+    with added(DISTRIBUTIONS, replace(same, name="even")), with_key(DurationDistribution, "even", Duration):
         even, uniform = (
             loads(JOB.format(**USUAL).replace("service: 10 us", f"service: {{{name}: 10 us}}"))
             .scenarios[0]

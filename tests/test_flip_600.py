@@ -8,7 +8,7 @@ from benchmarks.regional import FAILURES, SCENARIOS, retained, slow_node_rows
 from sim.model.schema.study import load
 from sim.model.schema.text import Reading, compose
 from sim.results.formats import bytes_text
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 from tests.places import ROOT
 from tests.test_commands_of_pages import call, is_printed
@@ -58,14 +58,14 @@ def test_all_between_a_part_and_the_latest_checkpoint_is_kept():
     assert [line.split(maxsplit=1) for line in shown_after("### F9")[1:]] == [
         [str(number), bytes_text(kept[number])] for number in range(2, 8)
     ]
-    assert {row.number for row in result.journal.only({Happening.PART_REPLACED})} == {2}
+    assert {row.number for row in result.journal.only({EventType.PART_REPLACED})} == {2}
 
 
 def test_a_fallback_is_older():
     """F13: with three in progress."""
     (scenario,) = load(SCENARIOS / "f13-concurrent.yaml").scenarios
     result = simulate(scenario)
-    rows = result.journal.only({Happening.PART_REPLACED})
+    rows = result.journal.only({EventType.PART_REPLACED})
 
     assert len({row.checkpoint for row in rows}) == 3
     assert all(row.number < row.checkpoint for row in rows)

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.lab.ends import completed_between, stopped_ms
 from benchmarks.lab.failures import caught_up_ms
 from sim.jobs.observations import RunValue
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 
 if TYPE_CHECKING:
     from sim.runtime.result import Result
@@ -54,7 +54,7 @@ def _ends_of_data_ms(result: Result) -> dict[tuple[str, int], float]:
     """(vertex, subtask index) -> end of its input, for vertices with inputs; empty if the job stopped without drain."""
     readers = {vertex.name for vertex in result.scenario.job.vertices if vertex.inputs}
     names = list(result.tasks[["vertex", "index"]].itertuples(index=False, name=None))
-    drained = (row for row in result.journal if row.happening is Happening.END_OF_DATA and row.detail == "drain")
+    drained = (row for row in result.journal if row.event_type is EventType.END_OF_DATA and row.detail == "drain")
     return {names[row.task]: row.time_ns / 1e6 for row in drained if names[row.task][0] in readers}
 
 

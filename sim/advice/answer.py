@@ -437,7 +437,7 @@ def answer(
         *([Text("ask", assumed)] if assumed else []),
         *(Text("ask", question, 4 - number) for number, question in enumerate(questions[:QUESTIONS])),
         *(
-            Text("caution", caution.short, 1 if number or caution.is_of_catalogue else 6)
+            Text("caution", caution.short, 1 if number or caution.is_known_defect else 6)
             for number, caution in enumerate(statements[:CAUTIONS])
         ),
         Text("watch", ranges.watch_text(), 7),

@@ -256,15 +256,15 @@ class CandidateSearch:
         self.skipped: list[Skipped] = []
         self.is_over = False  # whether nothing will run any more
         self.least_share = 0.0  # share of the budget that every stage may plan at least
-        now_ns, self.current_protocol = todays_setting(self.scenario)
+        now_ns, self.current_barriers = todays_setting(self.scenario)
         self.current_candidate = (
-            make_candidate(self.scenario, now_ns, self.current_protocol) if now_ns is not None else None
+            make_candidate(self.scenario, now_ns, self.current_barriers) if now_ns is not None else None
         )
-        self.is_forbidden = not self.current_protocol.aligned and all(
+        self.is_forbidden = not self.current_barriers.aligned and all(
             protocol.aligned for protocol in allowed_protocols(self.scenario)
         )
-        self.protocol_in_effect = (
-            None if self.is_forbidden else without_binding_keys(self.scenario, self.current_protocol)
+        self.effective_barriers = (
+            None if self.is_forbidden else without_binding_keys(self.scenario, self.current_barriers)
         )
 
     def judge(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
@@ -456,7 +456,7 @@ class CandidateSearch:
 
     def simpler(self, complete: Candidate) -> Iterator[Candidate]:
         """Yield the candidate with today's barrier mode, with today's interval, and with one lever less."""
-        yield make_candidate(self.scenario, complete.interval_ns, self.current_protocol, complete.changes)
+        yield make_candidate(self.scenario, complete.interval_ns, self.current_barriers, complete.changes)
         if self.current_candidate is not None:
             yield self.at_interval(complete, self.current_candidate.interval_ns)
         for i, change in enumerate(complete.changes):
@@ -490,7 +490,7 @@ class CandidateSearch:
         return near
 
     @property
-    def has_room(self) -> bool:
+    def has_margin(self) -> bool:
         """Return True if some setting keeps the limits by more than its prediction error."""
         chosen = self.chosen
         return chosen is not None and not chosen.tight
@@ -668,9 +668,9 @@ class CandidateSearch:
 
         Key changes that were only needed at the current interval are dropped.
         """
-        is_for_today = base.barriers == self.protocol_in_effect and interval_ns != self.scenario.checkpoint.interval_ns
+        is_for_today = base.barriers == self.effective_barriers and interval_ns != self.scenario.checkpoint.interval_ns
         return make_candidate(
-            self.scenario, interval_ns, self.current_protocol if is_for_today else base.barriers, base.changes
+            self.scenario, interval_ns, self.current_barriers if is_for_today else base.barriers, base.changes
         )
 
     def kinds_of(self, name: SettingName) -> tuple[Kind, ...]:
@@ -862,7 +862,7 @@ class CandidateSearch:
     def _measure_rows(self, rows: pd.DataFrame) -> Trials:
         return measure(
             rows,
-            now=self.current_protocol.name,
+            now=self.current_barriers.name,
             unlimited=self.unlimited,
             prices=self.bench.prices,
             observed=lambda name: self.bench.observed_ns(self.candidate_of(name)) / 1e9,

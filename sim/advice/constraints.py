@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sim.advice.levers import HEARTBEATS, MORE_THREADS, RESTARTS, SOON_NS, SPARE, TOLERABLE_FAILURES, WITHOUT_END
-from sim.advice.settings import TIMERS, Change, Lever, later_options, sinks_of
+from sim.advice.settings import TIMERS, Change, Lever, options_missing_in_release, sinks_of
 from sim.advice.situation import PARTS
 from sim.advice.trials import TASK_MANAGER, Failure, restarts_after_losses
 from sim.jobs.evidence.envelope import firings_ns
@@ -25,7 +25,7 @@ from sim.results.formats import ms_text
 from sim.results.stored import table_sinks
 
 if TYPE_CHECKING:
-    from sim.advice.settings import Protocol
+    from sim.advice.settings import BarrierSetting
     from sim.model.scenario import Scenario
 
 
@@ -126,9 +126,9 @@ CONSTRAINTS = {
     for option, value in options.items()
 }
 """Option -> its non-binding values.  Other options that may bind are changed by levers and candidates (docs/adding.md)."""
-_OF_FAILURES = ("checkpoint.timeout", "checkpoint.tolerable-failed")
+_FAILURE_OPTIONS = ("checkpoint.timeout", "checkpoint.tolerable-failed")
 """Options that matter only if checkpoints fail."""
-_OF_RECOVERY = ("restart.", "checkpoint.local-recovery")
+_RECOVERY_OPTION_PREFIXES = ("restart.", "checkpoint.local-recovery")
 """Prefixes of options that matter only for recovery."""
 
 
@@ -140,7 +140,13 @@ def relaxations(scenario: Scenario, breaks: Sequence[str], *, fails: bool) -> It
     for option in option_values(scenario):
         path = ".".join(option.key.path)
         constraint = CONSTRAINTS.get(path)
-        concerns = fails if path in _OF_FAILURES else "recovery_ms" in breaks if path.startswith(_OF_RECOVERY) else True
+        concerns = (
+            fails
+            if path in _FAILURE_OPTIONS
+            else "recovery_ms" in breaks
+            if path.startswith(_RECOVERY_OPTION_PREFIXES)
+            else True
+        )
         value = (
             constraint.relaxed(option) if constraint is not None and concerns and _applies(scenario, option) else None
         )
@@ -154,7 +160,7 @@ def relaxations(scenario: Scenario, breaks: Sequence[str], *, fails: bool) -> It
             section, is_debloating = option.path.rpartition(".")[0], path.startswith("cluster.network.debloat.")
             # the section is replaced as a whole, since `debloat: on` has no keys
             point = {section: {name: written}} if is_debloating else {option.path: written}
-            if later_options(scenario, point):
+            if options_missing_in_release(scenario, point):
                 continue
             yield Change(lever, f"{name} {str(written).lower()}", point)
 
@@ -176,9 +182,9 @@ def _applies(scenario: Scenario, option: OptionValue) -> bool:
 
 # ---- Cautions before a setting is used: sinks that barriers must not overtake, edges that stay aligned, levers.
 
-FORGOTTEN_S = 365 * 86_400.0
+UNLIMITED_ATTEMPTS_S = 365 * 86_400.0
 """If the attempts of a restart strategy last longer than this, they count as unlimited."""
-SOON_S = 30 * 86_400.0
+RAISE_ATTEMPTS_BELOW_S = 30 * 86_400.0
 """If they last no longer than this, more of them are part of the advice."""
 WATERMARKS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure"
 
@@ -192,15 +198,15 @@ class Caution:
     source: str
     is_question: bool = False  # a question that the user has to answer first
     # a known defect; these apply to nearly every job, so other cautions are shown first
-    is_of_catalogue: bool = False
+    is_known_defect: bool = False
 
     @property
     def sentence(self) -> str:
         return f"{'Ask first' if self.is_question else 'Caution'}: {self.text}"
 
 
-def exhausted_attempts(
-    scenario: Scenario, mtbf_s: float, failure: Failure, forgotten_s: float = FORGOTTEN_S
+def restart_attempts_cautions(
+    scenario: Scenario, mtbf_s: float, failure: Failure, forgotten_s: float = UNLIMITED_ATTEMPTS_S
 ) -> list[Caution]:
     """Return a caution if the expected failures use up the attempts of the restart strategy, else [].
 
@@ -217,7 +223,7 @@ def exhausted_attempts(
         else [1]
     )
     attempts, more = f"restart-strategy.{restart.strategy}.", str(WITHOUT_END)
-    if not later_options(scenario, {"restart.strategy": "exponential-delay"}):
+    if not options_missing_in_release(scenario, {"restart.strategy": "exponential-delay"}):
         more += f", or {key_in_release('restart-strategy.type', scenario)}: exponential-delay"
     if restart.strategy == "fixed-delay" and restart.attempts is not None:
         first, last = (restart.attempts // count + 1 for count in (max(counts), max(min(counts), 1)))
@@ -255,31 +261,31 @@ def refusals(scenario: Scenario) -> list[Caution]:
     return cautions
 
 
-REPEATS = Caution(
+AT_LEAST_ONCE_CAUTION = Caution(
     "at-least-once: after a failure state and committed output repeat records",
     "With at-least-once a failure counts records twice in state and commits them twice, whatever the sink is. Aligned barriers "
     "(execution.checkpointing.mode: EXACTLY_ONCE) do not; without them transactions only delay output.",
     "execution.checkpointing.mode",
 )
-TIMERS_YIELD = Caution(
+INTERRUPTIBLE_TIMERS_CAUTION = Caution(
     "windows of SQL let barriers pass, the DataStream WindowOperator never",
     "Interruptible timers: operators of SQL let barriers pass between two timers, the DataStream WindowOperator does not.",
     "FLIP-443",
 )
 
 
-def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) -> list[Caution]:
+def cautions(scenario: Scenario, protocol: BarrierSetting, changes: Sequence[Change]) -> list[Caution]:
     """Return the cautions on sinks, edges and levers of a setting, questions first."""
-    overtaking = [] if protocol.aligned else _of_overtaking(scenario)
-    repeating = [REPEATS] if protocol.barriers == "at-least-once" else []
-    yielding = [TIMERS_YIELD] if TIMERS in protocol.point else []
+    overtaking = [] if protocol.aligned else _unaligned_cautions(scenario)
+    repeating = [AT_LEAST_ONCE_CAUTION] if protocol.barriers == "at-least-once" else []
+    yielding = [INTERRUPTIBLE_TIMERS_CAUTION] if TIMERS in protocol.point else []
     all_cautions = [
         *repeating,
         *overtaking,
         *yielding,
-        *_of_transactions(scenario),
-        *_of_levers(scenario, changes),
-        *_of_tables(scenario),
+        *_transaction_cautions(scenario),
+        *_lever_cautions(scenario, changes),
+        *_table_format_cautions(scenario),
     ]
     return sorted(all_cautions, key=lambda caution: not caution.is_question)
 
@@ -298,7 +304,7 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     return [Caution(f"may bring {count}", text, ", ".join(issue.issue.source for issue in issues[:3]))]
 
 
-def unseen_firings(advised: Scenario, seen_ns: int) -> list[Caution]:
+def firings_longer_than_trials(advised: Scenario, seen_ns: int) -> list[Caution]:
     """Return a caution for each window that is longer than a trial (`seen_ns`), unless `rare_checkpoints` has the time that it fires."""
     cautions = []
     known = firings_ns(advised)
@@ -322,10 +328,10 @@ def unsafe_defects(advised: Scenario) -> list[Caution]:
     if unsafe is None:
         return []
     short = f"{unsafe.number} may lose or repeat records"
-    return [Caution(short, f"{unsafe.sentence}.", "ckptsim known-issues FILE", is_of_catalogue=True)]
+    return [Caution(short, f"{unsafe.sentence}.", "ckptsim known-issues FILE", is_known_defect=True)]
 
 
-def condition(scenario: Scenario, protocol: Protocol) -> str:
+def condition(scenario: Scenario, protocol: BarrierSetting) -> str:
     """Return the condition under which a barrier mode is safe, e.g. ``'sink' is not Iceberg's FlinkSink or Hudi``.
 
     Returns "" if barriers are aligned or all sinks are known.
@@ -341,7 +347,7 @@ def unknown_sinks(scenario: Scenario) -> list[str]:
     return [vertex for vertex, kind in sinks_of(scenario).items() if kind is None]
 
 
-def _of_overtaking(scenario: Scenario) -> Iterator[Caution]:
+def _unaligned_cautions(scenario: Scenario) -> Iterator[Caution]:
     unknown = unknown_sinks(scenario)
     if unknown:
         yield _unknown_sinks(unknown)
@@ -353,7 +359,7 @@ def _of_overtaking(scenario: Scenario) -> Iterator[Caution]:
     for vertex, kind in inside:
         why = f"'{vertex}' writes to {kind.title}: {kind.why}. {ALIGNED_INSIDE}."
         yield Caution(f"{kind.title}: not before Flink 2.0 or 1.20.2", why, f"{kind.source}; FLINK-37870")
-    if edges := _stay_aligned(scenario):
+    if edges := _forced_aligned_edges(scenario):
         text = f"Flink keeps barriers aligned on edges that are pointwise or broadcast: {', '.join(edges)}. So does the simulation."
         yield Caution(f"stays aligned: {edges[0]}", text, WATERMARKS)
     if scenario.job.event_time_windows:
@@ -361,7 +367,7 @@ def _of_overtaking(scenario: Scenario) -> Iterator[Caution]:
         yield Caution("watermarks come later after a restore", text, WATERMARKS)
 
 
-def _of_tables(scenario: Scenario) -> Iterator[Caution]:
+def _table_format_cautions(scenario: Scenario) -> Iterator[Caution]:
     for vertex, kind in table_sinks(scenario.job).items():
         if scenario.job.vertex(vertex).committer_of:
             continue  # its writer is a sink of the same kind
@@ -392,7 +398,7 @@ def _titles(kinds: Sequence[SinkKind], overtaking: str) -> str:
     return " or ".join(kind.title for kind in kinds if kind.overtaking == overtaking)
 
 
-def _stay_aligned(scenario: Scenario) -> list[str]:
+def _forced_aligned_edges(scenario: Scenario) -> list[str]:
     """Return the edges on which barriers never overtake data, e.g. ``source -> map (forward)``."""
     return [
         f"{inlet.upstream} -> {vertex.name} ({inlet.ship})"
@@ -402,14 +408,14 @@ def _stay_aligned(scenario: Scenario) -> list[str]:
     ]
 
 
-def _of_transactions(scenario: Scenario) -> Iterator[Caution]:
+def _transaction_cautions(scenario: Scenario) -> Iterator[Caution]:
     for vertex, kind in sinks_of(scenario).items():
         if kind is not None and kind.timeout:
             text = f"'{vertex}' writes to {kind.title}: {capitalised(kind.why)} ({kind.timeout})."
             yield Caution(f"{kind.timeout.partition(',')[0]}: above interval and downtime", text, kind.source)
 
 
-def _of_levers(scenario: Scenario, changes: Sequence[Change]) -> Iterator[Caution]:
+def _lever_cautions(scenario: Scenario, changes: Sequence[Change]) -> Iterator[Caution]:
     for change in changes:
         lever = change.lever
         if lever is SPARE and scenario.restart.provider != "standalone":

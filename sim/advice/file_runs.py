@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sim.advice.constraints import SOON_S, exhausted_attempts
+from sim.advice.constraints import RAISE_ATTEMPTS_BELOW_S, restart_attempts_cautions
 from sim.advice.judgement import AT_LIMIT, FileRun, rows_of
 from sim.advice.levers import PATIENT
 from sim.advice.trials import BACKLOG, FAILURE_PHASE, FILE, LONGEST_NS, SAVEPOINT, Trial
@@ -45,7 +45,9 @@ def advised_point(search: CandidateSearch, setting: Setting) -> Point:
     point = {**search.candidate_of(setting.name).point, **search.own_keys(setting)}
     advised = search.bench.load({**search.bench.common, **point})
     is_replaced = search.replaced is not None and search.replaced.name == setting.name
-    if not is_replaced and exhausted_attempts(advised, search.mtbf_s, search.bench.failure, SOON_S):
+    if not is_replaced and restart_attempts_cautions(
+        advised, search.mtbf_s, search.bench.failure, RAISE_ATTEMPTS_BELOW_S
+    ):
         limit = RESTARTS[advised.restart.strategy].limit
         point[f"restart.{limit}"] = PATIENT[limit][1]
     return point

@@ -20,9 +20,9 @@ from sim.advice.settings import (
     Situation,
     allowed_protocols,
     checkpoint_period_ns,
-    later_options,
     later_protocols,
     neighbouring_intervals,
+    options_missing_in_release,
 )
 from sim.advice.situation import (
     ALIGNMENT,
@@ -407,7 +407,7 @@ def _heartbeats(situation: Situation) -> Iterator[Change]:
         names.append(f"lost after {timeout}")
     elif restart.heartbeat_failures is None:
         counting: Point = {"restart.heartbeat-failures": Restart().heartbeat_failures}
-        if later_options(situation.scenario, counting):
+        if options_missing_in_release(situation.scenario, counting):
             yield Change(HEARTBEATS, "failing heartbeats count", counting)  # reported, and not tried
         else:
             point |= counting

@@ -65,8 +65,8 @@ from sim.advice.search import (
 from sim.advice.settings import (
     BETWEEN_NS,
     ROUND_INTERVALS_NS,
+    BarrierSetting,
     Candidate,
-    Protocol,
     SettingName,
     allowed_protocols,
     intervals,
@@ -107,25 +107,27 @@ def try_intervals(search: CandidateSearch) -> None:
 
     Raises NothingRanError if every run fails.
     """
-    ladder = intervals(search.scenario, recovery_ms=search.limits.recovery_ms, visible_ms=search.limits.visible_ms)
+    grid = intervals(search.scenario, recovery_ms=search.limits.recovery_ms, visible_ms=search.limits.visible_ms)
     tried = _protocols(search)
     if search.current_candidate is not None:
         search.replicate([search.current_candidate], 1)
         broken = () if search.current is None else search.current.breaks
         if broken == ("loss",):  # fewer checkpoints cost less
-            ladder = [interval_ns for interval_ns in ladder if interval_ns >= search.current_candidate.interval_ns]
+            grid = [interval_ns for interval_ns in grid if interval_ns >= search.current_candidate.interval_ns]
         if broken and not {"recovery_ms", "visible_ms"} & set(broken):  # other barriers alone may be enough
-            modes = [*tried, *([search.protocol_in_effect] if search.protocol_in_effect else [])]
-            todays = [make_candidate(search.scenario, search.current_candidate.interval_ns, mode) for mode in modes]
-            search.replicate_if_affordable(todays, GRID_SHARE)
-    for i, interval_ns in enumerate(ladder):
-        rest = [make_candidate(search.scenario, other, protocol) for other in ladder[i:] for protocol in tried]
-        if reason := _not_worth(search, interval_ns):
+            modes = [*tried, *([search.effective_barriers] if search.effective_barriers else [])]
+            at_current_interval = [
+                make_candidate(search.scenario, search.current_candidate.interval_ns, mode) for mode in modes
+            ]
+            search.replicate_if_affordable(at_current_interval, GRID_SHARE)
+    for i, interval_ns in enumerate(grid):
+        rest = [make_candidate(search.scenario, other, protocol) for other in grid[i:] for protocol in tried]
+        if reason := _reason_to_skip(search, interval_ns):
             search.skip("", rest, reason)
             return
         settings = rest[: len(tried)]
-        if search.protocol_in_effect is not None and interval_ns == search.scenario.checkpoint.interval_ns:
-            settings.append(make_candidate(search.scenario, interval_ns, search.protocol_in_effect))
+        if search.effective_barriers is not None and interval_ns == search.scenario.checkpoint.interval_ns:
+            settings.append(make_candidate(search.scenario, interval_ns, search.effective_barriers))
         if i and not search.affords_runs(settings, 1, GRID_SHARE):
             search.skip("", rest)
             return
@@ -148,7 +150,7 @@ def try_optimum(search: CandidateSearch) -> None:
         return
     optimum_s = renewal(cost_s, search.mtbf_s)
     nearest = min(ROUND_INTERVALS_NS, key=lambda interval_ns: abs(math.log(interval_ns / 1e9 / optimum_s)))
-    _try(search, [search.at_interval(search.candidate_of(chosen.name), nearest)])
+    _run_once(search, [search.at_interval(search.candidate_of(chosen.name), nearest)])
 
 
 def try_neighbours(search: CandidateSearch) -> None:
@@ -157,7 +159,7 @@ def try_neighbours(search: CandidateSearch) -> None:
         if not search.settings:
             return
         best = search.chosen or search.nearest
-        if not _try(search, _neighbours(search, search.candidate_of(best.name))):
+        if not _run_once(search, _neighbours(search, search.candidate_of(best.name))):
             return
         if (search.chosen or search.nearest).name == best.name:
             return
@@ -170,9 +172,9 @@ def try_shorter(search: CandidateSearch) -> None:
     """
     for interval_ns in neighbouring_intervals(_shortest_ns(search))[0]:
         best = search.candidate_of((search.chosen or search.nearest).name)
-        if search.has_room or best.interval_ns > _shortest_ns(search) or search.nearest.breaks == ("loss",):
+        if search.has_margin or best.interval_ns > _shortest_ns(search) or search.nearest.breaks == ("loss",):
             return
-        if not _try(search, [search.at_interval(best, interval_ns)]):
+        if not _run_once(search, [search.at_interval(best, interval_ns)]):
             return
 
 
@@ -182,7 +184,7 @@ def try_between(search: CandidateSearch) -> bool:
     An interval shorter than needed costs more checkpoints, bytes and commits.  Return True if any setting ran.
     """
     before = len(search.runs)
-    while search.has_room and (chosen := search.chosen) is not None:
+    while search.has_margin and (chosen := search.chosen) is not None:
         shortest, now = search.candidate_of(chosen.name), search.current
         if now is not None and (not (now.breaks or now.tight) or now.interval == chosen.interval):
             break
@@ -202,7 +204,7 @@ def try_between(search: CandidateSearch) -> bool:
             if shortest.interval_ns < interval_ns < longer_ns
             and (untried := search.at_interval(shortest, interval_ns)) not in search.runs
         ]
-        if not _try(search, between[len(between) // 2 :][:1]):
+        if not _run_once(search, between[len(between) // 2 :][:1]):
             break
     return len(search.runs) > before
 
@@ -215,29 +217,29 @@ def _shortest_ns(search: CandidateSearch) -> int:
 def _neighbours(search: CandidateSearch, base: Candidate) -> list[Candidate]:
     """Return the candidate at the next shorter and the next longer interval, without those that have run or are not worth it."""
     shorter, longer = neighbouring_intervals(base.interval_ns)
-    worth = [*shorter[:1], *(other for other in longer[:1] if not _not_worth(search, other))]
+    worth = [*shorter[:1], *(other for other in longer[:1] if not _reason_to_skip(search, other))]
     return [neighbour for other in worth if (neighbour := search.at_interval(base, other)) not in search.runs]
 
 
-def _try(search: CandidateSearch, settings: list[Candidate]) -> bool:
+def _run_once(search: CandidateSearch, settings: list[Candidate]) -> bool:
     """Run the settings once.  Return False if there are none, or if budget or time limit do not cover them."""
     return bool(settings) and search.replicate_if_affordable(settings, REPEAT_SHARE)
 
 
-def _protocols(search: CandidateSearch) -> list[Protocol]:
+def _protocols(search: CandidateSearch) -> list[BarrierSetting]:
     """Return the barrier modes to try: those that sinks allow, and today's unless sinks forbid it.
 
     If operators write files before the barrier, today's mode with files written after it is added (FLINK-37375).
     """
     advised, behind = (
         allowed_protocols(search.scenario),
-        with_files_after_barrier(search.scenario, search.current_protocol),
+        with_files_after_barrier(search.scenario, search.current_barriers),
     )
-    current = [search.current_protocol] if search.current_protocol not in advised and not search.is_forbidden else []
+    current = [search.current_barriers] if search.current_barriers not in advised and not search.is_forbidden else []
     return [*advised, *current, *([behind] if behind else [])]
 
 
-def _not_worth(search: CandidateSearch, interval_ns: int) -> str:
+def _reason_to_skip(search: CandidateSearch, interval_ns: int) -> str:
     """Return the reason to skip this interval and all longer ones, or "" if it is worth a run.
 
     Recovery, and the time until output is visible, grow with the interval.  So if they clearly exceed a limit at the
@@ -413,7 +415,7 @@ def _refine(search: CandidateSearch) -> None:
     for _ in range(AGAIN):
         try_neighbours(search)
         try_shorter(search)
-        if not search.has_room:
+        if not search.has_margin:
             add_levers(search)
         before = len(search.runs), len(search.longer_ms)
         search.confirm(runs=1)
@@ -422,5 +424,5 @@ def _refine(search: CandidateSearch) -> None:
             search.replicate_until_decided()
         search.repeat()
         search.confirm()
-        if search.has_room or before == (len(search.runs), len(search.longer_ms)):
+        if search.has_margin or before == (len(search.runs), len(search.longer_ms)):
             break  # no long run has broken a limit that short runs kept

@@ -5,7 +5,7 @@ recovery that exceed a limit, and each resulting setting runs the same trials as
 limits, the search removes the changes that are not needed, because the user has to make each of them.
 
 Functions return little: results of trials are stored in the `CandidateSearch` (parameter `search`), whose `chosen`, `nearest`
-and `has_room` change with every run.
+and `has_margin` change with every run.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ def add_levers(search: CandidateSearch) -> None:
     If that setting has levers already, others are tried in place of its last one before.  At most `MAX_COMBINED_LEVERS`
     levers are combined.
     """
-    if search.has_room or not search.settings or _replace_last(search):
+    if search.has_margin or not search.settings or _replace_last(search):
         return
     base = search.chosen or search.nearest
     current = search.candidate_of(base.name)
     for _ in range(MAX_COMBINED_LEVERS - len(current.changes)):
         before = excess(base, search.limits)
         best = _add_best_lever(search, current)
-        if search.has_room:
+        if search.has_margin:
             simplify(search)
             return
         # where all limits are kept, any gain of room counts
@@ -138,7 +138,7 @@ def relax_limiting_keys(search: CandidateSearch) -> None:
         if not search.replicate_if_affordable([_apply(search, at_interval, together)], REST_SHARE, description):
             return
         if search.chosen is not None:
-            _drop_unneeded_keys(search, at_interval, changes, with_room=search.has_room)
+            _drop_unneeded_keys(search, at_interval, changes, with_room=search.has_margin)
             simplify(search, FULL_BUDGET)
             break
     search.relaxed = tuple(f"{key} = {value}" for key, value in points.items())
@@ -226,7 +226,7 @@ def _add_best_lever(search: CandidateSearch, current: Candidate) -> Setting | No
                 is_open = setting is not None and setting.keeps_limits and not search.has_unseen_tail(name)
                 if is_open and not search.run_for_long(name, 1, LEVER_SHARE):
                     return None
-        if search.has_room:
+        if search.has_margin:
             break
         best += [setting for candidate in candidates if (setting := search.setting(candidate.name)) is not None]
     found_excess = [excess(setting, search.limits) for setting in best]
@@ -253,7 +253,7 @@ def _replace_last(search: CandidateSearch) -> bool:
             untried, LEVER_SHARE, f"the lever '{lever.name}' in place of '{current.changes[-1].name}'"
         ):
             return False
-        if search.has_room:
+        if search.has_margin:
             simplify(search)
             return True
     return False
@@ -303,7 +303,7 @@ def _simpler(search: CandidateSearch, candidate: Candidate) -> Iterator[Candidat
     if search.current_candidate is not None:
         today_ns = search.current_candidate.interval_ns
         yield search.at_interval(candidate, today_ns)
-        todays = search.protocol_in_effect or search.current_protocol
+        todays = search.effective_barriers or search.current_barriers
         yield make_candidate(search.scenario, today_ns, todays, candidate.changes)
     yield from search.simpler(candidate)
     shorter, longer = neighbouring_intervals(candidate.interval_ns)

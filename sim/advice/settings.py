@@ -50,7 +50,7 @@ SettingName = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class BarrierSetting:
     """A barrier mode with its options, e.g. debloating, as a change of the scenario."""
 
     name: str
@@ -63,7 +63,7 @@ class Protocol:
         return self.name.partition(", ")[0]
 
 
-def protocols() -> tuple[Protocol, ...]:
+def protocols() -> tuple[BarrierSetting, ...]:
     """Return all barrier modes that a search tries."""
     return tuple(_advised(kind, debloat) for kind in BARRIERS.values() for debloat in kind.advised)
 
@@ -102,9 +102,11 @@ def sink_hazards(scenario: Scenario) -> list[str]:
     ]
 
 
-def allowed_protocols(scenario: Scenario) -> tuple[Protocol, ...]:
+def allowed_protocols(scenario: Scenario) -> tuple[BarrierSetting, ...]:
     """Return all barrier modes that the sinks of the job allow, and that its version of Flink has."""
-    return tuple(protocol for protocol in _allowed_by_sinks(scenario) if not later_options(scenario, protocol.point))
+    return tuple(
+        protocol for protocol in _allowed_by_sinks(scenario) if not options_missing_in_release(scenario, protocol.point)
+    )
 
 
 def later_protocols(scenario: Scenario) -> dict[str, str]:
@@ -112,17 +114,17 @@ def later_protocols(scenario: Scenario) -> dict[str, str]:
     return {
         {DEBLOAT: "debloating", TIMERS: "interruptible timers"}.get(option, protocol.barriers): release
         for protocol in _allowed_by_sinks(scenario)
-        for option, release in later_options(scenario, protocol.point).items()
+        for option, release in options_missing_in_release(scenario, protocol.point).items()
     }
 
 
-def later_options(scenario: Scenario, point: Point) -> dict[str, str]:
+def options_missing_in_release(scenario: Scenario, point: Point) -> dict[str, str]:
     """Return {option: the release that brought it} of changes that the job's version of Flink lacks."""
     version = scenario.cluster.release
     return {key: release for key, value in point.items() if (release := since(path_of(key), value, version))}
 
 
-def _allowed_by_sinks(scenario: Scenario) -> list[Protocol]:
+def _allowed_by_sinks(scenario: Scenario) -> list[BarrierSetting]:
     forbidden = any(kind is not None and kind.verdict for kind in sinks_of(scenario).values())
     windows = [vertex.window for vertex in scenario.job.vertices if vertex.window is not None]
     # unaligned barriers wait for all that windows fire, unless the timers of SQL let them pass (FLIP-443)
@@ -135,10 +137,10 @@ def _allowed_by_sinks(scenario: Scenario) -> list[Protocol]:
     return [protocol for protocol in (*protocols(), *passing) if protocol.aligned or not forbidden]
 
 
-def _advised(kind: BarrierKind, debloat: str) -> Protocol:
+def _advised(kind: BarrierKind, debloat: str) -> BarrierSetting:
     name = f"{kind.name} {kind.advised_deadline}" if kind.has_deadline else kind.name
     value: Any = {kind.name: kind.advised_deadline} if kind.has_deadline else kind.name
-    return Protocol(
+    return BarrierSetting(
         f"{name}, debloating" if debloat == "on" else name,
         {_BARRIERS: value, DEBLOAT: debloat},
         aligned=not kind.overtakes,
@@ -164,7 +166,7 @@ class Change:
     name: str
     point: Point = field(default_factory=dict, hash=False)
     interval_ns: int | None = None  # another interval; None: unchanged
-    protocol: Protocol | None = None  # another barrier mode; None: unchanged
+    protocol: BarrierSetting | None = None  # another barrier mode; None: unchanged
     assumption: Assumption | None = field(default=None, hash=False)
 
 
@@ -174,7 +176,7 @@ class Situation:
 
     scenario: Scenario  # scenario of its undisturbed trial
     plain: Mapping[str, Any]  # scenario document of the job
-    protocol: Protocol
+    protocol: BarrierSetting
     interval_ns: int
     shares: Mapping[str, float]  # part -> share of the time that exceeds limits; they sum to 1, or to 0 if unknown
     milliseconds: Mapping[str, float]  # part -> time [ms] that it takes in the slowest tenth of checkpoints
@@ -219,7 +221,7 @@ class Lever:
         """Return the release that brought a change of this lever, or "" if the job's version of Flink has all of it."""
         if was_added_after(self.since, scenario.cluster.release):
             return self.since
-        return next(iter(later_options(scenario, change.point).values()), "")
+        return next(iter(options_missing_in_release(scenario, change.point).values()), "")
 
     def share(self, situation: Situation) -> float:
         """Return the share of the exceeding time that the lever may shorten."""
@@ -233,7 +235,7 @@ class Candidate:
     interval: str
     protocol: str  # the barrier mode and the levers
     point: Point = field(hash=False)  # all changes from the current setting
-    barriers: Protocol = field(hash=False)
+    barriers: BarrierSetting = field(hash=False)
     changes: tuple[Change, ...] = field(default=(), hash=False)
 
     @property
@@ -256,12 +258,12 @@ class Candidate:
         return TIMEOUT in self.point and not any(TIMEOUT in change.point for change in self.changes)
 
 
-def todays_setting(scenario: Scenario) -> tuple[int | None, Protocol]:
+def todays_setting(scenario: Scenario) -> tuple[int | None, BarrierSetting]:
     """Return (current interval [ns], or None if the job takes no checkpoints; current barrier mode)."""
     barriers, debloat = scenario.checkpoint.barriers, scenario.cluster.network.debloat is not None
     name = f"{barriers}, debloating" if debloat else str(barriers)
     alike = [protocol for protocol in protocols() if protocol.name == name]
-    unlisted = Protocol(name, {}, aligned=not barriers.record.overtakes)
+    unlisted = BarrierSetting(name, {}, aligned=not barriers.record.overtakes)
     return scenario.checkpoint.interval_ns, alike[0] if alike else unlisted
 
 
@@ -284,7 +286,7 @@ def neighbouring_intervals(interval_ns: int) -> tuple[list[int], list[int]]:
 
 
 def make_candidate(
-    scenario: Scenario, interval_ns: int, barriers: Protocol, changes: tuple[Change, ...] = ()
+    scenario: Scenario, interval_ns: int, barriers: BarrierSetting, changes: tuple[Change, ...] = ()
 ) -> Candidate:
     """Return the candidate with this interval, barrier mode and these changes.
 
@@ -324,12 +326,12 @@ def _binding_keys(today: CheckpointOptions, interval_ns: int, *, aligned: bool) 
     return change
 
 
-def without_binding_keys(scenario: Scenario, now: Protocol) -> Protocol | None:
+def without_binding_keys(scenario: Scenario, now: BarrierSetting) -> BarrierSetting | None:
     """Return the current barrier mode with binding keys changed, or None if no key makes the interval or barriers ineffective."""
     today = scenario.checkpoint
     keys = {} if today.interval_ns is None else _binding_keys(today, today.interval_ns, aligned=now.aligned)
     changed = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in keys.items()]
-    return Protocol(", ".join([now.name, *changed]), {**now.point, **keys}, now.aligned) if keys else None
+    return BarrierSetting(", ".join([now.name, *changed]), {**now.point, **keys}, now.aligned) if keys else None
 
 
 def writes_changes(scenario: Scenario, vertex: str) -> bool:
@@ -352,10 +354,10 @@ def checkpoint_period_ns(options: CheckpointOptions, duration_ns: float = 0.0) -
     return max(least_ns, duration_ns / options.max_concurrent)
 
 
-def with_files_after_barrier(scenario: Scenario, base: Protocol) -> Protocol | None:
+def with_files_after_barrier(scenario: Scenario, base: BarrierSetting) -> BarrierSetting | None:
     """Return `base` with files written after the barrier (FLINK-37375), or None if no operator writes before it."""
     works = any(vertex.flush is not None or vertex.snapshot.pre_barrier_ns > 0 for vertex in scenario.job.vertices)
     if not works or scenario.checkpoint.operator_io != "pre-barrier":
         return None
     name = f"{base.name}, operator files behind the barrier (FLINK-37375)"
-    return Protocol(name, {**base.point, "checkpoint.operator-io": "async"}, base.aligned)
+    return BarrierSetting(name, {**base.point, "checkpoint.operator-io": "async"}, base.aligned)

@@ -9,7 +9,13 @@ from typing import Any
 
 from sim.advice.candidates import LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
-from sim.advice.constraints import SOON_S, Caution, condition, exhausted_attempts, unseen_firings
+from sim.advice.constraints import (
+    RAISE_ATTEMPTS_BELOW_S,
+    Caution,
+    condition,
+    firings_longer_than_trials,
+    restart_attempts_cautions,
+)
 from sim.advice.file_runs import advised_point, file_trials
 from sim.advice.judgement import (
     EQUAL_SHORTFALL,
@@ -23,7 +29,7 @@ from sim.advice.judgement import (
     rows_of,
 )
 from sim.advice.levers import PATIENT
-from sim.advice.settings import PAUSE, TIMEOUT, SettingName, later_options
+from sim.advice.settings import PAUSE, TIMEOUT, SettingName, options_missing_in_release
 from sim.advice.situation import hot_subtask, situation_of
 from sim.advice.trials import LONG, UNDISTURBED
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
@@ -278,7 +284,7 @@ def firing_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     kind = LONG if chosen.ran_long else UNDISTURBED
     seen_ns = search.bench.duration_ns(candidate, kind)
     return [
-        *unseen_firings(search.bench.with_setting(candidate), seen_ns),
+        *firings_longer_than_trials(search.bench.with_setting(candidate), seen_ns),
         *([] if search.bench.meets_whole_load(candidate) else [PART_OF_LOAD]),
     ]
 
@@ -308,7 +314,9 @@ def restart_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     """Return a caution if today's restarts were used up, so that more are advised, and if failing checkpoints restart the job."""
     advised = advised_scenario(search, chosen)
     before, after = (
-        exhausted_attempts(replace(advised, restart=restart), search.mtbf_s, search.bench.failure, SOON_S)
+        restart_attempts_cautions(
+            replace(advised, restart=restart), search.mtbf_s, search.bench.failure, RAISE_ATTEMPTS_BELOW_S
+        )
         for restart in (search.scenario.restart, advised.restart)
     )
     lifted = [
@@ -358,7 +366,9 @@ def backlog_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     run, key = search.file_runs.get(chosen.name), "execution.checkpointing.interval-during-backlog"
     is_rarer = advised_scenario(search, chosen).checkpoint.interval_during_backlog_ns is not None
     lost = 0.0 if run is None or is_rarer else run.limited.get("loss", 0.0)
-    if lost < MIN_LISTED_SHARE or later_options(search.scenario, {"checkpoint.interval-during-backlog": "1 h"}):
+    if lost < MIN_LISTED_SHARE or options_missing_in_release(
+        search.scenario, {"checkpoint.interval-during-backlog": "1 h"}
+    ):
         return []
     text = (
         f"While a source has a backlog, checkpoints cost {percentage(lost)} of throughput. {key} is their interval then, and 0 s stands "
@@ -372,7 +382,7 @@ def doubtful_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]
     return [
         *transaction_cautions(search, chosen),
         *file_cautions(search, chosen),
-        *exhausted_attempts(advised_scenario(search, chosen), search.mtbf_s, search.bench.failure),
+        *restart_attempts_cautions(advised_scenario(search, chosen), search.mtbf_s, search.bench.failure),
     ]
 
 

@@ -13,7 +13,7 @@ from sim.plane.interface import channels_out
 from sim.protocol.options import forced_aligned_edges
 from sim.results.critical_path import PathKind, PathPart
 from sim.results.formats import bytes_text
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.storage.ledger import FileId
 from sim.storage.media.dfs import DistributedFileSystem
 from sim.storage.media.flat import FlatStorage
@@ -257,13 +257,13 @@ class Causes:
         entries = [
             entry for entry in self.instance.path_finder().entries_of(self.checkpoint) if entry.task == part.task
         ]
-        arrivals = [entry for entry in entries if entry.happening is Happening.BARRIER_ARRIVED]
+        arrivals = [entry for entry in entries if entry.event_type is EventType.BARRIER_ARRIVED]
         text = ""
         if arrivals and arrivals[0].number != part.channel:
             text = f"the first barrier came from {self._task(self.context.layout.writer[arrivals[0].number])}, the last through this channel: "
         if self._overtook(part):
             return f"{text}it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests(part)}"
-        sent_ns = self._time(Happening.BARRIER_FORWARDED, self.context.layout.writer[part.channel])
+        sent_ns = self._time(EventType.BARRIER_FORWARDED, self.context.layout.writer[part.channel])
         row = self.instance.before_barrier(self.checkpoint, part.channel)
         if sent_ns is not None and sent_ns > part.begin_ns:
             text += "its writer sent it later; "
@@ -280,7 +280,7 @@ class Causes:
         kind = scenario.checkpoint.barriers.record
         if kind.overtakes and not kind.has_deadline:
             return True
-        times = self._time(Happening.OUTPUT_CONVERTED, writer), self._time(Happening.INPUT_PRIORITISED, part.task)
+        times = self._time(EventType.OUTPUT_CONVERTED, writer), self._time(EventType.INPUT_PRIORITISED, part.task)
         row = self.instance.before_barrier(self.checkpoint, part.channel)
         if not scenario.checkpoint.barriers.reaches_output and row is not None and row.at_writer:
             return False
@@ -403,10 +403,10 @@ class Causes:
         """Return whether the checkpoint did not complete and this is its last part."""
         return self._stats.status != "COMPLETED" and part.end_ns == self._end_ns
 
-    def _time(self, happening: Happening, task: int) -> int | None:
+    def _time(self, event_type: EventType, task: int) -> int | None:
         """Return the time of the first such event of a task in this checkpoint [ns], or None."""
         entries = self.instance.path_finder().entries_of(self.checkpoint)
-        return next((entry.time_ns for entry in entries if entry.happening is happening and entry.task == task), None)
+        return next((entry.time_ns for entry in entries if entry.event_type is event_type and entry.task == task), None)
 
     def _outputs(self, task: int) -> Sequence[int]:
         return channels_out(self.context.layout, task)

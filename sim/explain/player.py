@@ -23,7 +23,7 @@ import numpy as np
 
 from sim.explain.explanation import accounts
 from sim.plane.interface import channels_in, channels_out
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.results.violations import JournalFormatter
 from sim.runtime.simulate import simulate
 
@@ -76,7 +76,7 @@ class PlayedCheckpoint:
 
     def latest(self) -> set[tuple[str, int]]:
         """Return (vertex, subtask) of the MAX_SUBTASKS of each vertex that acknowledge last, or not at all."""
-        names, vertex_of, times = self.context.names, self.context.layout.vertex, self._times(Happening.ACKNOWLEDGED)
+        names, vertex_of, times = self.context.names, self.context.layout.vertex, self._times(EventType.ACKNOWLEDGED)
         latest_first = np.argsort(-times, kind="stable").tolist()
         return {
             names[task]
@@ -120,11 +120,11 @@ class PlayedCheckpoint:
         instance.contents.on_cut = cut
         schedule()
 
-    def _times(self, happening: Happening) -> np.ndarray:
+    def _times(self, event_type: EventType) -> np.ndarray:
         """Return the time of the first such event of each task [ns], or _NEVER."""
         times = np.full(len(self.context.names), _NEVER)
         for row in reversed(self.entries):
-            if row.happening is happening:
+            if row.event_type is event_type:
                 times[row.task] = row.time_ns
         return times
 
@@ -138,10 +138,10 @@ class PlayedCheckpoint:
             offsets[0, outputs], offsets[1, outputs] = part.position.written, part.position.overtaken
             offsets[2, channels_in(layout, task)] = part.position.captured
         barrier, overtaken, captured = offsets[:, self.channels]
-        forwarded = self._times(Happening.BARRIER_FORWARDED)[writer]
-        converted = self._times(Happening.OUTPUT_CONVERTED)[writer]
-        begun = self._times(Happening.SNAPSHOT_BEGUN)[reader]
-        prioritised = self._times(Happening.INPUT_PRIORITISED)[reader]
+        forwarded = self._times(EventType.BARRIER_FORWARDED)[writer]
+        converted = self._times(EventType.OUTPUT_CONVERTED)[writer]
+        begun = self._times(EventType.SNAPSHOT_BEGUN)[reader]
+        prioritised = self._times(EventType.INPUT_PRIORITISED)[reader]
         kind = self.context.scenario.checkpoint.barriers.record
         overtakes = kind.overtakes and not kind.has_deadline and ~np.isin(edge, list(self.context.forced))
 
@@ -169,12 +169,12 @@ class PlayedCheckpoint:
         for row in self.entries:
             if row.task < 0 or row.task in tasks:
                 text = formatter.sentence(row)
-                if row.happening is Happening.BARRIER_ARRIVED:
+                if row.event_type is EventType.BARRIER_ARRIVED:
                     text = (
                         f"{formatter.task(row.task)} takes the barrier of {formatter.task(layout.writer[row.number])}"
                     )
                 place = tasks.index(row.task) if row.task >= 0 else -1
-                events.append((row.time_ns - trigger_ns, row.happening.value, place, text))
+                events.append((row.time_ns - trigger_ns, row.event_type.value, place, text))
         for index, channel in enumerate(self.channels):
             sizes = rows[:, index]
             steps = np.column_stack([sizes[:, :-1] * _RESOLUTION // max(capacity, 1), sizes[:, -1]])

@@ -14,7 +14,7 @@ from sim.model.scenario import Scenario
 from sim.model.text import one_line
 from sim.model.units import SECOND
 from sim.plane.interface import channels_out
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.context import Context
 from sim.storage.media.dfs import DistributedFileSystem
 
@@ -156,17 +156,17 @@ def task_slices(context: Context, job: int) -> dict[str, dict[int, list[Timeline
     `job`: number of the job instance.
     """
     slices: dict[str, dict[int, list[TimelineSlice]]] = defaultdict(lambda: defaultdict(list))
-    times_of: dict[tuple[int, int], dict[Happening, int]] = defaultdict(dict)
+    times_of: dict[tuple[int, int], dict[EventType, int]] = defaultdict(dict)
     arrivals_of: dict[tuple[int, int], dict[tuple[int, int], None]] = defaultdict(dict)  # (time [ns], channel)
     for entry in context.journal:
         if entry.checkpoint >= 0 and entry.task >= 0:
-            times_of[entry.checkpoint, entry.task].setdefault(entry.happening, entry.time_ns)
-            if entry.happening is Happening.BARRIER_ARRIVED:
+            times_of[entry.checkpoint, entry.task].setdefault(entry.event_type, entry.time_ns)
+            if entry.event_type is EventType.BARRIER_ARRIVED:
                 arrivals_of[entry.checkpoint, entry.task][entry.time_ns, entry.number] = None
     for (checkpoint, task), times in times_of.items():
         arrivals = arrivals_of[checkpoint, task]
-        begun_ns, forwarded_ns = times.get(Happening.SNAPSHOT_BEGUN), times.get(Happening.BARRIER_FORWARDED)
-        synced_ns = times.get(Happening.SYNC_FINISHED)
+        begun_ns, forwarded_ns = times.get(EventType.SNAPSHOT_BEGUN), times.get(EventType.BARRIER_FORWARDED)
+        synced_ns = times.get(EventType.SYNC_FINISHED)
         snapshots, barriers, phases = (slices[kind][task] for kind in ("snapshots", "barriers", "asynchronous"))
         if arrivals:
             last_ns = [*arrivals][-1][0] if begun_ns is None else begun_ns
@@ -185,8 +185,8 @@ def task_slices(context: Context, job: int) -> dict[str, dict[int, list[Timeline
             barriers.append(TimelineSlice(name, time_ns, time_ns + _SHORTEST_NS, values, (), arrived))
         row = context.stats[checkpoint].subtasks.get(task) if checkpoint in context.stats else None
         if synced_ns is not None and row is not None:
-            free_ns, written_ns = synced_ns + row.async_queue_ns, times.get(Happening.STATE_WRITTEN)
-            finished_ns, persisted = times.get(Happening.ASYNC_FINISHED), row.persisted_bytes
+            free_ns, written_ns = synced_ns + row.async_queue_ns, times.get(EventType.STATE_WRITTEN)
+            finished_ns, persisted = times.get(EventType.ASYNC_FINISHED), row.persisted_bytes
             phases += _slice(f"waits for the async thread {checkpoint}", synced_ns, free_ns)
             phases += _slice(f"async {checkpoint}", free_ns, written_ns, bytes=row.written_bytes)
             phases += _slice(f"waits for channel state {checkpoint}", written_ns, finished_ns, bytes=persisted)

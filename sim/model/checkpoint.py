@@ -9,7 +9,6 @@ from typing import Literal
 
 from sim.model.cluster import OLDEST_PROFILE, version_span
 from sim.model.fields import (
-    At,
     Catalog,
     Duration,
     Flink,
@@ -19,6 +18,7 @@ from sim.model.fields import (
     Positive,
     Share,
     Switch,
+    ValidationContext,
     option,
 )
 from sim.model.state import StateOptions
@@ -169,7 +169,7 @@ class CheckpointOptions:
             ),
             Flink(MODE, form="mode"),
         ),
-        is_declared=True,
+        has_custom_section=True,
     )
     timeout_ns: Duration = option(600 * _SECOND, "A checkpoint that takes longer expires.", flink=f"{_E}.timeout")
     min_pause_ns: Duration = option(
@@ -243,7 +243,7 @@ class CheckpointOptions:
     )
     state: StateOptions = StateOptions()
 
-    def completed(self, at: At) -> CheckpointOptions:
+    def completed(self, at: ValidationContext) -> CheckpointOptions:
         found = replace(self, barriers=_barriers(at), forced_aligned=tuple(at.written("forced-aligned") or ()))
         if at.profile == OLDEST_PROFILE and at.written("subtasks-per-channel-state-file") is None:
             found = replace(found, subtasks_per_channel_state_file=1)  # FLINK-26803 shares them
@@ -260,7 +260,7 @@ class CheckpointOptions:
                 if key == "interval" and value_ns >= MIN_INTERVAL_NS:
                     at.warn(f"{few}; simulated as written all the same", key)
                 else:
-                    at.wrong(few, key)
+                    at.error(few, key)
         edges = {
             (inlet.upstream, reader.name)
             for reader in at.job.vertices
@@ -269,32 +269,32 @@ class CheckpointOptions:
         }
         for i, (upstream, downstream) in enumerate(found.forced_aligned):
             if (upstream, downstream) not in edges:
-                at.wrong(f"there is no edge {upstream} -> {downstream} in the job", "forced-aligned", i)
+                at.error(f"there is no edge {upstream} -> {downstream} in the job", "forced-aligned", i)
         if found.max_concurrent > 1 and found.barriers.record.overtakes:
             one = f"is {found.max_concurrent}, but Flink runs {found.barriers} checkpoints one by one: write 1"
-            at.wrong(one, "max-concurrent")
+            at.error(one, "max-concurrent")
         if found.max_concurrent > 1 and found.min_pause_ns > 0:
             at.warn("has no effect: with a min-pause Flink runs one checkpoint at a time", "max-concurrent")
             return replace(found, max_concurrent=1)
         return found
 
-    def with_staging(self, at: At) -> CheckpointOptions:
+    def with_staging(self, at: ValidationContext) -> CheckpointOptions:
         """Set the options of staging.  Reports files larger than the space, which would wait indefinitely."""
         if (staging := at.written("staging")) is None:
             return self
         for vertex in at.job.vertices:
             if vertex.flush is not None and vertex.flush.bytes > staging.space * vertex.flush.files:
-                at.wrong(f"is less than one file of {vertex.name}", "staging", "space")
+                at.error(f"is less than one file of {vertex.name}", "staging", "space")
         return replace(self, staging_bytes=staging.space, staging_full=staging.when_full or self.staging_full)
 
-    def with_recovery(self, at: At) -> CheckpointOptions:
+    def with_recovery(self, at: ValidationContext) -> CheckpointOptions:
         """Set how tasks recover in-flight data: two switches of Flink 2.3, of which the second requires the first."""
         on_downstream, during = self.recover_output_on_downstream, self.during_recovery
         if during and not on_downstream:
             at.warn("has no effect without recover-output-on-downstream: true, as in Flink 2.3", "during-recovery")
         return replace(self, during_recovery=during and on_downstream)
 
-    def with_regions(self, at: At) -> CheckpointOptions:
+    def with_regions(self, at: ValidationContext) -> CheckpointOptions:
         """Switch regional checkpoints off where the proposal excludes them: subtasks share files of channel state (FLINK-26803)."""
         if self.region.enabled and self.barriers.record.overtakes and self.subtasks_per_channel_state_file > 1:
             at.warn(
@@ -304,13 +304,13 @@ class CheckpointOptions:
             return replace(self, region=RegionalCheckpoints())
         return self
 
-    def with_backlog(self, at: At) -> CheckpointOptions:
+    def with_backlog(self, at: ValidationContext) -> CheckpointOptions:
         key, interval_ns = "interval-during-backlog", self.interval_during_backlog_ns
         if interval_ns is None:
             return self
         if 0 < interval_ns < (self.interval_ns or 0):
             usual = format_duration(self.interval_ns or 0)
-            at.wrong(f"is {format_duration(interval_ns)}, less than the interval, {usual}: write more, or off", key)
+            at.error(f"is {format_duration(interval_ns)}, less than the interval, {usual}: write more, or off", key)
         if self.interval_ns is None:
             at.warn("has no effect without an interval", key)
             return replace(self, interval_during_backlog_ns=None)
@@ -319,12 +319,12 @@ class CheckpointOptions:
         return self
 
 
-def _barriers(at: At) -> Barriers:
+def _barriers(at: ValidationContext) -> Barriers:
     written = at.written("barriers")
     if written is None or isinstance(written, str):
         return Barriers(written or "aligned")
     kind, timeout_ns = written.only_key
     if timeout_ns == 0:
-        at.wrong(f"an {kind} of 0 is unaligned from the start: write unaligned", "barriers")
+        at.error(f"an {kind} of 0 is unaligned from the start: write unaligned", "barriers")
     # before 1.16 the deadline does not reach barriers in outputs
     return Barriers(kind, timeout_ns, reaches_output=at.profile != OLDEST_PROFILE)

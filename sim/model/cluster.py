@@ -10,17 +10,17 @@ from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 from sim.model.fields import (
-    At,
     BufferTimeout,
     ByteRate,
     Duration,
     Flink,
-    Leaf,
     Natural,
     Percent,
     Positive,
     Share,
     Size,
+    ValidationContext,
+    ValueType,
     option,
     options_of,
 )
@@ -82,7 +82,7 @@ def _version(value: object) -> str:
     return str(value)
 
 
-Version = Annotated[str, Leaf(_version, {"type": ["string", "number"], "examples": ["1.20.1", "1.20"]})]
+Version = Annotated[str, ValueType(_version, {"type": ["string", "number"], "examples": ["1.20.1", "1.20"]})]
 
 
 def spans_from(versions: Sequence[str]) -> list[Span]:
@@ -244,18 +244,18 @@ class NetworkMemory:
         "on: buffers shrink to what is processed in the target time.",
         usually="off",
         flink=Flink(f"{_DEBLOAT}.enabled", form="boolean", since="1.14"),  # FLIP-183
-        is_switched=True,
+        accepts_on_off=True,
     )
     adaptive_partitioner: AdaptivePartitioner | None = option(
         None,
         "on: a record of a rebalance or rescale edge goes to the channel with the fewest buffers in use, of the next few ones.",
         usually="off",
         flink=Flink(f"{_PARTITIONER}.enabled", form="boolean", since="2.3"),  # FLIP-339
-        is_switched=True,
+        accepts_on_off=True,
     )
     stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
 
-    def of_profile(self, profile: str, at: At) -> NetworkMemory:
+    def of_profile(self, profile: str, at: ValidationContext) -> NetworkMemory:
         """Return the options with the defaults of a profile.  Contradictions are reported."""
         usual = {
             "starting-segment-size": 1024 if profile == "2.x" else self.segment_bytes,
@@ -275,30 +275,30 @@ class NetworkMemory:
         found.check(at)
         return found
 
-    def check(self, at: At) -> None:
+    def check(self, at: ValidationContext) -> None:
         """Report values that Flink rejects."""
         segment_bytes, timeout_ns, debloat = self.segment_bytes, self.buffer_timeout_ns, self.debloat
         if segment_bytes < 4096 or segment_bytes & (segment_bytes - 1):
-            at.wrong(f"{segment_bytes} B: Flink wants a power of two, 4 KiB or more", "segment-size")
+            at.error(f"{segment_bytes} B: Flink wants a power of two, 4 KiB or more", "segment-size")
         if not 0 < self.starting_segment_bytes <= segment_bytes:
             between = f"must lie between 1 B and the segment size, {segment_bytes} B"
-            at.wrong(between, "starting-segment-size")
+            at.error(between, "starting-segment-size")
         if self.exclusive_per_channel == 0:  # FLINK-16641 has the sender announce its backlog then
             none = "is 0: a channel that begins without a buffer is not modelled, write 1 or more"
-            at.wrong(none, "buffers-per-channel")
+            at.error(none, "buffers-per-channel")
         if 0 < timeout_ns < MS:
             less = f"is {format_duration(timeout_ns)}: Flink counts milliseconds, write 1 ms or more, or 0 s"
-            at.wrong(less, "buffer-timeout")
+            at.error(less, "buffer-timeout")
         if self.max_per_channel == 1:
             one = "is 1: as in Flink, a task stands still while a buffer it began is not full"
             at.warn(one, "max-buffers-per-channel")
         if self.adaptive_partitioner is not None and self.adaptive_partitioner.max_traverse_size == 1:
-            at.wrong("is 1: nothing would be compared, write 2 or more", "adaptive-partitioner", "max-traverse-size")
+            at.error("is 1: nothing would be compared, write 2 or more", "adaptive-partitioner", "max-traverse-size")
         if debloat is not None and 0 < debloat.period_ns < MS:
             less = f"is {format_duration(debloat.period_ns)}: Flink counts milliseconds, write 1 ms or more"
-            at.wrong(less, "debloat", "period")
+            at.error(less, "debloat", "period")
         if debloat is not None and debloat.min_bytes > segment_bytes:
-            at.wrong(f"is larger than the segment size, {segment_bytes} B", "debloat", "min")
+            at.error(f"is larger than the segment size, {segment_bytes} B", "debloat", "min")
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,19 +373,19 @@ class Cluster:
         "task-slots": "write slots",
     }
 
-    def completed(self, at: At) -> Cluster:
+    def completed(self, at: ValidationContext) -> Cluster:
         profile, version, services = at.written("profile"), at.written("version"), at.written("services")
         if self.slots is not None and self.placement != "spread":
-            at.wrong(f"has no effect with placement: {self.placement}: remove one of the two", "slots")
+            at.error(f"has no effect with placement: {self.placement}: remove one of the two", "slots")
         if services is not None and self.cores is None:
             at.warn("has no effect: write cores", "services")
         if version is not None and profile not in (None, usual := profile_of(version)):
             both = f"is {profile}, but version {version} has profile {usual}: leave one of the two out"
-            at.wrong(both, "profile")
+            at.error(both, "profile")
         chosen: Profile = profile or (profile_of(version) if version else self.profile)
         return replace(
             self,
-            network=self.network.of_profile(chosen, at.below("network", at.written("network"))),
+            network=self.network.of_profile(chosen, at.child("network", at.written("network"))),
             tasks_contend=None if services is None or self.cores is None else services == "idle-core",
             profile=chosen,
             version=version or profile or "",

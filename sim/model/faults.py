@@ -9,7 +9,18 @@ from math import exp, gamma, log, sqrt
 from statistics import NormalDist
 from typing import Literal
 
-from sim.model.fields import At, Catalog, Duration, Flink, Natural, Number, Positive, Share, Switch, option
+from sim.model.fields import (
+    Catalog,
+    Duration,
+    Flink,
+    Natural,
+    Number,
+    Positive,
+    Share,
+    Switch,
+    ValidationContext,
+    option,
+)
 from sim.model.job import Distribution, RandomDuration
 from sim.model.randomness import Stream, draw
 from sim.model.units import MS, SECOND, format_duration
@@ -53,7 +64,7 @@ _BACKOFF = "restart-strategy.exponential-delay"
 
 
 @dataclass(frozen=True, slots=True)
-class FaultLaw:
+class FaultDistribution:
     """Time from one fault to the next [ns].  `weibull`: `shape` < 1 = bursts, > 1 = wear; `lognormal`: `cv` = deviation / mean."""
 
     mean_ns: int
@@ -67,7 +78,7 @@ class When:
     """Either times of the run, or a law of the time from one fault to the next."""
 
     at_ns: tuple[int, ...] = ()
-    every: FaultLaw | None = None
+    every: FaultDistribution | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,21 +404,21 @@ class Restart:
         """Return the longest wait of the adaptive scheduler for a checkpoint to rescale the job with [ns]."""
         return (self.rescale_failures + 1) * interval_ns if self.rescale_delay_ns is None else self.rescale_delay_ns
 
-    def completed(self, at: At) -> Restart:
+    def completed(self, at: ValidationContext) -> Restart:
         interval_ns, timeout_ns = self.heartbeat_interval_ns, self.heartbeat_timeout_ns
         if self.multiplier < 1:
-            at.wrong("must be at least 1, as in Flink: delays do not shrink", "multiplier")
+            at.error("must be at least 1, as in Flink: delays do not shrink", "multiplier")
         if self.max_ns < self.initial_ns and None not in (at.written("initial"), at.written("max")):
-            at.wrong(f"is less than initial, {format_duration(self.initial_ns)}", "max")
+            at.error(f"is less than initial, {format_duration(self.initial_ns)}", "max")
         if not 1 <= self.warm_up_factor <= MAX_WARM_UP_FACTOR:
             between = f"must lie between 1 and {MAX_WARM_UP_FACTOR}: a cold task is slower, not stopped"
-            at.wrong(between, "warm-up-factor")
+            at.error(between, "warm-up-factor")
         if interval_ns > timeout_ns > 0 and at.written("heartbeat-interval") is not None:
             more = f"is more than the timeout, {format_duration(timeout_ns)}: Flink does not start"
-            at.wrong(more, "heartbeat-interval")
+            at.error(more, "heartbeat-interval")
         elif interval_ns > timeout_ns > 0:
             less = f"is less than heartbeat-interval, {format_duration(interval_ns)} by default: Flink does not start; write both"
-            at.wrong(less, "heartbeat-timeout")
+            at.error(less, "heartbeat-timeout")
         return self
 
     @property
@@ -443,15 +454,15 @@ class FaultKind:
 
     name: str  # as a scenario writes it
     sentence: str
-    factor: Callable[[float, FaultLaw], float]  # the time at a share of the law, as a multiple of its mean
+    factor: Callable[[float, FaultDistribution], float]  # the time at a share of the law, as a multiple of its mean
     parameter: str = ""  # the field of FaultLaw that is written beside the mean
 
 
-def _weibull(u: float, law: FaultLaw) -> float:
+def _weibull(u: float, law: FaultDistribution) -> float:
     return float((-log(u)) ** (1 / law.shape) / gamma(1 + 1 / law.shape))
 
 
-def _lognormal(u: float, law: FaultLaw) -> float:
+def _lognormal(u: float, law: FaultDistribution) -> float:
     variance = log(1 + law.cv**2)
     return exp(sqrt(variance) * NormalDist().inv_cdf(u) - variance / 2)
 
@@ -464,7 +475,7 @@ FAULT_KINDS: Catalog[FaultKind] = Catalog(
 """Distributions by name.  A constant time is not one of them: it is written without a name."""
 
 
-def gap_ns(law: FaultLaw, key: Stream, k: int) -> int:
+def gap_ns(law: FaultDistribution, key: Stream, k: int) -> int:
     """Return the time from fault k - 1 (or the start) to fault k [ns], at least 1 ns."""
     # in (0, 1); one draw would not reach far enough into the tail
     u = ((draw(key, 2 * k) << 32) + draw(key, 2 * k + 1) + 0.5) / _SQUARE

@@ -1,7 +1,7 @@
 """Types of the values of options: quantities with units, whole numbers, choices; catalogs, and the options themselves.
 
 A type is described once.  Dataclasses of the model annotate their options with it, sections of scenario files their keys:
-`Leaf` parses what is written, and knows its JSON Schema, its form in Flink's configuration, and how it is written again.
+`ValueType` parses what is written, and knows its JSON Schema, its form in Flink's configuration, and how it is written again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
 
 
-class Leaf:
+class ValueType:
     """Annotation of a value: how it is parsed, its JSON Schema, and how it is written."""
 
     def __init__(
@@ -58,20 +58,20 @@ class Leaf:
 
 def quantity(
     parse: Callable[[object], Any], pattern: str, *examples: str, or_else: tuple[str, ...] = (), **how: Any
-) -> Leaf:
-    """Return the annotation of a number with a unit, or one of a few words; `how`: of `Leaf`."""
+) -> ValueType:
+    """Return the annotation of a number with a unit, or one of a few words; `how`: of `ValueType`."""
     choices = "".join(f"|{word}" for word in or_else)
-    return Leaf(
+    return ValueType(
         parse, {"type": "string", "pattern": f"^({pattern}{choices})$", "examples": [*examples, *or_else]}, **how
     )
 
 
-def choice(*choices: str) -> Leaf:
+def choice(*choices: str) -> ValueType:
     """Return the annotation of one of a few words; YAML numbers and booleans are accepted as words."""
     return choice_of(lambda: choices)
 
 
-def choice_of(choices_now: Callable[[], Iterable[str]], synonyms: Callable[[], dict[str, str]] = dict) -> Leaf:
+def choice_of(choices_now: Callable[[], Iterable[str]], synonyms: Callable[[], dict[str, str]] = dict) -> ValueType:
     """Return the annotation of a name in a catalog, which is looked up at each use because plug-ins may add names.
 
     `synonyms` are other words in small letters, with the choice that the error message suggests.
@@ -96,13 +96,13 @@ def choice_of(choices_now: Callable[[], Iterable[str]], synonyms: Callable[[], d
         booleans = [{"true": True, "false": False}[word] for word in choices if word in ("true", "false")]
         return {"enum": [*choices, *numbers, *booleans]}
 
-    return Leaf(check, schema)
+    return ValueType(check, schema)
 
 
-def _switch(*choices: str) -> Leaf:
+def _switch(*choices: str) -> ValueType:
     """Return the annotation of a boolean, which is written as the first of two words or of four."""
     word = choice(*choices)
-    return Leaf(
+    return ValueType(
         lambda value: word.parse(value) in ("on", "true"),
         word.schema,
         flink="boolean",
@@ -110,7 +110,7 @@ def _switch(*choices: str) -> Leaf:
     )
 
 
-def integer(least: int, most: int = 2**31 - 1) -> Leaf:
+def integer(least: int, most: int = 2**31 - 1) -> ValueType:
     """Return the annotation of a whole number in a range."""
 
     def check(value: object) -> int:
@@ -122,7 +122,7 @@ def integer(least: int, most: int = 2**31 - 1) -> Leaf:
             raise ValueError(f"{value} is out of range: expected {least} to {most}")
         return value
 
-    return Leaf(check, {"type": "integer", "minimum": least}, flink="integer", write=int)
+    return ValueType(check, {"type": "integer", "minimum": least}, flink="integer", write=int)
 
 
 def _interval(value: object) -> int:
@@ -226,14 +226,14 @@ RecordRate = Annotated[Fraction | Literal["unlimited"], RECORD_RATE]
 """Records per second."""
 RequestRate = Annotated[int, RECORD_RATE]
 """Requests per second, a whole number."""
-RANDOM_DURATION = Leaf(units.parse_duration, {})
+RANDOM_DURATION = ValueType(units.parse_duration, {})
 """Annotation of a distribution of durations, for which sections have a field of their own."""
 Share = Annotated[Fraction, quantity(units.parse_share, f"{_DECIMAL} ?%", "30 %", flink="share", write=format_share)]
 Percent = Annotated[int, quantity(_percent, "[0-9]+ ?%", "25 %", flink="percent", write="{} %".format)]
 _NUMBER = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL}(/[0-9]+)?$"}]}
 Number = Annotated[
     Fraction,
-    Leaf(
+    ValueType(
         units.parse_number,
         _NUMBER,
         flink="number",
@@ -242,7 +242,7 @@ Number = Annotated[
 ]
 Real = Annotated[
     float,
-    Leaf(
+    ValueType(
         lambda value: float(units.parse_number(value)),
         _NUMBER,
         write=lambda number: _written_number(Fraction(number)),
@@ -250,7 +250,7 @@ Real = Annotated[
 ]
 Count = Annotated[
     int,
-    Leaf(
+    ValueType(
         units.parse_count,
         {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL} ?[kMG]?$"}]},
         flink="integer",
@@ -260,7 +260,7 @@ Count = Annotated[
 """Records."""
 Weight = Annotated[
     Fraction,
-    Leaf(
+    ValueType(
         _weight,
         {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL}( ?%|/[0-9]+)?$"}]},
     ),
@@ -271,9 +271,9 @@ Parallelism = Annotated[int, integer(1, 32768)]
 """Flink's KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM."""
 Switch = Annotated[bool, _switch("true", "false")]
 OnOff = Annotated[bool, _switch("on", "off", "true", "false")]
-EdgeName = Annotated[tuple[str, str], Leaf(_edge, {"type": "string", "pattern": "^.+->.+$"})]
+EdgeName = Annotated[tuple[str, str], ValueType(_edge, {"type": "string", "pattern": "^.+->.+$"})]
 Condition = Annotated[
-    str, Leaf(_condition, {"type": "string", "pattern": "^(<|<=|>|>=|==|!=) *[^ ].*$", "examples": ["< 60 s"]})
+    str, ValueType(_condition, {"type": "string", "pattern": "^(<|<=|>|>=|==|!=) *[^ ].*$", "examples": ["< 60 s"]})
 ]
 
 
@@ -298,7 +298,7 @@ ADDITIONS = [0]
 """Number of records ever added; caches of values derived from catalogs are invalid when it changes."""
 
 
-def find_plugins(package: ModuleType, kind: type[T]) -> Iterator[T]:
+def find_definitions(package: ModuleType, kind: type[T]) -> Iterator[T]:
     """Return the definitions of a kind in a module, or in all modules of a package, so that plug-ins need no registration."""
     found: dict[int, T] = {}
     names = [f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(getattr(package, "__path__", ()))]
@@ -374,20 +374,20 @@ class Option:
     excludes: tuple[str, ...] = ()  # keys of a scenario that cannot stand beside it
     usually: str = ""  # the default in words, where it is no single value of the model
     is_required: bool = False  # whether it has to be written
-    is_switched: bool = False  # its part may be written as on or off, too; None: off
-    is_declared: bool = (
+    accepts_on_off: bool = False  # its part may be written as on or off, too; None: off
+    has_custom_section: bool = (
         False  # its section says how it is written, whatever its type is, and the builder what is made of it
     )
     # of the field:
     field: str = ""
-    leaf: Leaf | None = None  # how a value is written; None: it is no single value
+    leaf: ValueType | None = None  # how a value is written; None: it is no single value
     part: Any = None  # the dataclass whose options are written there
     default: Any = None  # of the model; MISSING: it has to be written
     is_optional: bool = False  # whether the model may hold None
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class ValidationContext:
     """The place of a dataclass's options in the document, passed to its method `completed`.
 
     `completed(at)` validates the options, reports errors at their keys, and returns the instance that is simulated.  It
@@ -405,14 +405,14 @@ class At:
         """Return the value of a key in the document, or None if it is not set."""
         return getattr(self.given, attribute_of(key), None)
 
-    def wrong(self, message: str, *keys: str | int) -> None:
+    def error(self, message: str, *keys: str | int) -> None:
         self.reading.wrong((*self.here, *keys), message)
 
     def warn(self, message: str, *keys: str | int) -> None:
         self.reading.warn((*self.here, *keys), message)
 
-    def below(self, key: str, given: Any = None) -> At:
-        return At((*self.here, key), self.reading, self.folder, given, self.job, self.profile)
+    def child(self, key: str, given: Any = None) -> ValidationContext:
+        return ValidationContext((*self.here, key), self.reading, self.folder, given, self.job, self.profile)
 
 
 def attribute_of(key: str) -> str:
@@ -444,9 +444,9 @@ def _of_field(at: Any, record: Option, hint: Any) -> Option:
     suffix = next((suffix for suffix in _SUFFIXES if at.name.endswith(suffix)), "")
     types = (hint, *get_args(hint))
     leaf, part, choices = None, None, record.choices
-    if not record.is_declared:
+    if not record.has_custom_section:
         leaf = next(
-            (leaf for kind in types for leaf in getattr(kind, "__metadata__", ()) if isinstance(leaf, Leaf)), None
+            (leaf for kind in types for leaf in getattr(kind, "__metadata__", ()) if isinstance(leaf, ValueType)), None
         )
         part = next(filter(is_dataclass, types), None) if leaf is None else None
         if get_origin(hint) is Literal and not tuple(choices()):

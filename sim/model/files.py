@@ -23,20 +23,20 @@ _ABANDONED_S = 60.0
 MAX_NAME_CHARS = 100  # characters kept in the name of the partial file: a file system allows 255 bytes
 
 
-class NotKeptError(RuntimeError):
+class ResultsNotWrittenError(RuntimeError):
     """The disk is full or gone, or the folder is read-only; one line."""
 
     exit_code = 4
 
 
 @contextmanager
-def kept_in(folder: Path) -> Iterator[None]:
-    """Raise `NotKeptError` if a write in this block fails."""
+def writing_to(folder: Path) -> Iterator[None]:
+    """Raise `ResultsNotWrittenError` if a write in this block fails."""
     try:
         yield
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
-        raise NotKeptError(
+        raise ResultsNotWrittenError(
             f"cannot write results to {folder}: {why}; earlier results are kept, run the same command to resume"
         ) from None
 

@@ -11,7 +11,6 @@ from typing import Annotated, Literal, NamedTuple
 
 from sim.model.fields import (
     RANDOM_DURATION,
-    At,
     Catalog,
     Count,
     Duration,
@@ -21,6 +20,7 @@ from sim.model.fields import (
     Share,
     Size,
     Switch,
+    ValidationContext,
     option,
 )
 from sim.model.sinks import SINKS, Commit, Flush, recognised
@@ -189,12 +189,12 @@ class Watermark:
         False, "Watermark alignment (FLIP-182) is accepted and not simulated: only known defects look at it."
     )
 
-    def completed(self, at: At) -> Watermark:
+    def completed(self, at: ValidationContext) -> Watermark:
         if self.interval_ns == 0:
-            at.wrong("is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default", "interval")
+            at.error("is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default", "interval")
         if 0 < self.interval_ns < MS:
             less = f"is {format_duration(self.interval_ns)}: Flink counts milliseconds, write 1 ms or more"
-            at.wrong(less, "interval")
+            at.error(less, "interval")
         if at.written("alignment") is None:
             return self
         at.warn("has no effect: watermark alignment (FLIP-182) is not simulated", "alignment")
@@ -237,7 +237,7 @@ class Source:
     )
     watermark: Watermark = option(Watermark(), "Watermarks that the source emits.")
     backlog: Backlog | None = option(
-        None, "A backlog that the source reads first.", is_declared=True
+        None, "A backlog that the source reads first.", has_custom_section=True
     )  # None: it reports none
 
 
@@ -404,21 +404,21 @@ class Vertex:
     fan_out: Number = option(Fraction(1), "Records out per record in, on each outgoing edge.", keyword=True)
     async_io: AsyncIO | None = option(None, "Requests under way beside the task thread.", keyword=True)
     window: Window | None = option(
-        None, "Records are held and fired at the end of a window.", keyword=True, is_declared=True
+        None, "Records are held and fired at the end of a window.", keyword=True, has_custom_section=True
     )
-    state: State | None = option(None, "Keyed state of the vertex.", keyword=True, is_declared=True)
+    state: State | None = option(None, "Keyed state of the vertex.", keyword=True, has_custom_section=True)
     union_state: UnionState | None = option(
         None,
         "true, or its details: the operator-state of its snapshot is union list state.  Each subtask restores that of all, and no\n"
         "checkpoint completes while some of its tasks have finished and others have not.",
         usually="false",
         keyword=True,
-        is_switched=True,
+        accepts_on_off=True,
     )
     snapshot: Snapshot = option(Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
     flush: Flush | None = option(None, "Files that the operator writes for a snapshot.", keyword=True)
     commit: Commit | None = option(  # None: its output becomes visible at once
-        None, "two-phase, as-connector, or its details.", usually="none", keyword=True, is_declared=True
+        None, "two-phase, as-connector, or its details.", usually="none", keyword=True, has_custom_section=True
     )
     connector: str = option(
         "",
@@ -426,21 +426,21 @@ class Vertex:
         "{name: hudi, version: 1.1.0} says the version, by which known defects are judged.",
         choices=lambda: (*SINKS, *SOURCES),
         keyword=True,
-        is_declared=True,
+        has_custom_section=True,
     )
     connector_version: str = ""
     committer_of: str = ""  # it is the global committer of this vertex and reads committables only
 
-    def completed(self, at: At) -> Vertex:
+    def completed(self, at: ValidationContext) -> Vertex:
         if self.max_parallelism < self.parallelism:
             less = f"is {self.max_parallelism}, less than the parallelism, {self.parallelism}"
-            at.wrong(less, "max-parallelism")
+            at.error(less, "max-parallelism")
         if self.flush is not None and not self.inputs:
-            at.wrong("a source writes no files: flush stands in a vertex with an input", "flush")
+            at.error("a source writes no files: flush stands in a vertex with an input", "flush")
         if self.async_io is not None and self.source is not None:
-            at.wrong("a source waits for no answers: async-io stands in a vertex with an input", "async-io")
+            at.error("a source waits for no answers: async-io stands in a vertex with an input", "async-io")
         if self.async_io is not None and at.written("commit") not in (None, "none"):
-            at.wrong("requests and transactions are two vertices: write commit in the next one", "async-io")
+            at.error("requests and transactions are two vertices: write commit in the next one", "async-io")
         if self.leaves_out_commit and at.written("commit") is None:
             at.warn(f"commits of {self.connector} are not simulated: write commit: as-connector", "connector")
         return self

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.faults import Fault, Rescale, Restart
-from sim.model.fields import DURATION, At, Duration, Natural, Positive, Real, option, quantity
+from sim.model.fields import DURATION, Duration, Natural, Positive, Real, ValidationContext, option, quantity
 from sim.model.job import Job, Vertex
 from sim.model.randomness import Residuals
 from sim.model.storage import ClaimMode, Directories, Storage
@@ -67,9 +67,9 @@ class Instances:
         "Only a copy of this is left, elsewhere: the snapshot's own directory, its job's, or all of them.  nothing: all is where it was.",
     )
 
-    def completed(self, at: At) -> Instances:
+    def completed(self, at: ValidationContext) -> Instances:
         if self.count > MAX_JOBS:
-            at.wrong(f"is {self.count}: at most {MAX_JOBS} jobs follow one another", "count")
+            at.error(f"is {self.count}: at most {MAX_JOBS} jobs follow one another", "count")
         return self
 
 
@@ -147,12 +147,12 @@ class Run:
         "What ends it: its duration, or caught-up: the job has caught up after a failure. It then lasts for its duration at most.",
     )
 
-    def completed(self, at: At) -> Run:
+    def completed(self, at: ValidationContext) -> Run:
         if self.duration_ns == 0:
-            at.wrong("is 0: nothing would happen", "duration")
+            at.error("is 0: nothing would happen", "duration")
         elif self.warmup_ns >= self.duration_ns:
             less = f"leaves nothing of the run: it must be shorter than {format_duration(self.duration_ns)}"
-            at.wrong(less, "warmup")
+            at.error(less, "warmup")
         return self
 
     @property
@@ -310,9 +310,9 @@ class OtherSettings:
     p50: Real = option(math.inf, "Factor of the median.", usually="nothing is known")
     p90: Real = option(math.inf, "Factor of the 90 % quantile.", usually="nothing is known")
 
-    def completed(self, at: At) -> OtherSettings:
+    def completed(self, at: ValidationContext) -> OtherSettings:
         if min(self.p50, self.p90) < 1:
-            at.wrong("expected factors of 1 and more")
+            at.error("expected factors of 1 and more")
         return self
 
 
@@ -356,7 +356,7 @@ class Backtest:
         (),
         "Recorded end-to-end durations, the longest first: the tail of the history.",
         key="longest",
-        is_declared=True,
+        has_custom_section=True,
     )
     tail: Real = option(
         1.0,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from sim.model.fields import At, Catalog, Count, Duration, Natural, Positive, Share, Size, option
+from sim.model.fields import Catalog, Count, Duration, Natural, Positive, Share, Size, ValidationContext, option
 
 # ---- Sinks: one record each, with its behaviour at a checkpoint.  Each fact has its source.
 #
@@ -255,11 +255,11 @@ class Flush:
 
     HINTS: ClassVar = {"size": "did you mean bytes?", "threads": "upload-threads stands in checkpoint:"}
 
-    def completed(self, at: At) -> Flush:
+    def completed(self, at: ValidationContext) -> Flush:
         if at.written("bytes") is None and at.written("share") is None:
-            at.wrong("write bytes: (per subtask and snapshot), share: (of the bytes read), or both")
+            at.error("write bytes: (per subtask and snapshot), share: (of the bytes read), or both")
         if self.files > MAX_FILES:
-            at.wrong(f"is {self.files}: at most {MAX_FILES} per subtask and snapshot", "files")
+            at.error(f"is {self.files}: at most {MAX_FILES} per subtask and snapshot", "files")
         return self
 
 

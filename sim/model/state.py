@@ -6,7 +6,19 @@ from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from sim.model.fields import At, ByteRate, Catalog, Duration, Flink, Natural, Positive, Share, Size, Switch, option
+from sim.model.fields import (
+    ByteRate,
+    Catalog,
+    Duration,
+    Flink,
+    Natural,
+    Positive,
+    Share,
+    Size,
+    Switch,
+    ValidationContext,
+    option,
+)
 from sim.model.units import MS, SECOND
 
 # ---- The state backends: one record each, with the facts that other packages need.
@@ -179,9 +191,9 @@ class Lsm:
         keyword=True,
     )
 
-    def completed(self, at: At) -> Lsm:
+    def completed(self, at: ValidationContext) -> Lsm:
         if self.multiplier == 1:
-            at.wrong("is 1: a level must be larger than the one above it", "multiplier")
+            at.error("is 1: a level must be larger than the one above it", "multiplier")
         return self
 
     @property
@@ -320,7 +332,7 @@ class State:
         flink=Flink(
             "state.changelog.enabled", {"state.backend.changelog.enabled": "1.19"}, form="boolean", since="1.15"
         ),
-        is_switched=True,
+        accepts_on_off=True,
     )
     sync_ns: Duration = option(0, "Synchronous part of a snapshot, beside what the backend itself needs.", key="freeze")
     serialize_bytes_per_second: ByteRate | None = option(
@@ -344,10 +356,10 @@ class State:
         "memtable": "write lsm: {memtable: ...}",
     }
 
-    def completed(self, at: At) -> State:
+    def completed(self, at: ValidationContext) -> State:
         lsm = at.written("lsm")
         if self.value_bytes == 0:
-            at.wrong("an entry has at least 1 B", "value")
+            at.error("an entry has at least 1 B", "value")
         if lsm is not None and "lsm" not in self.kind.sections:
             backends = [kind.name for kind in BACKENDS.values() if "lsm" in kind.sections]
             at.warn(f"has no effect: only {' or '.join(backends)} has one", "lsm")
@@ -460,7 +472,7 @@ class StateOptions:
         key="restore-rate",
     )
 
-    def completed(self, at: At) -> StateOptions:
+    def completed(self, at: ValidationContext) -> StateOptions:
         kinds = {vertex.state.kind for vertex in at.job.vertices if vertex.state is not None}
         if not any(kind.keeps_files for kind in kinds):
             kept = " or ".join(kind.name for kind in BACKENDS.values() if kind.keeps_files)
@@ -471,5 +483,5 @@ class StateOptions:
                 if at.written(key):
                     at.warn(none, key)
         if self.savepoint_cpu == 1:
-            at.wrong("leaves the task nothing to work with: write less than 100 %", "savepoint-cpu")
+            at.error("leaves the task nothing to work with: write less than 100 %", "savepoint-cpu")
         return self

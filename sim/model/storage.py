@@ -10,7 +10,6 @@ from hashlib import blake2b
 from typing import ClassVar, Literal, NamedTuple
 
 from sim.model.fields import (
-    At,
     ByteRate,
     Catalog,
     Duration,
@@ -21,6 +20,7 @@ from sim.model.fields import (
     RequestRate,
     Share,
     Size,
+    ValidationContext,
     option,
     options_of,
 )
@@ -49,9 +49,9 @@ class Retry:
         usually="it waits for ever",
     )
 
-    def completed(self, at: At) -> Retry:
+    def completed(self, at: ValidationContext) -> Retry:
         if self.timeout_ns == 0:
-            at.wrong("of 0 fails every attempt: write at least '1 ms'", "timeout")
+            at.error("of 0 fails every attempt: write at least '1 ms'", "timeout")
         return self
 
 
@@ -89,10 +89,10 @@ class SlowPlaces:
     )
     trace: SlowTrace | None = None  # instead of all of these; each node follows one machine
 
-    def completed(self, at: At) -> SlowPlaces:
+    def completed(self, at: ValidationContext) -> SlowPlaces:
         if self.lasts.mean < MS:
             less = f"is {format_duration(self.lasts.mean)}: write an episode of 1 ms or more"
-            at.wrong(less if self.lasts.mean else "must be more than 0", "lasts")
+            at.error(less if self.lasts.mean else "must be more than 0", "lasts")
         return (
             replace(self, lasts=Distribution(self.lasts.mean, "exponential")) if self.lasts.kind == "constant" else self
         )
@@ -120,11 +120,11 @@ class Dfs:
     local_first: OnOff = option(False, "A node on each task manager's machine gets the first replica.")
     slow: SlowPlaces | None = option(None, "Some nodes are slow, for a while.")
 
-    def completed(self, at: At) -> Dfs:
+    def completed(self, at: ValidationContext) -> Dfs:
         if self.replication > self.nodes and at.written("replication") is not None:
-            at.wrong(f"is {self.replication}, but there are {self.nodes} nodes", "replication")
+            at.error(f"is {self.replication}, but there are {self.nodes} nodes", "replication")
         if self.nodes > MAX_NODES:
-            at.wrong(f"is {self.nodes}: at most {MAX_NODES} are simulated", "nodes")
+            at.error(f"is {self.nodes}: at most {MAX_NODES} are simulated", "nodes")
         return replace(self, replication=min(self.replication, self.nodes))
 
 
@@ -172,9 +172,9 @@ class Disk:
     )
     slow: SlowPlaces | None = option(None, "The disks of some task managers are slow, for a while.")
 
-    def completed(self, at: At) -> Disk:
+    def completed(self, at: ValidationContext) -> Disk:
         if self.slow is not None and at.written("bandwidth") is None:
-            at.wrong("has no effect on a disk that takes no time: write its bandwidth", "slow")
+            at.error("has no effect on a disk that takes no time: write its bandwidth", "slow")
         return self
 
 
@@ -276,7 +276,7 @@ class Storage:
         keyword=True,
         excludes=("storage.object-store",),
         flink=Flink(f"{_MERGING}.enabled", form="boolean", since="1.20"),  # FLIP-306
-        is_switched=True,
+        accepts_on_off=True,
     )
     other: object | None = None  # options of a kind that has no field here
 
@@ -288,21 +288,21 @@ class Storage:
         "replication": "replication stands in dfs:",
     }
 
-    def completed(self, at: At) -> Storage:
+    def completed(self, at: ValidationContext) -> Storage:
         kinds = [kind for kind in STORAGES.values() if at.written(kind.name) is not None]
         for other in kinds[1:]:
-            at.wrong(f"storage is a {kinds[0].name} already: write one of the two", other.name)
+            at.error(f"storage is a {kinds[0].name} already: write one of the two", other.name)
         for kind in kinds[:1]:
             for key, record in options_of(Storage).items():
                 if record.excludes == NOT_FLAT and at.written(key) is not None:
                     has = f": write {kind.name}: {{{kind.instead[key]}: ...}}" if key in kind.instead else ""
-                    at.wrong(f"is a key of flat storage, which has no {kind.name}{has}", key)
+                    at.error(f"is a key of flat storage, which has no {kind.name}{has}", key)
             if self.merging is not None and not kind.appends:
                 article = "an" if kind.title[0] in "aeiou" else "a"
-                at.wrong(f"needs files that can be appended to: {article} {kind.title} has none", "file-merging")
+                at.error(f"needs files that can be appended to: {article} {kind.title} has none", "file-merging")
         if not kinds and at.written("nic") is not None:
             named = " or ".join(f"{name}:" for name in STORAGES)
-            at.wrong(f"has no effect: the streams of flat storage share nothing; write {named}", "nic")
+            at.error(f"has no effect: the streams of flat storage share nothing; write {named}", "nic")
         found, slow = self, at.written("slow")
         if slow is not None:
             found = replace(found, slow_probability=float(slow.share), slow_factor=slow.factor)

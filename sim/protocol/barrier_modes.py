@@ -8,7 +8,7 @@ from dataclasses import replace
 from enum import Enum
 
 from sim.model.checkpoint import BARRIERS, Barriers
-from sim.model.fields import Catalog, find_plugins
+from sim.model.fields import Catalog, find_definitions
 from sim.protocol.barrier_handler import (
     AlternatingWaitingForFirstBarrier,
     BarrierHandler,
@@ -140,7 +140,7 @@ UNALIGNED = Strategy(
 
 
 STRATEGIES: Catalog[Strategy] = Catalog(
-    *(mode for mode in find_plugins(sys.modules[__name__], Strategy) if mode.name in BARRIERS)
+    *(mode for mode in find_definitions(sys.modules[__name__], Strategy) if mode.name in BARRIERS)
 )
 """Barrier mode by its name in BARRIERS."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.results.tables import CheckpointStats
 
 # ---- The critical path of a checkpoint: the chain of waits that ends with its last acknowledgement. Each wait begins when
@@ -142,7 +142,7 @@ class CheckpointTrace:
     trigger_ns: int
     end_ns: int  # of the path: last acknowledgement, failure, or end of the run
     tasks: Sequence[int]  # those that are to acknowledge
-    times: Mapping[int, Mapping[Happening, int]]  # task, -1 for the coordinator -> time of the first event of each kind
+    times: Mapping[int, Mapping[EventType, int]]  # task, -1 for the coordinator -> time of the first event of each kind
     # (task, time) -> (time, channel) of the barriers that had arrived at the task by then, in order
     arrivals: Callable[[int, int], Sequence[tuple[int, int]]]
     beginnings: Mapping[int, int]  # task -> number of barriers that had arrived when its snapshot began; default: all
@@ -168,22 +168,22 @@ def critical_path(
     `entries`: all journal entries of the checkpoint, in order.  `files`: see `FilesOf`.  `commits`: committing task ->
     duration of its commit [ns].  `ended_ns`: end of the run, which is also the end of the path of a checkpoint in progress.
     """
-    times: defaultdict[int, dict[Happening, int]] = defaultdict(dict)
+    times: defaultdict[int, dict[EventType, int]] = defaultdict(dict)
     arrivals: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     beginnings: dict[int, int] = {}
     acknowledged = committed = (-1, 0)
     for entry in entries:
         if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
             continue  # later events of tasks, such as late acknowledgements, did not cause the failure
-        times[entry.task].setdefault(entry.happening, entry.time_ns)
-        match entry.happening:
-            case Happening.BARRIER_ARRIVED:
+        times[entry.task].setdefault(entry.event_type, entry.time_ns)
+        match entry.event_type:
+            case EventType.BARRIER_ARRIVED:
                 arrivals[entry.task].append((entry.time_ns, entry.number))
-            case Happening.SNAPSHOT_BEGUN:
+            case EventType.SNAPSHOT_BEGUN:
                 beginnings[entry.task] = len(arrivals[entry.task])
-            case Happening.ACKNOWLEDGED if entry.time_ns <= stats.latest_ack_ns:
+            case EventType.ACKNOWLEDGED if entry.time_ns <= stats.latest_ack_ns:
                 acknowledged = entry.task, entry.time_ns
-            case Happening.COMMITTED:
+            case EventType.COMMITTED:
                 committed = entry.task, entry.time_ns
     end_ns = {"COMPLETED": acknowledged[1], "FAILED": stats.failed_ns}.get(stats.status, ended_ns)
     subtasks, tasks = stats.subtasks, range(len(graph.groups))
@@ -200,7 +200,7 @@ def critical_path(
     is_open, is_known = stats.status != "COMPLETED", bool(subtasks or any(times.values()))
     parts = find_path(trace, graph, files) if is_known else ()
     # a regional checkpoint waits for answers of failed regions behind the last acknowledgement
-    decided_ns = times[-1].get(Happening.LAST_ACKNOWLEDGED, stats.latest_ack_ns)
+    decided_ns = times[-1].get(EventType.LAST_ACKNOWLEDGED, stats.latest_ack_ns)
     return CriticalPath(
         stats.number, parts, () if is_open else _after(stats, decided_ns, *committed, commits or {}), is_open
     )
@@ -224,11 +224,11 @@ def _after(
 # ---- The search.
 
 _STAGES = (
-    Happening.ASYNC_FINISHED,
-    Happening.STATE_WRITTEN,
-    Happening.SYNC_FINISHED,
-    Happening.BARRIER_FORWARDED,
-    Happening.SNAPSHOT_BEGUN,
+    EventType.ASYNC_FINISHED,
+    EventType.STATE_WRITTEN,
+    EventType.SYNC_FINISHED,
+    EventType.BARRIER_FORWARDED,
+    EventType.SNAPSHOT_BEGUN,
 )
 """Events that end a stage of a task's snapshot, the last one first."""
 
@@ -258,7 +258,7 @@ class _Search:
     def from_last_acknowledgement(self) -> None:
         """Search backwards from the last acknowledgement."""
         task, end_ns = self.trace.acknowledged
-        finished_ns = self._at(Happening.ASYNC_FINISHED, task, end_ns)
+        finished_ns = self._at(EventType.ASYNC_FINISHED, task, end_ns)
         self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
         self._before_acknowledgement(task, finished_ns)
 
@@ -269,8 +269,8 @@ class _Search:
         Of several such tasks, it is the one that has been in its stage for longest.
         """
         end_ns = self.trace.end_ns
-        declined = [task for task in self.trace.tasks if Happening.DECLINED in self._times(task)]
-        unacknowledged = [task for task in self.trace.tasks if Happening.ACKNOWLEDGED not in self._times(task)]
+        declined = [task for task in self.trace.tasks if EventType.DECLINED in self._times(task)]
+        unacknowledged = [task for task in self.trace.tasks if EventType.ACKNOWLEDGED not in self._times(task)]
         blocking = declined or [task for task in unacknowledged if not self._waits_for_another(task)] or unacknowledged
         if blocking:
             self._add_interrupted_part(min(blocking, key=lambda task: (self._stage_begin_ns(task), task)), end_ns)
@@ -281,20 +281,20 @@ class _Search:
     def _waits_for_another(self, task: int) -> bool:
         """Return True if the next stage of this task waits for another task: its barrier, or its in-flight data."""
         times, is_late = self._times(task), not all(map(self._has_forwarded, self._writers_of(task)))
-        if Happening.SNAPSHOT_BEGUN not in times:
+        if EventType.SNAPSHOT_BEGUN not in times:
             return is_late
-        if Happening.STATE_WRITTEN not in times or Happening.ASYNC_FINISHED in times:
+        if EventType.STATE_WRITTEN not in times or EventType.ASYNC_FINISHED in times:
             return False
-        if Happening.IN_FLIGHT_COMPLETE not in times:
+        if EventType.IN_FLIGHT_COMPLETE not in times:
             return is_late
-        return any(Happening.IN_FLIGHT_COMPLETE not in self._times(member) for member in self._group(task))
+        return any(EventType.IN_FLIGHT_COMPLETE not in self._times(member) for member in self._group(task))
 
     def _stage_begin_ns(self, task: int) -> int:
         """Return the time [ns] at which the task entered its current stage."""
         if (stage := self._stage(task)) is not None:
             return self._times(task)[stage]
         sent = [
-            self._times(writer)[Happening.BARRIER_FORWARDED]
+            self._times(writer)[EventType.BARRIER_FORWARDED]
             for writer in self._writers_of(task)
             if self._has_forwarded(writer)
         ]
@@ -307,20 +307,20 @@ class _Search:
                 self._before_missing_barrier(task, end_ns)
             case None:
                 self._before_trigger(task, end_ns)
-            case Happening.SNAPSHOT_BEGUN:
+            case EventType.SNAPSHOT_BEGUN:
                 self._before_forward(task, end_ns)
-            case Happening.BARRIER_FORWARDED:
+            case EventType.BARRIER_FORWARDED:
                 self._before_sync_end(task, end_ns)
-            case Happening.SYNC_FINISHED:
+            case EventType.SYNC_FINISHED:
                 self._before_state_written(task, end_ns)
-            case Happening.STATE_WRITTEN if Happening.IN_FLIGHT_COMPLETE in self._times(task):
+            case EventType.STATE_WRITTEN if EventType.IN_FLIGHT_COMPLETE in self._times(task):
                 self._before_channel_state(task, end_ns)
-            case Happening.STATE_WRITTEN if len(self.trace.arrivals(task, end_ns)) < len(self.graph.inputs(task)):
+            case EventType.STATE_WRITTEN if len(self.trace.arrivals(task, end_ns)) < len(self.graph.inputs(task)):
                 self._before_missing_barrier(task, end_ns)
-            case Happening.STATE_WRITTEN:
+            case EventType.STATE_WRITTEN:
                 self._before_in_flight_complete(task, end_ns)
             case _:
-                finished_ns = self._times(task)[Happening.ASYNC_FINISHED]
+                finished_ns = self._times(task)[EventType.ASYNC_FINISHED]
                 self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
                 self._before_acknowledgement(task, finished_ns)
 
@@ -328,15 +328,15 @@ class _Search:
 
     def _before_acknowledgement(self, task: int, end_ns: int) -> None:
         """Continue with the state or the channel state, whichever was written last."""
-        channel_state_ns = self._at(Happening.CHANNEL_STATE_WRITTEN, task, -1)
-        if channel_state_ns == end_ns and self._at(Happening.STATE_WRITTEN, task, end_ns) < end_ns:
+        channel_state_ns = self._at(EventType.CHANNEL_STATE_WRITTEN, task, -1)
+        if channel_state_ns == end_ns and self._at(EventType.STATE_WRITTEN, task, end_ns) < end_ns:
             self._before_channel_state(task, end_ns)
         else:
             self._before_state_written(task, end_ns)
 
     def _before_state_written(self, task: int, end_ns: int) -> None:
         """Continue with the files and other work of the asynchronous part, and the wait for its thread."""
-        begun_ns = self._before(Happening.SYNC_FINISHED, task, end_ns)
+        begun_ns = self._before(EventType.SYNC_FINISHED, task, end_ns)
         free_ns = min(end_ns, begun_ns + self.trace.async_queue_ns(task))
         self._parts += file_parts(
             self.files(task, free_ns, end_ns), free_ns, end_ns, task, PathKind.ASYNC_WORK, PathKind.UPLOAD
@@ -346,13 +346,13 @@ class _Search:
 
     def _before_sync_end(self, task: int, end_ns: int) -> None:
         """Continue with the synchronous part."""
-        forwarded_ns = self._before(Happening.BARRIER_FORWARDED, task, end_ns)
+        forwarded_ns = self._before(EventType.BARRIER_FORWARDED, task, end_ns)
         self._add(PathKind.SYNC, forwarded_ns, end_ns, task)
         self._before_forward(task, forwarded_ns)
 
     def _before_forward(self, task: int, end_ns: int) -> None:
         """Continue with the work and the files before the barrier."""
-        begun_ns = self._before(Happening.SNAPSHOT_BEGUN, task, end_ns)
+        begun_ns = self._before(EventType.SNAPSHOT_BEGUN, task, end_ns)
         self._parts += file_parts(
             self.files(task, begun_ns, end_ns), begun_ns, end_ns, task, PathKind.PRE_BARRIER, PathKind.FLUSH
         )
@@ -363,9 +363,9 @@ class _Search:
         arrivals = self.trace.arrivals(task, end_ns)[: self.trace.beginnings.get(task)]
         if arrivals and arrivals[-1][0] == end_ns:
             self._before_arrival(task, arrivals[-1][1], end_ns)
-        elif self._at(Happening.TRIGGER_RECEIVED, task, -1) >= end_ns:
+        elif self._at(EventType.TRIGGER_RECEIVED, task, -1) >= end_ns:
             self._before_trigger(task, end_ns)
-        elif arrivals and self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns:
+        elif arrivals and self._at(EventType.INPUT_PRIORITISED, task, -1) == end_ns:
             self._before_timeout(task, end_ns, arrivals)
         elif arrivals:
             time_ns, channel = arrivals[-1]
@@ -389,7 +389,7 @@ class _Search:
 
     def _before_channel_state(self, task: int, end_ns: int) -> None:
         """Continue with the task of the group whose in-flight data was complete last: then the shared file is closed."""
-        complete = {member: self._at(Happening.IN_FLIGHT_COMPLETE, member, -1) for member in self._group(task)}
+        complete = {member: self._at(EventType.IN_FLIGHT_COMPLETE, member, -1) for member in self._group(task)}
         # empty if the file was closed because the checkpoint failed
         done = [member for member in complete if complete[member] <= end_ns]
         last = max(done, key=lambda member: (complete[member], member == task), default=task)
@@ -399,11 +399,11 @@ class _Search:
 
     def _before_in_flight_complete(self, task: int, end_ns: int) -> None:
         """Continue with the last barrier that arrived, or with the wait for the task's own barriers to leave its output queues."""
-        forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
+        forwarded_ns = self._at(EventType.BARRIER_FORWARDED, task, end_ns)
         arrivals = self.trace.arrivals(task, end_ns)
         if forwarded_ns == end_ns:
             self._before_forward(task, end_ns)
-        elif self._at(Happening.OUTPUT_CONVERTED, task, -1) == end_ns:
+        elif self._at(EventType.OUTPUT_CONVERTED, task, -1) == end_ns:
             self._add(PathKind.TIMEOUT, forwarded_ns, end_ns, task)
             self._before_forward(task, forwarded_ns)
         elif arrivals and arrivals[-1][0] == end_ns:
@@ -429,7 +429,7 @@ class _Search:
 
     def _sent_ns(self, channel: int) -> tuple[int, int]:
         """Return a key that sorts channels by the time at which their barriers were sent; those that were not come first."""
-        return self._at(Happening.BARRIER_FORWARDED, self.graph.writer(channel), -1), -channel
+        return self._at(EventType.BARRIER_FORWARDED, self.graph.writer(channel), -1), -channel
 
     def _add_channel_parts(self, task: int, channel: int, end_ns: int, first_ns: int) -> None:
         """Add the parts between the output of the writer and the thread of the reader.
@@ -441,8 +441,8 @@ class _Search:
             self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
             self._before_dispatch(min(end_ns, self._dispatched_ns))
             return
-        sent_ns = self._before(Happening.BARRIER_FORWARDED, writer, end_ns)
-        overtaking = (self._at(Happening.OUTPUT_CONVERTED, writer, -1), self._at(Happening.INPUT_PRIORITISED, task, -1))
+        sent_ns = self._before(EventType.BARRIER_FORWARDED, writer, end_ns)
+        overtaking = (self._at(EventType.OUTPUT_CONVERTED, writer, -1), self._at(EventType.INPUT_PRIORITISED, task, -1))
         overtook_ns = max((time_ns for time_ns in overtaking if sent_ns < time_ns <= end_ns), default=sent_ns)
         allowed_ns = self._until_timeout(sent_ns, overtook_ns)
         first_ns = min(max(first_ns, allowed_ns), end_ns)
@@ -486,30 +486,30 @@ class _Search:
             self._before_forward(writer, sent_ns)
         return tuple(reversed(self._parts))
 
-    def _times(self, task: int) -> Mapping[Happening, int]:
+    def _times(self, task: int) -> Mapping[EventType, int]:
         """Return the time of the first event of each kind of a task [ns]."""
         return self.trace.times.get(task, {})
 
-    def _at(self, happening: Happening, task: int, default_ns: int) -> int:
+    def _at(self, event_type: EventType, task: int, default_ns: int) -> int:
         """Return the time of the first such event of a task [ns], or `default_ns` if there is none."""
-        return self._times(task).get(happening, default_ns)
+        return self._times(task).get(event_type, default_ns)
 
-    def _before(self, happening: Happening, task: int, end_ns: int) -> int:
+    def _before(self, event_type: EventType, task: int, end_ns: int) -> int:
         """Return the time of the first such event of a task [ns], at most `end_ns`."""
-        return min(self._at(happening, task, end_ns), end_ns)
+        return min(self._at(event_type, task, end_ns), end_ns)
 
     @property
     def _dispatched_ns(self) -> int:
         """Return the time [ns] at which the coordinator called the tasks."""
-        return self._at(Happening.TASKS_TRIGGERED, -1, self.trace.trigger_ns)
+        return self._at(EventType.TASKS_TRIGGERED, -1, self.trace.trigger_ns)
 
-    def _stage(self, task: int) -> Happening | None:
+    def _stage(self, task: int) -> EventType | None:
         """Return the last stage that the task has reached, or None."""
         return next((stage for stage in _STAGES if stage in self._times(task)), None)
 
     def _has_forwarded(self, task: int) -> bool:
         """Return whether the task has sent its barrier."""
-        return Happening.BARRIER_FORWARDED in self._times(task)
+        return EventType.BARRIER_FORWARDED in self._times(task)
 
     def _writers_of(self, task: int) -> set[int]:
         """Return the upstream tasks of a task."""

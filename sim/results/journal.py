@@ -170,7 +170,7 @@ NO_HEARTBEAT = "no heartbeat of a JobManager"
 """Detail of TASK_FAILED if a TaskManager misses the heartbeats of the JobManager."""
 
 
-class Happening(StrEnum):
+class EventType(StrEnum):
     """The kind of an entry.  Comments say what `number` and `detail` of the entry mean; otherwise these are unused."""
 
     TRIGGERED = (
@@ -240,20 +240,20 @@ class Entry(NamedTuple):
     """One entry of the journal."""
 
     time_ns: int
-    happening: Happening
+    event_type: EventType
     checkpoint: int = -1
     task: int = -1  # -1 for the coordinator
-    number: int = 0  # depends on the kind: see `Happening`
-    detail: str = ""  # depends on the kind: see `Happening`
+    number: int = 0  # depends on the kind: see `EventType`
+    detail: str = ""  # depends on the kind: see `EventType`
 
 
-_HAPPENINGS = tuple(Happening)
-_NUMBER_OF = {happening: number for number, happening in enumerate(_HAPPENINGS)}
+_HAPPENINGS = tuple(EventType)
+_NUMBER_OF = {event_type: number for number, event_type in enumerate(_HAPPENINGS)}
 _BLOCK_ENTRIES = 4096
 """Number of entries that are compressed together."""
 
 
-_Row = tuple[int, Happening, int, int, int]
+_Row = tuple[int, EventType, int, int, int]
 """An entry without its detail."""
 
 
@@ -261,7 +261,7 @@ class _Columns(NamedTuple):
     """Entries without their details."""
 
     times: array[int]
-    happenings: list[Happening]
+    event_types: list[EventType]
     checkpoints: array[int]
     tasks: array[int]
     numbers: array[int]
@@ -270,12 +270,14 @@ class _Columns(NamedTuple):
     def of(cls, rows: Sequence[_Row]) -> _Columns:
         if not rows:
             return cls(array("q"), [], array("q"), array("q"), array("q"))
-        times, happenings, checkpoints, tasks, numbers = zip(*rows, strict=True)
-        return cls(array("q", times), list(happenings), array("q", checkpoints), array("q", tasks), array("q", numbers))
+        times, event_types, checkpoints, tasks, numbers = zip(*rows, strict=True)
+        return cls(
+            array("q", times), list(event_types), array("q", checkpoints), array("q", tasks), array("q", numbers)
+        )
 
     def packed(self) -> bytes:
         """Return the entries as compressed bytes."""
-        kinds = array("q", map(_NUMBER_OF.__getitem__, self.happenings))
+        kinds = array("q", map(_NUMBER_OF.__getitem__, self.event_types))
         columns = self.times, kinds, self.checkpoints, self.tasks, self.numbers
         return compress(b"".join(column.tobytes() for column in columns), level=1)
 
@@ -309,7 +311,7 @@ class Journal(Sequence[Entry]):
     def note(
         self,
         time_ns: int,
-        happening: Happening,
+        event_type: EventType,
         checkpoint: int = -1,
         task: int = -1,
         number: int = 0,
@@ -318,7 +320,7 @@ class Journal(Sequence[Entry]):
         """Append an entry."""
         if detail:
             self._details[len(self)] = detail
-        self._latest.append((time_ns, happening, checkpoint, task, number))
+        self._latest.append((time_ns, event_type, checkpoint, task, number))
         if len(self._latest) == _BLOCK_ENTRIES:
             self._blocks.append(_Columns.of(self._latest).packed())
             self._latest = []
@@ -327,20 +329,20 @@ class Journal(Sequence[Entry]):
         """Return all entries about one checkpoint, in order."""
         return [entry for entry in self if entry.checkpoint == checkpoint]
 
-    def last(self, happening: Happening) -> Entry:
+    def last(self, event_type: EventType) -> Entry:
         """Return the last entry of this kind, which must exist."""
-        return next(row for row in reversed(self) if row.happening is happening)
+        return next(row for row in reversed(self) if row.event_type is event_type)
 
-    def only(self, happenings: Collection[Happening]) -> Iterator[Entry]:
+    def only(self, event_types: Collection[EventType]) -> Iterator[Entry]:
         """Yield the entries of these kinds, in order."""
         details, first = self._details, 0
-        chosen = frozenset(map(id, happenings))  # enum members are singletons, and their hash is slow
+        chosen = frozenset(map(id, event_types))  # enum members are singletons, and their hash is slow
         for block in self._columns():
-            for offset, kind in enumerate(map(id, block.happenings)):
+            for offset, kind in enumerate(map(id, block.event_types)):
                 if kind in chosen:
                     cells = (column[offset] for column in block)
                     yield Entry(*cells, details.get(first + offset, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
-            first += len(block.happenings)
+            first += len(block.event_types)
 
     def positions(self) -> dict[int, array[int]]:
         """Return the positions of the entries of each checkpoint."""
@@ -355,13 +357,13 @@ class Journal(Sequence[Entry]):
         """Return the entries at these positions.  Ascending positions unpack each block only once."""
         details, entries = self._details, list[Entry]()
         for number, together in groupby(positions, _BLOCK_ENTRIES.__rfloordiv__):
-            times, happenings, checkpoints, tasks, numbers = self._block(number)
+            times, event_types, checkpoints, tasks, numbers = self._block(number)
             for position in together:
                 row = position % _BLOCK_ENTRIES
                 entries.append(
                     Entry(
                         times[row],
-                        happenings[row],
+                        event_types[row],
                         checkpoints[row],
                         tasks[row],
                         numbers[row],

@@ -21,7 +21,7 @@ from sim.results.tables import first_uploads, is_periodic, job_of
 
 # ---- Requests and bytes of an object store per hour, after the warm-up and the first upload, without what happened once.
 
-_QUICK_BYTES = 8_000_000
+_NEGLIGIBLE_WRITE_BYTES = 8_000_000
 """Number of bytes that an object store with 80 MB/s writes within the noise of durations (`sim.results.estimates`)."""
 
 
@@ -30,7 +30,7 @@ def unlimited_text(unlimited_bytes: float) -> str:
 
     `unlimited_bytes`: bytes that a subtask writes to storage without a bandwidth limit.
     """
-    if unlimited_bytes < _QUICK_BYTES:
+    if unlimited_bytes < _NEGLIGIBLE_WRITE_BYTES:
         return ""
     written = f"writing up to {bytes_text(unlimited_bytes)} per subtask takes no time here"
     return f"{written}, as storage has no limit: how long it takes is unknown until you write storage.bandwidth"
@@ -53,7 +53,7 @@ class _Requests(NamedTuple):
     table: pd.DataFrame
     begin_s: float
     end_s: float
-    single_s: Sequence[tuple[float, float]] = ()  # begin and end of what happened once: see `_single_events_s`
+    one_off_events_s: Sequence[tuple[float, float]] = ()  # begin and end of what happened once: see `_one_off_events_s`
 
     def per_hour(self, columns: Sequence[str]) -> float:
         """Return the sum of these columns per hour, without what happened once, or NaN if unknown."""
@@ -61,7 +61,7 @@ class _Requests(NamedTuple):
             return np.nan
         times, lasts_s = self.table["time"], self.end_s - self.begin_s
         is_counted, latest_s = times.between(self.begin_s, self.end_s, inclusive="left"), self.begin_s
-        for begin_s, end_s in sorted(self.single_s):
+        for begin_s, end_s in sorted(self.one_off_events_s):
             begin_s, end_s = (
                 max(math.floor(begin_s), latest_s),
                 min(math.ceil(end_s), self.end_s),
@@ -86,7 +86,7 @@ class _Requests(NamedTuple):
         return float((self.table["stored"].to_numpy(dtype=float) * lasts).sum() / (self.end_s - self.begin_s))
 
 
-def _per_hour(meaning: str, *columns: str, text: Callable[[float], str] = count_text, **options: Any) -> Any:
+def _hourly_rate_column(meaning: str, *columns: str, text: Callable[[float], str] = count_text, **options: Any) -> Any:
     """Return a field with the sum of columns of the table `requests`, per hour."""
     value = partial(_Requests.per_hour, columns=columns)
     return result_column(meaning, Population.AFTER_WARMUP, value, text=text, **options)
@@ -99,26 +99,26 @@ class StorageUse:
     One-off events, e.g. a redeployment, are left out of rates: in a month they would count as often as the run fits into it.
     """
 
-    put_requests_per_hour: float = _per_hour(
+    put_requests_per_hour: float = _hourly_rate_column(
         "PUT and POST requests that the object store answered, parts of large files among them, "
         "without one-off events (planned restarts, a single failure or savepoint)",
         "put",
         title="PUT requests to the object store",
         heading="PUT per hour",
     )
-    list_requests_per_hour: float = _per_hour(
+    list_requests_per_hour: float = _hourly_rate_column(
         "LIST requests, without one-off events",
         "list",
         title="LIST requests to the object store",
         heading="LIST per hour",
     )
-    get_requests_per_hour: float = _per_hour(
+    get_requests_per_hour: float = _hourly_rate_column(
         "GET and HEAD requests, without one-off events",
         "get",
         title="GET requests to the object store",
         heading="GET per hour",
     )
-    refused_requests_per_hour: float = _per_hour(
+    refused_requests_per_hour: float = _hourly_rate_column(
         "requests that the object store refused with 503 (storage.object-store.requests); clients retry them",
         "refused",
         title="requests that the object store refused",
@@ -131,7 +131,7 @@ class StorageUse:
         title="held by the object store, mean",
         heading="stored",
     )
-    moved_bytes_per_hour: float = _per_hour(
+    moved_bytes_per_hour: float = _hourly_rate_column(
         "written to the object store and read from it",
         "written",
         "read",
@@ -162,15 +162,15 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
     of_runs = []
     for run, end_s in zip(runs, ends_s, strict=True):
         triggers_ms = run["checkpoints"].loc[is_periodic(run["checkpoints"]), "trigger_timestamp"]
-        begin_ms = 1e3 * max(warmup_s, _uploaded_s(run["checkpoints"]))
+        begin_ms = 1e3 * max(warmup_s, _first_upload_end_s(run["checkpoints"]))
         span_ms = whole_periods_ms(triggers_ms[triggers_ms >= begin_ms], begin_ms, 1e3 * end_s)
         begin_s, until_s = (math.floor(ms / 1e3) for ms in span_ms)  # rows are of seconds
-        of_runs.append(_Requests(run["requests"], begin_s, until_s, _single_events_s(run, end_s)))
+        of_runs.append(_Requests(run["requests"], begin_s, until_s, _one_off_events_s(run, end_s)))
     rows = [compute_columns(StorageUse, requests)[0] for requests in of_runs]
     return StorageUse(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
 
 
-def _uploaded_s(checkpoints: pd.DataFrame) -> float:
+def _first_upload_end_s(checkpoints: pd.DataFrame) -> float:
     """Return the end of the first upload of the first job [s], or 0 if there is none.
 
     It is left out of the monthly cost, because a month has one such upload, not one per run.
@@ -180,7 +180,7 @@ def _uploaded_s(checkpoints: pd.DataFrame) -> float:
     return float(rows[["trigger_timestamp", "end_to_end_duration"]].sum(axis=1).max()) / 1e3 if len(rows) else 0.0
 
 
-def _single_events_s(run: Tables, end_s: float) -> list[tuple[float, float]]:
+def _one_off_events_s(run: Tables, end_s: float) -> list[tuple[float, float]]:
     """Return (begin, end) [s] of planned restarts, and of a failure or a savepoint that is the only one of the run.
 
     A restart lasts until the first checkpoint afterwards has completed, because that may upload all state again.
@@ -412,9 +412,9 @@ def _kept_rows(run: Tables) -> Iterator[list[str]]:
             str(row["files_total"]),
             str(row["files_outside_chk_dir"]),
             f"{row['files_outside_job_dir']}{owners}",
-            _works(row["relocatable_own_dir"]),
+            _yes_no(row["relocatable_own_dir"]),
             row["relocatable_job_dir"],
-            _works(row["relocatable_root"]),
+            _yes_no(row["relocatable_root"]),
             row["would_break"] or MISSING,
         ]
 
@@ -433,5 +433,5 @@ def _loss_rows(run: Tables) -> Iterator[list[str]]:
             ]
 
 
-def _works(relocatable: bool) -> str:
+def _yes_no(relocatable: bool) -> str:
     return "yes" if relocatable else "no"

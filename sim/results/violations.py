@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 
 # ---- A violation: which invariant, when, where, what was found instead, and the journal rows that prove it.
 
@@ -54,86 +54,86 @@ def count_is(count: int, noun: str) -> str:
 # ---- Evidence: selected rows of the journal as sentences with simulated times.
 
 COORDINATOR = "the coordinator"
-LIFE = frozenset({Happening.TRIGGERED, Happening.LAST_ACKNOWLEDGED, Happening.COMPLETED, Happening.ABORTED})
+LIFE = frozenset({EventType.TRIGGERED, EventType.LAST_ACKNOWLEDGED, EventType.COMPLETED, EventType.ABORTED})
 """Kinds of rows about the progress and the end of a checkpoint, without those of single tasks."""
 OF_SNAPSHOTS = frozenset(
     {
-        Happening.SNAPSHOT_BEGUN,
-        Happening.BARRIER_FORWARDED,
-        Happening.OUTPUT_CONVERTED,
-        Happening.INPUT_PRIORITISED,
-        Happening.CHANNEL_STATE_WRITTEN,
+        EventType.SNAPSHOT_BEGUN,
+        EventType.BARRIER_FORWARDED,
+        EventType.OUTPUT_CONVERTED,
+        EventType.INPUT_PRIORITISED,
+        EventType.CHANNEL_STATE_WRITTEN,
     }
 )
 """Kinds of rows that determine which data belongs to the snapshot of a task."""
 OF_JOB = frozenset(
     {
-        Happening.TASK_FAILED,
-        Happening.TASK_MANAGER_LOST,
-        Happening.JOB_MANAGER_LOST,
-        Happening.JOB_MANAGER_ELECTED,
-        Happening.DEPLOYMENT_FAILED,
-        Happening.RESCALED,
-        Happening.JOB_RESTARTING,
-        Happening.JOB_RESTORED,
-        Happening.JOB_RECOVERED,
-        Happening.GIVEN_UP,
-        Happening.JOB_FAILED,
-        Happening.JOB_FINISHED,
-        Happening.CHECKPOINTS_CHANGED,
+        EventType.TASK_FAILED,
+        EventType.TASK_MANAGER_LOST,
+        EventType.JOB_MANAGER_LOST,
+        EventType.JOB_MANAGER_ELECTED,
+        EventType.DEPLOYMENT_FAILED,
+        EventType.RESCALED,
+        EventType.JOB_RESTARTING,
+        EventType.JOB_RESTORED,
+        EventType.JOB_RECOVERED,
+        EventType.GIVEN_UP,
+        EventType.JOB_FAILED,
+        EventType.JOB_FINISHED,
+        EventType.CHECKPOINTS_CHANGED,
     }
 )
 """Kinds of rows about failures, restarts and the end of the job."""
-_OF_TASKS = frozenset({Happening.TASK_RESTORED, Happening.END_OF_DATA, Happening.TASK_FINISHED})
-EVENTS = LIFE | OF_JOB | _OF_TASKS | {Happening.REFUSED, Happening.TASK_RUNS}
+_OF_TASKS = frozenset({EventType.TASK_RESTORED, EventType.END_OF_DATA, EventType.TASK_FINISHED})
+EVENTS = LIFE | OF_JOB | _OF_TASKS | {EventType.REFUSED, EventType.TASK_RUNS}
 """Kinds of rows of which there are few: none about snapshots of tasks."""
 _MAX_EVENTS = 8
 """Maximum rows of evidence that are not about a checkpoint."""
-SENTENCES: dict[Happening, str] = {
-    Happening.TRIGGERED: "{who} triggers checkpoint {n}",
-    Happening.PART_KEPT: "{who} takes no part in checkpoint {n}: its part of checkpoint {number} stands for it",
-    Happening.PART_REPLACED: "the region of {who} fails in checkpoint {n}: its part of checkpoint {number} replaces its own",
-    Happening.REFUSED: "{who} refuses a trigger: {detail}",
-    Happening.SNAPSHOT_BEGUN: "{who} begins snapshot {n}",
-    Happening.BARRIER_FORWARDED: "{who} writes barrier {n} to its outputs, overtaking {bytes}",
-    Happening.OUTPUT_CONVERTED: "{who} lets barrier {n} overtake {bytes} in its outputs",
-    Happening.INPUT_PRIORITISED: "{who} stops waiting for barrier {n} to come in order",
-    Happening.SYNC_FINISHED: "{who} ends the synchronous part of snapshot {n}",
-    Happening.INPUTS_RESUMED: "{who} reads again the channels that barrier {n} had blocked",
-    Happening.STATE_WRITTEN: "{who} has written {bytes} of state for snapshot {n}",
-    Happening.CHANNEL_STATE_WRITTEN: "{who} has written {bytes} of in-flight data for snapshot {n}",
-    Happening.ASYNC_FINISHED: "{who} has everything of snapshot {n} on storage",
-    Happening.ACKNOWLEDGED: "{who} acknowledges checkpoint {n}",
-    Happening.DECLINED: "{who} declines checkpoint {n}: {detail}",
-    Happening.LAST_ACKNOWLEDGED: "{who} has all acknowledgements of checkpoint {n}{detail} and writes its metadata",
-    Happening.COMPLETED: "checkpoint {n} is complete",
-    Happening.ABORTED: "{who} gives checkpoint {n} up: {detail}",
-    Happening.CANCELLATION_FORWARDED: "{who} tells its readers that checkpoint {n} is off",
-    Happening.NOTIFIED_COMPLETE: "{who} tells the tasks that checkpoint {n} is complete",
-    Happening.NOTIFIED_ABORTED: "{who} tells the tasks that checkpoint {n} is off",
-    Happening.NOTIFIED_FALLBACK: "{who} tells {detail} of failed regions that checkpoint {number} stands for checkpoint {n}",
-    Happening.COMMITTED: "{who} makes {records} visible on completion of checkpoint {n}",
-    Happening.TRANSACTION_LOST: "{who} finds {records} gone: the transaction was open for too long",
-    Happening.OUTPUT_DROPPED: "{who} drops {records} that it held: {detail}",
-    Happening.FILE_MISSING: "{who} has committed what is not there in full: {files}",
-    Happening.END_OF_DATA: "{who} has come to the end of its data ({detail})",
-    Happening.TASK_FINISHED: "{who} has finished",
-    Happening.JOB_FINISHED: "the job has finished",
-    Happening.JOB_FAILED: "the job fails: {detail}",
-    Happening.TASK_FAILED: "{who} fails: {detail}",
-    Happening.TASK_MANAGER_LOST: "task manager {number} is lost",
-    Happening.JOB_MANAGER_LOST: "the JobManager is lost",
-    Happening.JOB_MANAGER_ELECTED: "another JobManager takes over",
-    Happening.RESCALED: "the job is cancelled, to go on with another parallelism",
-    Happening.GIVEN_UP: "the restart strategy gives up: {detail}",
-    Happening.JOB_RESTARTING: "restart {number} begins: {detail}",
-    Happening.DEPLOYMENT_FAILED: "{who} cannot be deployed: {detail}",
-    Happening.JOB_RESTORED: "restart {number} deploys its tasks with the state of checkpoint {n} (0: none, from the beginning)",
-    Happening.TASK_RESTORED: "{who} has read {bytes} of state of checkpoint {n}",
-    Happening.TASK_RUNS: "{who} runs again",
-    Happening.JOB_RECOVERED: "all tasks run again",
-    Happening.CHECKPOINTS_CHANGED: "the user changes checkpoints: {detail}",
-    Happening.FAULT: "something goes wrong: {detail}",
+SENTENCES: dict[EventType, str] = {
+    EventType.TRIGGERED: "{who} triggers checkpoint {n}",
+    EventType.PART_KEPT: "{who} takes no part in checkpoint {n}: its part of checkpoint {number} stands for it",
+    EventType.PART_REPLACED: "the region of {who} fails in checkpoint {n}: its part of checkpoint {number} replaces its own",
+    EventType.REFUSED: "{who} refuses a trigger: {detail}",
+    EventType.SNAPSHOT_BEGUN: "{who} begins snapshot {n}",
+    EventType.BARRIER_FORWARDED: "{who} writes barrier {n} to its outputs, overtaking {bytes}",
+    EventType.OUTPUT_CONVERTED: "{who} lets barrier {n} overtake {bytes} in its outputs",
+    EventType.INPUT_PRIORITISED: "{who} stops waiting for barrier {n} to come in order",
+    EventType.SYNC_FINISHED: "{who} ends the synchronous part of snapshot {n}",
+    EventType.INPUTS_RESUMED: "{who} reads again the channels that barrier {n} had blocked",
+    EventType.STATE_WRITTEN: "{who} has written {bytes} of state for snapshot {n}",
+    EventType.CHANNEL_STATE_WRITTEN: "{who} has written {bytes} of in-flight data for snapshot {n}",
+    EventType.ASYNC_FINISHED: "{who} has everything of snapshot {n} on storage",
+    EventType.ACKNOWLEDGED: "{who} acknowledges checkpoint {n}",
+    EventType.DECLINED: "{who} declines checkpoint {n}: {detail}",
+    EventType.LAST_ACKNOWLEDGED: "{who} has all acknowledgements of checkpoint {n}{detail} and writes its metadata",
+    EventType.COMPLETED: "checkpoint {n} is complete",
+    EventType.ABORTED: "{who} gives checkpoint {n} up: {detail}",
+    EventType.CANCELLATION_FORWARDED: "{who} tells its readers that checkpoint {n} is off",
+    EventType.NOTIFIED_COMPLETE: "{who} tells the tasks that checkpoint {n} is complete",
+    EventType.NOTIFIED_ABORTED: "{who} tells the tasks that checkpoint {n} is off",
+    EventType.NOTIFIED_FALLBACK: "{who} tells {detail} of failed regions that checkpoint {number} stands for checkpoint {n}",
+    EventType.COMMITTED: "{who} makes {records} visible on completion of checkpoint {n}",
+    EventType.TRANSACTION_LOST: "{who} finds {records} gone: the transaction was open for too long",
+    EventType.OUTPUT_DROPPED: "{who} drops {records} that it held: {detail}",
+    EventType.FILE_MISSING: "{who} has committed what is not there in full: {files}",
+    EventType.END_OF_DATA: "{who} has come to the end of its data ({detail})",
+    EventType.TASK_FINISHED: "{who} has finished",
+    EventType.JOB_FINISHED: "the job has finished",
+    EventType.JOB_FAILED: "the job fails: {detail}",
+    EventType.TASK_FAILED: "{who} fails: {detail}",
+    EventType.TASK_MANAGER_LOST: "task manager {number} is lost",
+    EventType.JOB_MANAGER_LOST: "the JobManager is lost",
+    EventType.JOB_MANAGER_ELECTED: "another JobManager takes over",
+    EventType.RESCALED: "the job is cancelled, to go on with another parallelism",
+    EventType.GIVEN_UP: "the restart strategy gives up: {detail}",
+    EventType.JOB_RESTARTING: "restart {number} begins: {detail}",
+    EventType.DEPLOYMENT_FAILED: "{who} cannot be deployed: {detail}",
+    EventType.JOB_RESTORED: "restart {number} deploys its tasks with the state of checkpoint {n} (0: none, from the beginning)",
+    EventType.TASK_RESTORED: "{who} has read {bytes} of state of checkpoint {n}",
+    EventType.TASK_RUNS: "{who} runs again",
+    EventType.JOB_RECOVERED: "all tasks run again",
+    EventType.CHECKPOINTS_CHANGED: "the user changes checkpoints: {detail}",
+    EventType.FAULT: "something goes wrong: {detail}",
 }
 """Templates of sentences by kind of row.  Rows of other kinds are shown with the name of their kind."""
 
@@ -154,7 +154,7 @@ class JournalFormatter:
         until_ns: int,
         checkpoints: Collection[int],
         tasks: Collection[int],
-        kinds: Collection[Happening] = OF_SNAPSHOTS,
+        kinds: Collection[EventType] = OF_SNAPSHOTS,
     ) -> tuple[str, ...]:
         """Return the rows that show a violation at this time [ns] as sentences with their times, in order of time.
 
@@ -165,10 +165,10 @@ class JournalFormatter:
         for row in self.journal:
             if row.time_ns > until_ns:
                 continue
-            if row.happening in OF_JOB or (row.happening in _OF_TASKS and row.task in tasks):
+            if row.event_type in OF_JOB or (row.event_type in _OF_TASKS and row.task in tasks):
                 events.append(row)
             elif row.checkpoint in checkpoints and (
-                row.happening in LIFE or (row.happening in kinds and row.task in tasks)
+                row.event_type in LIFE or (row.event_type in kinds and row.task in tasks)
             ):
                 rows.append(row)
         rows = sorted(rows + events[-_MAX_EVENTS:], key=lambda row: row.time_ns)
@@ -176,16 +176,14 @@ class JournalFormatter:
 
     def sentence(self, row: Entry) -> str:
         """Return a row as a sentence without its time."""
-        template = SENTENCES.get(row.happening)
+        template = SENTENCES.get(row.event_type)
         if template is not None:
             return template.format(
                 who=self.task(row.task), n=row.checkpoint, number=row.number, detail=row.detail, **_counts(row.number)
             )
         checkpoint = f" (checkpoint {row.checkpoint})" if row.checkpoint >= 0 else ""
         number = f", {row.number}" if row.number else ""
-        return (
-            f"{self.task(row.task)}: {row.happening.value}{checkpoint}{number}{f', {row.detail}' if row.detail else ''}"
-        )
+        return f"{self.task(row.task)}: {row.event_type.value}{checkpoint}{number}{f', {row.detail}' if row.detail else ''}"
 
 
 def _counts(number: int) -> dict[str, str]:

@@ -38,7 +38,7 @@ from sim.plane.interface import (
 from sim.protocol.commit import Committable
 from sim.protocol.options import BarrierOptions, FailureReason
 from sim.protocol.task_finishing import Finishing
-from sim.results.journal import Happening, Journal
+from sim.results.journal import EventType, Journal
 from sim.results.tables import CheckpointStats, CommitStats
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.host_loop import Speed
@@ -552,10 +552,10 @@ class Context:
     failing_commits: dict[str, int | None] = field(default_factory=dict)
 
     def note(
-        self, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = ""
+        self, event_type: EventType, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = ""
     ) -> None:
         """Add a journal row at the current time."""
-        self.journal.note(self.env.now, happening, checkpoint, task, number, detail)
+        self.journal.note(self.env.now, event_type, checkpoint, task, number, detail)
 
     @property
     def instance(self) -> int:

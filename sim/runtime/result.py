@@ -17,7 +17,7 @@ from sim.model.files import replace_file
 from sim.model.packed_records import PackedRecords
 from sim.model.scenario import Action, Scenario
 from sim.protocol.options import FailureReason
-from sim.results.journal import Happening, Journal
+from sim.results.journal import EventType, Journal
 from sim.results.violations import Violation, time_text
 from sim.runtime.host_loop import with_parallelism
 
@@ -243,7 +243,7 @@ class Result:
         scenario = self.scenario
         if not scenario.actions and not any(rescale.savepoint for rescale in scenario.rescale):
             return []  # saves a pass over a long journal
-        rows = (row for row in self.journal if row.happening is Happening.REFUSED and row.number)
+        rows = (row for row in self.journal if row.event_type is EventType.REFUSED and row.number)
         return [
             f"a savepoint or stop at {time_text(row.time_ns)}: {FailureReason[row.detail].text.rstrip('.')}"
             for row in rows

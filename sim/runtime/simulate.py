@@ -20,7 +20,7 @@ from sim.protocol.coordinator_messages import SchedulerStopped
 from sim.protocol.options import FailureReason
 from sim.protocol.snapshot_store import find_unrestorable_snapshots, restorable
 from sim.results.columns import frame
-from sim.results.journal import Happening, Journal
+from sim.results.journal import EventType, Journal
 from sim.results.tables import (
     CheckpointStats,
     FileRow,
@@ -237,7 +237,7 @@ class Chain:
         restored.
         """
         if segment.kind == "rescale":
-            instance.context.note(Happening.RESCALED)
+            instance.context.note(EventType.RESCALED)
         instance.job.coordinator.dispatch(
             SchedulerStopped(instance.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN)
         )

@@ -26,7 +26,7 @@ from sim.protocol.options import forced_aligned_edges
 from sim.results.consequences import Consequences, consequences_sentence, consequences_texts, planned_restarts_table
 from sim.results.end_of_job import finish, last_trigger_s
 from sim.results.formats import TextTable, ms_text, others_text, share_text
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.late_triggers import late_triggers, long_savepoint
 from sim.results.not_completed import not_completed
 from sim.results.rates import Tables
@@ -345,7 +345,7 @@ class Comparison:
                 lasts_ns: int = getattr(fault.what, "lasts_ns", None) or 0
                 times_ns = fault.when.at_ns
                 if fault.when.every is not None and isinstance(fault.what, StorageOutage):  # the journal has its times
-                    noted = results[0].journal.only({Happening.FAULT})
+                    noted = results[0].journal.only({EventType.FAULT})
                     times_ns = tuple(row.time_ns for row in noted if row.detail.startswith("no storage"))[:_MAX_OUTAGES]
                 for at_ns in times_ns if lasts_ns else ():
                     at_ms, until_ms = at_ns / 1e6, (at_ns + lasts_ns) / 1e6

@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from sim.model.files import NotKeptError, locked, remove_partials, replace_text
+from sim.model.files import ResultsNotWrittenError, locked, remove_partials, replace_text
 from sim.model.scenario import Scenario
 from sim.model.schema.study import ScenarioFile, load, loads
 from sim.model.text import PrintableError, one_line
@@ -48,7 +48,7 @@ def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
         unfinished.mkdir(exist_ok=True)
         remove_partials(folder)
         if not (unfinished / _MARKER).is_file() and any(unfinished.iterdir()):
-            raise NotKeptError(f"{unfinished} was not written by ckptsim: give another --out")
+            raise ResultsNotWrittenError(f"{unfinished} was not written by ckptsim: give another --out")
         (unfinished / _MARKER).touch()
         if (unfinished / _MOVES).is_file():
             _move(folder, unfinished)
@@ -58,7 +58,7 @@ def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
         new = [path.name for path in _content(unfinished)]
         for name in new:
             if (folder / name).is_dir() and not _is_run(folder / name):
-                raise NotKeptError(
+                raise ResultsNotWrittenError(
                     f"{folder / name} is in the way and holds no run: move it; the results are in {unfinished}"
                 )
         replace_text(unfinished / _MOVES, json.dumps({"old": sorted(set(_obsolete(folder)) - set(new)), "new": new}))

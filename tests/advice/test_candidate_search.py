@@ -253,7 +253,7 @@ def test_barriers_that_do_not_touch_a_limit_stay(job):
 
     assert (bool(tight.tight), bool(roomy.tight)) == (True, False)
     assert found.chosen.protocol == found.choice().chosen[1] == "aligned"
-    assert found.has_room
+    assert found.has_margin
 
 
 def unlike_numbers(own):

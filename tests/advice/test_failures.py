@@ -9,7 +9,7 @@ import pytest
 
 from sim.advice.answer import answer
 from sim.advice.configuration import diff_flink_keys
-from sim.advice.constraints import exhausted_attempts
+from sim.advice.constraints import restart_attempts_cautions
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, WITHOUT_END, rank_levers
@@ -73,7 +73,7 @@ def test_attempts_that_run_out_are_said(strategy, mtbf_s, text):
     """Each lost task manager takes one or two attempts, and fixed-delay never counts anew."""
     name = strategy.partition(".")[0]
     scenario = read_scenario(f"{JOB}flink: {{restart-strategy.type: {name}, restart-strategy.{strategy}}}\n")
-    found = exhausted_attempts(scenario, mtbf_s, TASK_MANAGER)
+    found = restart_attempts_cautions(scenario, mtbf_s, TASK_MANAGER)
 
     assert text in " ".join(own.short for own in found)
     assert bool(text) == bool(found) == any(f"restart-strategy.{name}." in own.text for own in found)
@@ -89,7 +89,7 @@ def test_attempts_that_run_out_are_said(strategy, mtbf_s, text):
 )
 def test_a_strategy_is_named_as_the_release_has_it(version, other):
     text = f"{JOB}restart: {{strategy: fixed-delay, attempts: 3}}\ncluster: {{version: {version}}}\n"
-    (found,) = exhausted_attempts(read_scenario(text), 3600.0, TASK_MANAGER)
+    (found,) = restart_attempts_cautions(read_scenario(text), 3600.0, TASK_MANAGER)
 
     assert found.text.endswith(f"restart-strategy.fixed-delay.attempts: {WITHOUT_END}{other} it goes on.")
 

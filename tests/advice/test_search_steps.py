@@ -11,7 +11,7 @@ from sim.advice.judgement import Limits
 from sim.advice.levers import CHANGELOG, LOCAL_RECOVERY, TIMEOUT
 from sim.advice.optimizer import (
     _neighbours,
-    _not_worth,
+    _reason_to_skip,
     try_between,
     try_intervals,
     try_neighbours,
@@ -93,8 +93,8 @@ def test_longer_intervals_are_given_up_where_recovery_is_over_its_limit_by_15_pe
     """65 s at one minute: 1.15 times the limit are 65.09 s, or 64.86 s."""
     search = search_of(job, MadeUp({"aligned": 100.0}), (30, "aligned"), (60, "aligned"), recovery_ms=limit_ms)
 
-    assert reason == _not_worth(search, 180 * S)
-    assert "" == _not_worth(search, 60 * S) == _not_worth(search, 10 * S)
+    assert reason == _reason_to_skip(search, 180 * S)
+    assert "" == _reason_to_skip(search, 60 * S) == _reason_to_skip(search, 10 * S)
 
 
 @pytest.mark.parametrize(("other_ms", "reason"), [(2300.0, ""), (2301.0, "output takes too long at 30 s already")])
@@ -107,7 +107,7 @@ def test_longer_intervals_are_given_up_where_output_is_late(job, other_ms, reaso
     run = MadeUp({"aligned": 100.0, "unaligned": 60.0}, but=visible)
     search = search_of(job, run, (30, "aligned"), (30, "unaligned"), visible_ms=2000)
 
-    assert reason == _not_worth(search, 60 * S)
+    assert reason == _reason_to_skip(search, 60 * S)
 
 
 def test_a_setting_whose_checkpoints_are_longer_than_the_interval_shows_that_longer_ones_are_worth_it(job):
@@ -121,7 +121,7 @@ def test_a_setting_whose_checkpoints_are_longer_than_the_interval_shows_that_lon
     search = search_of(job, run, (30, "aligned"), (30, "unaligned"), recovery_ms=60_000)
 
     assert {setting.recovery_ms for setting in search.settings} == {35_000.0, math.inf}
-    assert _not_worth(search, 60 * S) == ""
+    assert _reason_to_skip(search, 60 * S) == ""
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_longer_intervals_are_given_up_where_a_failure_costs_more_than_they_save
     run = Costly({30: (recovery_s * 1000, 0.0)})
     search = search_of(job, run, (30, "aligned"), mtbf_s=3600.0)
 
-    assert reason == _not_worth(search, 60 * S)
+    assert reason == _reason_to_skip(search, 60 * S)
 
 
 def test_neighbours_are_one_step_away_and_have_not_run(job):
@@ -245,7 +245,7 @@ def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, most,
         (1011.0, 1, False, False),
     ],
 )
-def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs, has_room, kept):
+def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs, has_margin, kept):
     """Its longest checkpoint is what the setting is judged by; the third run has one that takes 2 ms more.
 
     A fifth of room is needed.
@@ -263,7 +263,7 @@ def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs,
     assert {runs} == set(search.other_trials.values())
     assert (2 + 100 * runs, True) == (search.settings[0].checkpoints, search.settings[0].ran_long)
     search.repeat()
-    assert (has_room, kept) == (search.confirmed and search.chosen is not None, search.chosen is not None)
+    assert (has_margin, kept) == (search.confirmed and search.chosen is not None, search.chosen is not None)
     without = search_of(job, run, (30, "aligned"))
     without.confirm()
     assert (without.longer_ms, without.confirmed) == ({}, False)  # one run
@@ -426,7 +426,7 @@ def test_levers_are_added_to_what_has_run_often_and_not_to_what_was_lucky_once(j
         job, MadeUp({"aligned": 100.0, "unaligned": 100.0}, but=later), (30, "unaligned"), recovery_ms=30_000
     )
     search.replicate([setting_of(search, 30)], 3)
-    assert (search.has_room, search.chosen.protocol, search.nearest.protocol) == (False, "aligned", "unaligned")
+    assert (search.has_margin, search.chosen.protocol, search.nearest.protocol) == (False, "aligned", "unaligned")
 
     add_levers(search)
     assert any(candidate.changes for candidate in search.runs)

@@ -16,7 +16,7 @@ from statistics import fmean, median
 from typing import Any
 
 from sim.results.formats import count_text, ms_text
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.studies.comparison import Comparison
 
 CHECKPOINT = (
@@ -169,14 +169,14 @@ def first_uploads(run):
     }
 
 
-def moments_ms(run, *happenings):
-    return [entry.time_ns / 1e6 for entry in run.journal if entry.happening in happenings]
+def moments_ms(run, *event_types):
+    return [entry.time_ns / 1e6 for entry in run.journal if entry.event_type in event_types]
 
 
 def end_of_data_ns(run):
     """When the last task came to its end of data for the last time; None: some task never did."""
-    ends = {entry.task: entry.time_ns for entry in run.journal if entry.happening is Happening.END_OF_DATA}
-    tasks = {entry.task for entry in run.journal if entry.happening is Happening.TASK_FINISHED}
+    ends = {entry.task: entry.time_ns for entry in run.journal if entry.event_type is EventType.END_OF_DATA}
+    tasks = {entry.task for entry in run.journal if entry.event_type is EventType.TASK_FINISHED}
     return max(ends.values()) if ends and tasks <= set(ends) else None
 
 

@@ -16,7 +16,7 @@ from sim.model.quantities import PLANNED_RESTARTS
 from sim.model.sinks import SINKS
 from sim.model.units import parse_duration, parse_flink_size
 from sim.results.formats import bytes_text
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.lowering import hosts
 from sim.runtime.simulate import simulate
 from tests.claims.printed import (
@@ -107,7 +107,7 @@ def passes_after_the_last_record(told, match):
 def holds_the_end(told, match):
     """It completed after the last end of data of the job (no task had records left), or without such ends as the last one."""
     row, run = told.row(match), told.run_of(match)
-    done = {entry.checkpoint: entry.time_ns for entry in run.journal if entry.happening is Happening.COMPLETED}
+    done = {entry.checkpoint: entry.time_ns for entry in run.journal if entry.event_type is EventType.COMPLETED}
     end_ns, done_ns = end_of_data_ns(run), done.get(int(match["id"]), -1)
     is_late = done_ns == max(done.values()) if end_ns is None else done_ns >= end_ns
     return (
@@ -192,7 +192,7 @@ def restarts_for_good(told, match):
     """No checkpoint completed since the first of the failures, and the strategies that are said to go on do."""
     run = next(run for run in told.runs(match["of"]) if run.job_status.startswith("RESTARTING"))
     failures = [
-        *moments_ms(run, Happening.TASK_FAILED, Happening.DEPLOYMENT_FAILED),
+        *moments_ms(run, EventType.TASK_FAILED, EventType.DEPLOYMENT_FAILED),
         *run.recoveries.loc[run.recoveries["kind"] == "checkpoints", "failed"],
     ]
     restarts = re.search(r"(\d+) times in a row", match[0])
@@ -266,7 +266,7 @@ def fails_after(told, match):
 def runs_on(told, match):
     """The job does, for at least three more intervals."""
     for run in (run for runs in told.listed(match["names"]) for run in runs):
-        last_ms = max(moments_ms(run, Happening.TRIGGERED), default=0.0)
+        last_ms = max(moments_ms(run, EventType.TRIGGERED), default=0.0)
         interval_ns = run.scenario.checkpoint.interval_ns
         if run.job_status != "RUNNING" or interval_ns is None or run.ended_ns / 1e6 - last_ms <= 3 * interval_ns / 1e6:
             return False
@@ -287,7 +287,7 @@ def ends_with_one_that_completed(told, match):
 
 
 def none_triggered(told, match):
-    return not any(moments_ms(run, Happening.TRIGGERED) for runs in told.listed(match["names"]) for run in runs)
+    return not any(moments_ms(run, EventType.TRIGGERED) for runs in told.listed(match["names"]) for run in runs)
 
 
 def takes(told, match):
@@ -419,18 +419,18 @@ def may_fire(told, match):
 def was_cut_off(told, match):
     """It failed as its trigger was not answered, while a TaskManager was cut off."""
     run = told.run_of(match)
-    cut_off = [entry for entry in run.journal if entry.happening is Happening.FAULT and "cut off" in entry.detail]
+    cut_off = [entry for entry in run.journal if entry.event_type is EventType.FAULT and "cut off" in entry.detail]
     return bool(cut_off) and told.row(match)["failure_message"] == "TRIGGER_CHECKPOINT_FAILURE"
 
 
 def was_lost_unknown(told, match):
     """It failed between the loss of that TaskManager and the restart that it causes, and lacks acknowledgements."""
     journal, row = told.run_of(match).journal, told.row(match)
-    lost = [e for e in journal if e.happening is Happening.TASK_MANAGER_LOST and e.number == int(match["lost"])]
+    lost = [e for e in journal if e.event_type is EventType.TASK_MANAGER_LOST and e.number == int(match["lost"])]
     known = [
         e
         for e in journal
-        if e.happening is Happening.JOB_RESTARTING and e.detail == f"task manager {match['lost']} lost"
+        if e.event_type is EventType.JOB_RESTARTING and e.detail == f"task manager {match['lost']} lost"
     ]
     failed_ms = row["trigger_timestamp"] + row["end_to_end_duration"]
     return (
@@ -723,7 +723,7 @@ def waits_since_its_checkpoint(run, match):
 def runs_on_without_a_leader(run, match):
     """So long after a loss the tasks stop: a TaskManager's heartbeats have timed out, or there is a successor."""
     lost_ms, elected_ms = (
-        moments_ms(run, what) for what in (Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED)
+        moments_ms(run, what) for what in (EventType.JOB_MANAGER_LOST, EventType.JOB_MANAGER_ELECTED)
     )
     timeout_ms, interval_ms = (
         ns / 1e6 for ns in (run.scenario.restart.heartbeat_timeout_ns, run.scenario.restart.heartbeat_interval_ns)
@@ -731,10 +731,10 @@ def runs_on_without_a_leader(run, match):
     for at_ms, row in ((at, row) for at in lost_ms for row in run.recoveries.to_dict("records")):
         if not same_ms(match["ms"], row["failed"] - at_ms) or row["kind"] != "job-manager":
             continue
-        is_missed = row["failed"] in moments_ms(run, Happening.TASK_FAILED)
+        is_missed = row["failed"] in moments_ms(run, EventType.TASK_FAILED)
         ends = is_missed and timeout_ms - interval_ms <= row["failed"] - at_ms <= timeout_ms
         if match["led"] or match["lost"] or match["task"]:
-            stops = Happening.TASK_MANAGER_LOST if match["lost"] else Happening.TASK_FAILED
+            stops = EventType.TASK_MANAGER_LOST if match["lost"] else EventType.TASK_FAILED
             ends = row["failed"] in (elected_ms if match["led"] else moments_ms(run, stops))
         is_told = int(match["number"] or 0) == row["restored_checkpoint"]
         if ends and is_told and same_count(match["count"], row["replayed_records"]):
@@ -802,17 +802,17 @@ def are_beyond_the_frame(run, match):
 @of_each_run
 def goes_back(run, match):
     """Each restart restores that checkpoint, and none completes between the first and the last failure."""
-    restored = [entry.checkpoint or 0 for entry in run.journal if entry.happening is Happening.JOB_RESTORED]
+    restored = [entry.checkpoint or 0 for entry in run.journal if entry.event_type is EventType.JOB_RESTORED]
     failed = run.recoveries["failed"]
     found = ("All" if len(failed) == len(restored) else "The first", len(restored), {*restored})
-    is_between = any(failed.min() < at < failed.max() for at in moments_ms(run, Happening.COMPLETED))
+    is_between = any(failed.min() < at < failed.max() for at in moments_ms(run, EventType.COMPLETED))
     return not is_between and found == (match["which"], int(match["count"]), {int(match["checkpoint"] or 0)})
 
 
 @of_each_run
 def come_within(run, match):
     """So many failures in the journal lie within the interval of the strategy, one more than tolerated if the job fails."""
-    restart, failed_ms = run.scenario.restart, moments_ms(run, Happening.JOB_RESTARTING, Happening.GIVEN_UP)
+    restart, failed_ms = run.scenario.restart, moments_ms(run, EventType.JOB_RESTARTING, EventType.GIVEN_UP)
     within_ms = restart.rate_interval_ns / 1e6
     most = max(sum(0 <= ms - first <= within_ms for ms in failed_ms) for first in failed_ms)
     fails = run.job_status.startswith("FAILED") and most > restart.rate
@@ -860,7 +860,7 @@ def runs_before(told, match):
 @of_each_run
 def uses_attempts(run, match):
     """The strategy allows so many, and the journal has as many failures that restarted the job, which lives if one may still come."""
-    used = len(moments_ms(run, Happening.JOB_RESTARTING))
+    used = len(moments_ms(run, EventType.JOB_RESTARTING))
     most = run.scenario.restart.attempts
     is_right = (most, used, most + 1) == tuple(map(int, match.group("most", "used", "next")))
     is_right &= match["reset"] is None or same_ms(match["reset"], run.scenario.restart.reset_ns / 1e6)
@@ -903,7 +903,7 @@ def failed_for_good(run, match):
 def restart_delay_grew(run, match):
     """Each failure multiplies the delay, up to the longest one, within its jitter, as none follows a quiet time of the reset."""
     restart = run.scenario.restart
-    begun_ms = moments_ms(run, Happening.JOB_RESTARTING)
+    begun_ms = moments_ms(run, EventType.JOB_RESTARTING)
     last_ns = min(restart.initial_ns * restart.multiplier ** (len(begun_ms) - 1), restart.max_ns)
     spread = float(restart.jitter) + 0.05
     is_reset = any(later - earlier > restart.reset_ns / 1e6 for earlier, later in pairwise(begun_ms))
@@ -940,7 +940,7 @@ def longest_of_timeout(run, match):
     return (
         same_ms(match["took"], longest)
         and same_ms(match["timeout"], run.scenario.checkpoint.timeout_ns / 1e6)
-        and not any("expired" in entry.detail.lower() for entry in run.journal if entry.happening is Happening.ABORTED)
+        and not any("expired" in entry.detail.lower() for entry in run.journal if entry.event_type is EventType.ABORTED)
     )
 
 
@@ -1190,7 +1190,7 @@ def in_a_row(told, match):
         failed = {
             row["id"] for row in told.periodic([run], "FAILED", uploads=True) if row["failure_message"] not in CUT_SHORT
         }
-        over = [entry for entry in run.journal if entry.happening in (Happening.COMPLETED, Happening.ABORTED)]
+        over = [entry for entry in run.journal if entry.event_type in (EventType.COMPLETED, EventType.ABORTED)]
         # one that a restart cut off ends a stretch here
         marks = ["x" if entry.checkpoint in failed else " " for entry in over]
         stretches = "".join(marks).split()
@@ -1234,7 +1234,7 @@ def restarts_by_failed_checkpoints(told, match):
             number
             for number, run in numbers
             if any(
-                entry.happening is Happening.JOB_RESTORED and entry.number == number and not entry.checkpoint
+                entry.event_type is EventType.JOB_RESTORED and entry.number == number and not entry.checkpoint
                 for entry in run.journal
             )
         ]
@@ -1270,7 +1270,7 @@ def falls_short(told, match):
     for run in told.comparison.results[match["label"]]:
         stops = [action.at_ns / 1e6 for action in run.scenario.actions if action.stop]
         if match["until"] and not same_ms(
-            match["until"], run.recoveries["failed"].min(), *moments_ms(run, Happening.FAULT), *stops
+            match["until"], run.recoveries["failed"].min(), *moments_ms(run, EventType.FAULT), *stops
         ):
             return False
         if (match["held"] is not None) != (re.search(r"\]?' is busy [1-4]?\d %", match["load"]) is not None):
@@ -1297,7 +1297,7 @@ def medians_are_the_same(told, match):
 
 
 def triggers_ms(run):
-    return [entry.time_ns / 1e6 for entry in run.journal if entry.happening is Happening.TRIGGERED]
+    return [entry.time_ns / 1e6 for entry in run.journal if entry.event_type is EventType.TRIGGERED]
 
 
 def none_due(told, match):
@@ -1333,7 +1333,7 @@ def triggered_late(told, match):
     if match["apart"] and 4 * sum(1 / 1.26 < gap / median(apart) < 1.26 for gap in gaps) < 3 * len(gaps):
         return False
     if match["restarts"]:
-        moments, least_ms = Happening.JOB_RESTARTING, 0.99 * number(match["longest"] or match["interval"])
+        moments, least_ms = EventType.JOB_RESTARTING, 0.99 * number(match["longest"] or match["interval"])
         late = [(run, a, b) for run in runs for a, b in pairwise(triggers_ms(run)) if b - a > least_ms]
         if 2 * sum(any(a < at < b for at in moments_ms(run, moments)) for run, a, b in late) <= len(late):
             return False
@@ -1670,7 +1670,9 @@ TEMPLATES = (
         of_each_run(
             lambda run, match: (
                 int(match["count"])
-                == sum(row.happening is Happening.DEPLOYMENT_FAILED and "no slots" in row.detail for row in run.journal)
+                == sum(
+                    row.event_type is EventType.DEPLOYMENT_FAILED and "no slots" in row.detail for row in run.journal
+                )
                 and same_ms(match["limit"], run.scenario.restart.slot_timeout_ns / 1e6)
             )
         ),

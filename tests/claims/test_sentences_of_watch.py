@@ -61,13 +61,13 @@ def test_the_job_did_not_begin_again_because_an_answer_was_missing():
     assert not [*changes(unanswered, known)]
     told = watcher()
     told.state.look = known
-    told.process_look(unanswered, BEGUN_MS)
+    told.process_observation(unanswered, BEGUN_MS)
     assert (3, known.failures_ms) == (told.state.look.restored, told.state.look.failures_ms)
 
 
 def left(told, *points):
     return next(
-        text for text in texts(told.process_look(*at(1000, *points))[0]) if text.startswith("checkpoints leave")
+        text for text in texts(told.process_observation(*at(1000, *points))[0]) if text.startswith("checkpoints leave")
     )
 
 
@@ -124,7 +124,9 @@ def test_state_that_changed_while_checkpoints_were_out_is_not_unchanged():
         told = watcher(left_ms=BEGUN_MS + 20 * S, left_by="longer than p50", left_by_itself=True)
         told.rows = [MeasuredLook(BEGUN_MS + 400 * S, 60.0, {"src": 1000.0}, {}, {})]
         slow = [point(n, 170.0, state_bytes={"map": size}) for n in range(2, 12)]
-        events, _ = told.process_look(*at(1000, *slow, *(point(n, state_bytes={"map": size}) for n in range(12, 22))))
+        events, _ = told.process_observation(
+            *at(1000, *slow, *(point(n, state_bytes={"map": size}) for n in range(12, 22)))
+        )
         (said[size],) = [event.text for event in events if event.kind == "within"]
 
     assert "load and state had not changed, so the forecast allows for that from now on" in said[1e6]

@@ -537,13 +537,13 @@ def play(seed, *, looks=45):
             told.why, told.away_ms = "HTTP 503", now_ms
             yield from (
                 (told, event.text)
-                for event in told.watcher.on_unanswered_look(now_ms, told.why, is_slow=draw.random() < 0.5)
+                for event in told.watcher.on_failed_poll(now_ms, told.why, is_slow=draw.random() < 0.5)
             )
             yield told, verdict(told.watcher)
             continue
         if draw.random() < 0.03 and k > 1:
             told.why, told.is_strange, told.was_away_ms, told.away_ms = "no JSON", True, told.away_ms or 0, None
-            yield from ((told, event.text) for event in told.watcher.on_invalid_look(now_ms, told.why))
+            yield from ((told, event.text) for event in told.watcher.on_invalid_response(now_ms, told.why))
             told.was_away_ms, told.was_strange = 0, True
             continue
         last = k * LOOK_S // EVERY_S
@@ -623,7 +623,7 @@ def play(seed, *, looks=45):
             is_held &= forecast is not None and point.trigger_ms >= forecast.made_ms
             told.points.append((point, is_held and (point.status == "COMPLETED" or "expired" in point.failure)))
         told.was_away_ms, told.away_ms = told.away_ms or 0, None
-        events, _ = told.watcher.process_look(look, now_ms)
+        events, _ = told.watcher.process_observation(look, now_ms)
         yield from ((told, event.text) for event in events)
         if is_other:
             told.points, told.watched, told.left, told.forecasts = [], [], {}, []

@@ -19,7 +19,7 @@ from sim.explain.player import (
 )
 from sim.model.schema.study import loads
 from sim.plane.interface import channels_in, channels_out
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 
 AHEAD, OVERTAKEN, BEHIND, UNSENT, STORED, STATE = range(6)
@@ -77,10 +77,10 @@ def test_barriers_are_where_the_journal_says(played, kind):
     one, layout = played[0][kind], played[0][kind].context.layout
     rows, first = one.rows(), {}
     for entry in one.entries:
-        first.setdefault((entry.happening, entry.task), entry.time_ns)
+        first.setdefault((entry.event_type, entry.task), entry.time_ns)
     for index, channel in enumerate(one.channels):
-        forwarded = first[Happening.BARRIER_FORWARDED, layout.writer[channel]]
-        begun = first[Happening.SNAPSHOT_BEGUN, layout.reader[channel]]
+        forwarded = first[EventType.BARRIER_FORWARDED, layout.writer[channel]]
+        begun = first[EventType.SNAPSHOT_BEGUN, layout.reader[channel]]
         states = dict(zip(one.times_ns, rows[:, index, STATE].tolist(), strict=True))
 
         assert {state for time, state in states.items() if time < forwarded} == {NOT_SENT}
@@ -93,9 +93,9 @@ def test_barriers_are_where_the_journal_says(played, kind):
 def test_a_channel_that_had_its_barrier_is_blocked_until_the_last_one_comes(played):
     one = played[0]["aligned"]
     rows, layout = one.rows(), one.context.layout
-    arrivals = [entry for entry in one.entries if entry.happening is Happening.BARRIER_ARRIVED]
-    begun = {entry.task: entry.time_ns for entry in one.entries if entry.happening is Happening.SNAPSHOT_BEGUN}
-    resumed = {entry.task: entry.time_ns for entry in one.entries if entry.happening is Happening.INPUTS_RESUMED}
+    arrivals = [entry for entry in one.entries if entry.event_type is EventType.BARRIER_ARRIVED]
+    begun = {entry.task: entry.time_ns for entry in one.entries if entry.event_type is EventType.SNAPSHOT_BEGUN}
+    resumed = {entry.task: entry.time_ns for entry in one.entries if entry.event_type is EventType.INPUTS_RESUMED}
     firsts = [entry for entry in arrivals if entry.time_ns < begun[entry.task]]
 
     assert {2, 3} <= {entry.task for entry in firsts} <= set(resumed), "both maps align"
@@ -119,7 +119,7 @@ def test_a_barrier_that_overtakes_passes_what_was_not_sent(played):
     one = played[0]["unaligned"]
     rows, layout = one.rows(), one.context.layout
     for entry in one.entries:
-        if entry.happening is Happening.BARRIER_FORWARDED:
+        if entry.event_type is EventType.BARRIER_FORWARDED:
             indices = [index for index, channel in enumerate(one.channels) if layout.writer[channel] == entry.task]
             after = at(one, rows, entry.time_ns)[indices]
             assert after[:, UNSENT].sum() == entry.number
@@ -132,7 +132,7 @@ def test_a_barrier_that_overtakes_passes_what_was_not_sent(played):
 def test_after_the_timeout_barriers_overtake(played):
     one = played[0]["aligned-timeout"]
     rows = one.rows()
-    converted = [entry for entry in one.entries if entry.happening is Happening.OUTPUT_CONVERTED and entry.number]
+    converted = [entry for entry in one.entries if entry.event_type is EventType.OUTPUT_CONVERTED and entry.number]
 
     assert converted
     for entry in converted:
@@ -149,7 +149,7 @@ def test_the_description_is_the_samples_and_the_journal(played):
     for run in description["runs"]:
         one, rows = chosen[run["name"]], chosen[run["name"]].rows()
         assert [(event[0], event[1]) for event in run["events"]] == [
-            (entry.time_ns - run["trigger"], entry.happening.value) for entry in one.entries
+            (entry.time_ns - run["trigger"], entry.event_type.value) for entry in one.entries
         ]
         assert sum("takes the barrier of" in event[3] for event in run["events"]) == 8
         for index, channel in enumerate(run["channels"]):
@@ -184,7 +184,7 @@ def test_only_the_subtasks_that_acknowledge_last_are_shown():
     scenario = loads(text, "first").scenarios[1]
     (one,) = choose_checkpoints({"unaligned": rerun_with_observers(scenario)}, 1)
     description = describe([one])
-    acknowledged = [entry.task for entry in one.entries if entry.happening is Happening.ACKNOWLEDGED]
+    acknowledged = [entry.task for entry in one.entries if entry.event_type is EventType.ACKNOWLEDGED]
 
     assert description["hidden"] == 6
     (run,) = description["runs"]

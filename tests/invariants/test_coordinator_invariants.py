@@ -7,14 +7,14 @@ import pytest
 
 from sim.model.faults import Fault, JobManagerDown, Kill, When
 from sim.model.job import Backlog
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.results.tables import CheckpointStats
 from sim.results.violations import SENTENCES, JournalFormatter, Violation
 from sim.runtime.invariants.coordinator import CheckpointOrder, CheckpointTiming, StopWithSavepoint
 from sim.runtime.invariants.invariant import ObservedRun
 from tests.invariants.watched import account_of, end_facts, facts, hollow, stateful, with_journal, with_scenario
 
-H = Happening
+H = EventType
 MS, SECOND = 10**6, 10**9
 NOW, LATEST = 5400 * MS, 6
 SOUND = [
@@ -117,8 +117,8 @@ def counted(*rows, attempts=1, tolerable=1):
         H.GIVEN_UP,
     ],
 )
-def test_what_only_a_job_manager_can_do_is_told(happening):
-    doing = (happening, 1)
+def test_what_only_a_job_manager_can_do_is_told(event_type):
+    doing = (event_type, 1)
 
     assert actions(doing, LOST, ELECTED, doing) == []
     assert actions(doing, LOST, doing, ELECTED, doing) == [2 * MS]
@@ -163,8 +163,8 @@ STORY_NAMES = [("source", 0), ("sink", 3)]
 
 def test_every_sentence_can_be_told():
     """Templates name only what a row has, and no row is told by numbers alone."""
-    for happening in Happening:
-        sentence = JournalFormatter([], STORY_NAMES).sentence(Entry(5, happening, 7, 1, 10, "because"))
+    for event_type in EventType:
+        sentence = JournalFormatter([], STORY_NAMES).sentence(Entry(5, event_type, 7, 1, 10, "because"))
 
         assert "{" not in sentence
         assert any(
@@ -176,7 +176,7 @@ def test_every_sentence_can_be_told():
 @pytest.mark.parametrize(("checkpoint", "about"), [(7, " (checkpoint 7)"), (0, " (checkpoint 0)"), (-1, "")])
 def test_kinds_without_a_sentence_are_told_by_their_name(checkpoint, about):
     """A new kind of row needs no sentence to appear in a story."""
-    unnamed = next(happening for happening in Happening if happening not in SENTENCES)
+    unnamed = next(event_type for event_type in EventType if event_type not in SENTENCES)
     row = Entry(5, unnamed, checkpoint, 1, 10, "why")
 
     assert f"sink[3]: {unnamed.value}{about}, 10, why" == JournalFormatter([], STORY_NAMES).sentence(row)
@@ -189,9 +189,9 @@ def evidence(*rows, until_ns=9 * SECOND, checkpoints=(2,), tasks=(1,)):
 
 def test_evidence_is_about_the_checkpoints_and_the_tasks():
     rows = [
-        Entry(n, happening, n, task)
+        Entry(n, event_type, n, task)
         for n in (1, 2)
-        for happening, task in ((H.TRIGGERED, -1), (H.SNAPSHOT_BEGUN, 0), (H.SNAPSHOT_BEGUN, 1), (H.SYNC_FINISHED, 1))
+        for event_type, task in ((H.TRIGGERED, -1), (H.SNAPSHOT_BEGUN, 0), (H.SNAPSHOT_BEGUN, 1), (H.SYNC_FINISHED, 1))
     ]
 
     assert evidence(*rows) == ["the coordinator triggers checkpoint 2", "sink[3] begins snapshot 2"]
@@ -375,7 +375,7 @@ class TestPaceInABacklog:
 
     def triggered(self, account):
         return [
-            Entry(account.context.stats[number].trigger_ns, Happening.TRIGGERED, number)
+            Entry(account.context.stats[number].trigger_ns, EventType.TRIGGERED, number)
             for number in range(1, LATEST + 1)
         ]
 
@@ -430,9 +430,9 @@ class TestPaceInABacklog:
         account._begun_ns = 0
         account._behind = {LATEST: NOW}
         rows = self.triggered(account)
-        restored = Entry(2500 * MS, Happening.JOB_RESTORED, 3, number=1)
+        restored = Entry(2500 * MS, EventType.JOB_RESTORED, 3, number=1)
         assert self.facts_of(account, *rows[:3], restored, *rows[3:]) == []
-        restored = Entry(1500 * MS, Happening.JOB_RESTORED, 2, number=1)
+        restored = Entry(1500 * MS, EventType.JOB_RESTORED, 2, number=1)
         (fact,) = self.facts_of(account, *rows[:2], restored, *rows[2:])
         assert fact.startswith("a source reads a backlog from 1.500000 s to 5.021000 s: 4 checkpoints began")
 

@@ -10,7 +10,7 @@ from sim.model.job import Distribution
 from sim.model.scenario import Instances
 from sim.model.storage import Dfs, ObjectStore, Retry, SlowPlaces, Storage
 from sim.model.units import MS
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.results.tables import CheckpointStats
 from sim.runtime.context import KeptSnapshot, RestoredState
 from sim.runtime.invariants.files import (
@@ -49,8 +49,8 @@ def unreferenced(*files, time_s=8, completed=COMPLETED, journal=()):
 
 
 def found(*files, acknowledged=((1, 0), (3, 0)), fails=True, **options):
-    rows = [Entry(S, Happening.ACKNOWLEDGED, checkpoint, task) for checkpoint, task in acknowledged]
-    rows += [Entry(S, Happening.TASK_FAILED)] * fails
+    rows = [Entry(S, EventType.ACKNOWLEDGED, checkpoint, task) for checkpoint, task in acknowledged]
+    rows += [Entry(S, EventType.TASK_FAILED)] * fails
     return [str(violation) for violation in unreferenced(*files, journal=rows, **options)]
 
 
@@ -85,7 +85,7 @@ def test_soon_is_half_a_second():
 
 
 def test_the_story_is_that_of_the_checkpoints_around_the_file():
-    journal = [Entry(number * S, Happening.COMPLETED, number) for number, _ in COMPLETED]
+    journal = [Entry(number * S, EventType.COMPLETED, number) for number, _ in COMPLETED]
     (violation,) = unreferenced(file(1, last=4), time_s=9, completed=[*COMPLETED, (8, 8 * S)], journal=journal)
 
     assert violation.time_ns == 5 * S
@@ -300,7 +300,7 @@ class TestReadingBack:
         ids=["all", "too little", "a share", "a local copy"],
     )
     def test_state_is_read(self, stored_account, size_bytes, changes, expected):
-        with_journal(stored_account, Entry(0, Happening.TASK_RESTORED, STORED_LATEST, MAP, 1000))
+        with_journal(stored_account, Entry(0, EventType.TASK_RESTORED, STORED_LATEST, MAP, 1000))
         stored_account.restored(
             STORED_LATEST, MAP, [RestoredState("keyed", None, Fraction(1), size_bytes)._replace(**changes)], 0
         )

@@ -8,7 +8,7 @@ import pytest
 from sim.model.scenario import Action
 from sim.model.sinks import Commit
 from sim.protocol.options import Ending
-from sim.results.journal import Entry, Happening, Journal
+from sim.results.journal import Entry, EventType, Journal
 from sim.results.tables import CheckpointStats, CommitStats, CommittedEpoch
 from sim.runtime.invariants import output
 from sim.runtime.invariants.files import deletions
@@ -48,12 +48,12 @@ def stats():
 def journal(commits):
     rows = Journal()
     for number, row in stats().items():
-        rows.note((10 * number - 5) * MS, Happening.TRIGGERED, number)
-        rows.note(10 * number * MS, Happening.COMPLETED if row.status == "COMPLETED" else Happening.ABORTED, number)
+        rows.note((10 * number - 5) * MS, EventType.TRIGGERED, number)
+        rows.note(10 * number * MS, EventType.COMPLETED if row.status == "COMPLETED" else EventType.ABORTED, number)
     for commit in commits:
         rows.note(
             commit.time_ns,
-            Happening.COMMITTED,
+            EventType.COMMITTED,
             commit.checkpoint,
             commit.task,
             sum(e.records for e in commit.committed),
@@ -167,9 +167,9 @@ def test_the_story_of_a_gap_has_the_last_commit_before_it():
     """Failures until then; the commits of this task only, and the ends of their checkpoints."""
     commits = [commit(1, epoch(1, (0, 10))), commit(2, epoch(2, (10, 20))), commit(4, epoch(4, (25, 30)))]
     rows = journal(commits)
-    rows.note(41 * MS, Happening.COMMITTED, 4, 0, 99)
+    rows.note(41 * MS, EventType.COMMITTED, 4, 0, 99)
     for ms, why in ((41, "now"), (42, "later")):
-        rows.note(ms * MS, Happening.TASK_FAILED, -1, 0, 0, why)
+        rows.note(ms * MS, EventType.TASK_FAILED, -1, 0, 0, why)
     (violation,) = judged(*commits, rows=rows)
 
     assert violation.evidence == (
@@ -204,7 +204,7 @@ def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today(
 
 
 NOW, SECOND, LATEST = 5400 * MS, 10**9, 6
-TRIGGERED, END = Happening.TRIGGERED, Happening.END_OF_DATA
+TRIGGERED, END = EventType.TRIGGERED, EventType.END_OF_DATA
 ALL_ENDED = [Entry(10, END, task=0, detail="drain"), Entry(20, END, task=1, detail="drain")]
 
 
@@ -226,7 +226,7 @@ def missing(*rows, end_ns=99, deployed=(), deleted=()):
 
 def test_a_checkpoint_follows_the_end_of_all_data():
     """It counts from the end of the last task, or of the checkpoint that was under way then."""
-    begun, done = Entry(15, TRIGGERED, 3), Entry(40, Happening.COMPLETED, 3)
+    begun, done = Entry(15, TRIGGERED, 3), Entry(40, EventType.COMPLETED, 3)
 
     assert missing(*ALL_ENDED, Entry(25, TRIGGERED, 4)) == []
     assert missing(*ALL_ENDED, end_ns=30) == []
@@ -244,8 +244,8 @@ def test_deletions_come_before_the_last_checkpoint():
 
 def test_a_failure_breaks_the_wait_for_the_last_checkpoint_off():
     """Until all tasks run again, and have come to their ends again."""
-    lost, runs = Entry(22, Happening.TASK_FAILED, task=0), Entry(50, Happening.JOB_RECOVERED)
-    restored, own = Entry(30, Happening.JOB_RESTORED, 1, number=1), {1: frozenset({0, 1})}
+    lost, runs = Entry(22, EventType.TASK_FAILED, task=0), Entry(50, EventType.JOB_RECOVERED)
+    restored, own = Entry(30, EventType.JOB_RESTORED, 1, number=1), {1: frozenset({0, 1})}
     again = [Entry(60, END, task=0, detail="drain"), Entry(61, END, task=1, detail="drain")]
 
     assert missing(*ALL_ENDED, lost, restored, runs, deployed=own) == []
@@ -295,7 +295,7 @@ class TestEnds:
         assert facts(account) == ["its timer of 5.000000 s fires, and its data has ended"]
 
     def ended(self, detail, task=0):
-        return Entry(NOW, Happening.END_OF_DATA, task=task, detail=detail)
+        return Entry(NOW, EventType.END_OF_DATA, task=task, detail=detail)
 
     def test_data_ends_as_the_stop_asked(self, account):
         assert end_facts(account, self.ended("no-drain")) == ["its data ends without a drain, no stop asked for that"]
@@ -313,11 +313,11 @@ class TestEnds:
         assert end_facts(account, self.ended("drain", task=MAP), finished=True) == [], "no source"
 
     def test_no_task_counts_as_finished_that_has_not(self, account):
-        triggered = Entry(NOW, Happening.TRIGGERED, LATEST, number=2)
+        triggered = Entry(NOW, EventType.TRIGGERED, LATEST, number=2)
         assert end_facts(account, triggered) == [
             "2 tasks need not acknowledge, 0 have finished since they were restarted"
         ]
-        kept = [Entry(NOW, Happening.PART_KEPT, LATEST, task) for task in (0, 1)]
+        kept = [Entry(NOW, EventType.PART_KEPT, LATEST, task) for task in (0, 1)]
         assert end_facts(with_journal(account, *kept), triggered) == []
         assert len(end_facts(with_journal(account, *kept[1:]), triggered)) == 1
         assert len(end_facts(with_journal(account, *(row._replace(checkpoint=5) for row in kept)), triggered)) == 1

@@ -9,7 +9,7 @@ import pytest
 from sim.model.randomness import draw, stream
 from sim.plane.interface import Ship
 from sim.protocol.options import Ending
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.runtime.context import Origin
 from sim.runtime.invariants import records
 from sim.runtime.invariants.invariant import ObservedRun, Surplus
@@ -64,9 +64,9 @@ def broken(*channels, **options):
 
 
 def journal():
-    rows = [(1_000_000, Happening.TRIGGERED, 3), (2_000_000, Happening.SNAPSHOT_BEGUN, 3, 0)]
-    rows += [(3_000_000, Happening.BARRIER_FORWARDED, 3, 0, 10), (3_500_000, Happening.SNAPSHOT_BEGUN, 3, 1)]
-    rows += [(4_000_000, Happening.SNAPSHOT_BEGUN, 3, 2), (5_000_000, Happening.SNAPSHOT_BEGUN, 4, 2)]
+    rows = [(1_000_000, EventType.TRIGGERED, 3), (2_000_000, EventType.SNAPSHOT_BEGUN, 3, 0)]
+    rows += [(3_000_000, EventType.BARRIER_FORWARDED, 3, 0, 10), (3_500_000, EventType.SNAPSHOT_BEGUN, 3, 1)]
+    rows += [(4_000_000, EventType.SNAPSHOT_BEGUN, 3, 2), (5_000_000, EventType.SNAPSHOT_BEGUN, 4, 2)]
     return [Entry(*row) for row in rows]
 
 
@@ -127,8 +127,8 @@ def test_what_a_cut_holds_twice_and_not_at_all_is_counted_apart():
 
 
 LATEST = 6
-COMPLETED = Entry(5, Happening.COMPLETED, LATEST)
-RESTORED = Entry(9, Happening.JOB_RESTORED, LATEST, number=1)
+COMPLETED = Entry(5, EventType.COMPLETED, LATEST)
+RESTORED = Entry(9, EventType.JOB_RESTORED, LATEST, number=1)
 
 
 class TestCuts:
@@ -196,7 +196,7 @@ class TestCuts:
 # Restores: the latest completed checkpoint is where they go back to.
 
 
-H = Happening
+H = EventType
 PAIR = [("source", 0), ("sink", 0)]
 
 

@@ -9,7 +9,7 @@ import pytest
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution
 from sim.model.scenario import Action
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.runtime.context import Origin, RestoredState, Stamp
 from sim.runtime.invariants import recovery
 from sim.runtime.invariants.recovery import STABLE_SLOTS, Restarts
@@ -31,11 +31,11 @@ NAMES = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
 LAYOUT = SimpleNamespace(writer=[0, 1], reader=[2, 3])
 MS, SECOND = 10**6, 10**9
 NOW = 5400 * MS
-FAILED = Entry(5, Happening.TASK_FAILED, task=0)
-RESTARTING = Entry(6, Happening.JOB_RESTARTING, number=1)
-RESTORED = Entry(9, Happening.JOB_RESTORED, 1, number=1)
-RECOVERED = Entry(12, Happening.JOB_RECOVERED)
-TASK_MANAGER_LOST = Entry(5, Happening.TASK_MANAGER_LOST, number=0)
+FAILED = Entry(5, EventType.TASK_FAILED, task=0)
+RESTARTING = Entry(6, EventType.JOB_RESTARTING, number=1)
+RESTORED = Entry(9, EventType.JOB_RESTORED, 1, number=1)
+RECOVERED = Entry(12, EventType.JOB_RECOVERED)
+TASK_MANAGER_LOST = Entry(5, EventType.TASK_MANAGER_LOST, number=0)
 OWN, EVERYTHING = frozenset({0, 2}), frozenset(range(4))
 TAKEN_ALONG = ["it takes a[1] along, and no task failed that exchanges data with it"]
 
@@ -74,16 +74,16 @@ def test_a_restart_takes_its_region_along(tasks, expected):
 def test_a_failure_is_that_of_its_own():
     """A failed task restarts its region, a lost task manager those of its tasks, a failure of the job or its JobManager all."""
     hosts = (0, 1, 0, 1)
-    of_a_task = Entry(5, Happening.JOB_FAILED, task=0)
+    of_a_task = Entry(5, EventType.JOB_FAILED, task=0)
 
     assert partial_restarts(OWN, of_a_task) == []
     assert partial_restarts(EVERYTHING, of_a_task) == TAKEN_ALONG
     assert partial_restarts(OWN, TASK_MANAGER_LOST, hosts=hosts) == []
     assert partial_restarts(EVERYTHING, TASK_MANAGER_LOST) == []
     assert len(partial_restarts(OWN, TASK_MANAGER_LOST._replace(number=1), hosts=hosts)) == 1
-    assert partial_restarts(OWN, Entry(5, Happening.DEPLOYMENT_FAILED, number=0), hosts=hosts) == []
-    for happening in (Happening.JOB_MANAGER_LOST, Happening.JOB_FAILED):
-        assert partial_restarts(EVERYTHING, Entry(5, happening)) == []
+    assert partial_restarts(OWN, Entry(5, EventType.DEPLOYMENT_FAILED, number=0), hosts=hosts) == []
+    for event_type in (EventType.JOB_MANAGER_LOST, EventType.JOB_FAILED):
+        assert partial_restarts(EVERYTHING, Entry(5, event_type)) == []
 
 
 def test_a_job_that_begins_from_a_snapshot_restarts_all():
@@ -101,11 +101,11 @@ def restart_strategy_errors(rows, most, within_ns, delay_ns, origin=None, strate
 
 def test_restarts_are_counted_and_wait():
     """The one at the edge of the interval counts; a new JobManager counts anew, and its own restart is none."""
-    rows = [RESTARTING, RESTORED, Entry(20, Happening.JOB_RESTARTING, number=2)]
+    rows = [RESTARTING, RESTORED, Entry(20, EventType.JOB_RESTARTING, number=2)]
     elected = [
         RESTARTING,
-        Entry(8, Happening.JOB_MANAGER_ELECTED),
-        Entry(9, Happening.JOB_RESTARTING, number=2),
+        Entry(8, EventType.JOB_MANAGER_ELECTED),
+        Entry(9, EventType.JOB_RESTARTING, number=2),
         *rows[2:],
     ]
 
@@ -130,8 +130,8 @@ def test_task_managers_are_there():
 
 
 def test_checkpoints_wait_for_tasks():
-    begins = Entry(12, Happening.TRIGGERED, 2)
-    run = [Entry(11, Happening.TASK_RUNS, task=task) for task in (0, 2)]
+    begins = Entry(12, EventType.TRIGGERED, 2)
+    run = [Entry(11, EventType.TASK_RUNS, task=task) for task in (0, 2)]
 
     assert of_rows(Restarts._check_running, FAILED, RESTORED, *run, begins) == []
     assert of_rows(Restarts._check_running, FAILED, RESTORED, run[0], begins) == [
@@ -148,17 +148,17 @@ def not_resumed(*rows, end_ns=99, deleted=()):
 
 def test_checkpoints_go_on():
     """From the moment all tasks run, or their files are deleted; where something else happens meanwhile, nothing is awaited."""
-    finished = Entry(40, Happening.JOB_FINISHED)
+    finished = Entry(40, EventType.JOB_FINISHED)
 
-    assert not_resumed(Entry(30, Happening.TRIGGERED, 2), finished) == []
-    assert not_resumed(Entry(20, Happening.REFUSED)) == []
+    assert not_resumed(Entry(30, EventType.TRIGGERED, 2), finished) == []
+    assert not_resumed(Entry(20, EventType.REFUSED)) == []
     assert len(not_resumed(finished)) == 1
     assert not_resumed(end_ns=32) == []
     assert not_resumed(end_ns=33) == ["all tasks run, and no checkpoint begins for 2.1e-05 ms"]
     assert not_resumed(deleted=[(5, 50), (45, 79)]) == [], "files are deleted meanwhile"
     assert len(not_resumed(deleted=[(5, 50), (51, 79)])) == 1
-    for happening in (Happening.TASK_RUNS, Happening.END_OF_DATA, Happening.TASK_FINISHED, Happening.ABORTED):
-        assert len(not_resumed(Entry(20, happening, task=0))) == 1
+    for event_type in (EventType.TASK_RUNS, EventType.END_OF_DATA, EventType.TASK_FINISHED, EventType.ABORTED):
+        assert len(not_resumed(Entry(20, event_type, task=0))) == 1
 
 
 # The adaptive scheduler, by rows of a journal and in runs whose scheduler is broken.
@@ -166,8 +166,8 @@ def test_checkpoints_go_on():
 
 S = 10**9
 WAITS = Restart(scheduler="adaptive", stabilization_ns=10 * S, cooldown_ns=30 * S, rescale_delay_ns=15 * S)
-FAILED_TASKS = Entry(12 * S, Happening.JOB_RESTARTING, number=1)
-DEPLOYED = Entry(20 * S, Happening.JOB_RESTORED, 1, number=1)
+FAILED_TASKS = Entry(12 * S, EventType.JOB_RESTARTING, number=1)
+DEPLOYED = Entry(20 * S, EventType.JOB_RESTORED, 1, number=1)
 
 
 def facts_of_scheduler(*rows, restart=WAITS, deploy_ns=0, profile="2.x", interval_ns=S):
@@ -182,7 +182,7 @@ def facts_of_scheduler(*rows, restart=WAITS, deploy_ns=0, profile="2.x", interva
 
 
 def rescaled(seconds):
-    return Entry(seconds * S, Happening.RESCALED)
+    return Entry(seconds * S, EventType.RESCALED)
 
 
 def test_it_waits_until_slots_are_stable():
@@ -193,7 +193,7 @@ def test_it_waits_until_slots_are_stable():
 
 
 def test_it_keeps_its_cooldown():
-    done = Entry(49 * S, Happening.COMPLETED, 3)
+    done = Entry(49 * S, EventType.COMPLETED, 3)
 
     assert facts_of_scheduler(FAILED_TASKS, DEPLOYED, rescaled(50), profile="1.20") == []
     assert facts_of_scheduler(FAILED_TASKS, DEPLOYED, done, rescaled(49)) == [
@@ -214,7 +214,7 @@ def test_a_job_runs_while_its_tasks_are_deployed():
 
 
 def test_it_takes_a_completed_checkpoint_along_or_has_waited_for_one():
-    done = Entry(55 * S, Happening.COMPLETED, 3)
+    done = Entry(55 * S, EventType.COMPLETED, 3)
 
     assert facts_of_scheduler(DEPLOYED, done, rescaled(55)) == []
     assert facts_of_scheduler(DEPLOYED, done, rescaled(56)) == [
@@ -252,7 +252,7 @@ def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
 
 
 RESTARTS_LATEST, FIRST_RESTART = 6, 1
-RESTARTS_RESTORED = Entry(NOW, Happening.JOB_RESTORED, RESTARTS_LATEST, number=FIRST_RESTART)
+RESTARTS_RESTORED = Entry(NOW, EventType.JOB_RESTORED, RESTARTS_LATEST, number=FIRST_RESTART)
 ALL = Fraction(1)
 
 
@@ -333,7 +333,7 @@ class TestLocalCopies:
         self.read(account, self.own._replace(copied_from=("map", 0, RESTARTS_LATEST)))
         account.run.deployed[1] = frozenset()
         account._check_detection = lambda: None
-        lost = Entry(NOW, Happening.TASK_MANAGER_LOST, number=account.context.hosts[MAP])
+        lost = Entry(NOW, EventType.TASK_MANAGER_LOST, number=account.context.hosts[MAP])
         trigger_ns = account.context.stats[RESTARTS_LATEST].trigger_ns
 
         assert end_facts(account, lost) == [
@@ -347,7 +347,7 @@ class TestLocalCopies:
 class TestCheckpointsThatResume:
     def facts_of(self, account, before_ns):
         account.run.deployed[1] = frozenset()
-        return end_facts(account, Entry(NOW - before_ns, Happening.JOB_RECOVERED))
+        return end_facts(account, Entry(NOW - before_ns, EventType.JOB_RECOVERED))
 
     def within(self, account, period_ns):
         """Four periods, the first trigger and a tenth of a second."""

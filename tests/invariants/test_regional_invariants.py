@@ -7,7 +7,7 @@ import pytest
 
 from sim.protocol import regional
 from sim.protocol.splits import SplitEnumerator, Splits
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.invariants.regional import AGE, DISCARDED, EXISTS, HELD, ONE_CUT, ONE_OWNER, OWN, SAME_SUBTASK
 from sim.runtime.jobmanager.regional import RegionalCoordinatorHost
 from tests.runtime.jobmanager.test_regional_checkpoints import JOB, SLOW, run
@@ -173,5 +173,5 @@ def test_a_job_that_begins_with_older_parts_commits_what_they_hold():
     slow = "faults=[{slow: 'work[1]', factor: 300, at: 1500 ms, lasts: 2600 ms}]"
     result = run(slow, "instances={count: 2, from: checkpoint, claim: claim}", "run.duration=5600ms")
 
-    assert {row.checkpoint for row in result.journal.only({Happening.JOB_RESTORED})} == {3}
+    assert {row.checkpoint for row in result.journal.only({EventType.JOB_RESTORED})} == {3}
     assert {row.law for row in result.violations} <= {DISCARDED}

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from sim.model.state import Changelog, Ttl
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.runtime.context import RestoredState, Stamp, StateSnapshot
 from sim.runtime.invariants.keyed_state import KeyedStates, bytes_written_after, gap, split_cohorts, ttl_errors
 from sim.runtime.invariants.state import RestoredStates, _differences, _union_errors
@@ -394,7 +394,7 @@ class TestStamps:
     @pytest.fixture
     def account(self):
         account = with_journal(
-            account_of(RestoredStates, stateful()), Entry(0, Happening.JOB_RESTORED, LATEST, number=1)
+            account_of(RestoredStates, stateful()), Entry(0, EventType.JOB_RESTORED, LATEST, number=1)
         )
         note_cuts(account, LATEST)
         for task in (MAP, MAP + 1):

@@ -240,8 +240,8 @@ def to_the_end(scenario, seconds=60, engine="compiled", **options):
     return instance
 
 
-def rows(instance, *happenings):
-    return [row for row in instance.journal if row.happening in happenings]
+def rows(instance, *event_types):
+    return [row for row in instance.journal if row.event_type in event_types]
 
 
 def completed(instance):

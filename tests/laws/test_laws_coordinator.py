@@ -10,7 +10,7 @@ from sim.model.faults import Fault, JobManagerDown, Kill, Restart, TaskManagerLo
 from sim.model.scenario import Action
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.coordinator_messages import LeaderElected, LeaderLost
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from tests.laws.small_jobs import (
     MS,
     SECOND,
@@ -88,8 +88,8 @@ def late(**options):
 def test_law_22_no_acknowledgement_is_accepted_after_an_abort():
     """They arrive and change nothing: the checkpoint stays failed, with nobody's acknowledgement."""
     world = run(late())
-    aborted = {row.checkpoint: row.time_ns for row in rows(world, Happening.ABORTED)}
-    after = [row for row in rows(world, Happening.ACKNOWLEDGED) if row.time_ns > aborted.get(row.checkpoint, 10**18)]
+    aborted = {row.checkpoint: row.time_ns for row in rows(world, EventType.ABORTED)}
+    after = [row for row in rows(world, EventType.ACKNOWLEDGED) if row.time_ns > aborted.get(row.checkpoint, 10**18)]
 
     assert len(after) >= len(world.tasks), "the law is not vacuous"
     for number in aborted:
@@ -136,17 +136,17 @@ def test_law_82_nothing_happens_that_needs_a_job_manager(data):
     instance.env.run(until=instance.env.timeout(3 * SECOND) | instance.outcome.failed | instance.outcome.finished)
     absent_since = None
     for row in instance.journal:
-        if row.happening in (Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED):
-            absent_since = row.time_ns if row.happening is Happening.JOB_MANAGER_LOST else None
+        if row.event_type in (EventType.JOB_MANAGER_LOST, EventType.JOB_MANAGER_ELECTED):
+            absent_since = row.time_ns if row.event_type is EventType.JOB_MANAGER_LOST else None
         elif absent_since is not None and row.time_ns > absent_since:
-            assert row.happening not in (
-                Happening.TRIGGERED,
-                Happening.ACKNOWLEDGED,
-                Happening.COMPLETED,
-                Happening.JOB_RESTORED,
+            assert row.event_type not in (
+                EventType.TRIGGERED,
+                EventType.ACKNOWLEDGED,
+                EventType.COMPLETED,
+                EventType.JOB_RESTORED,
             )
             if row.time_ns > absent_since + HEARTBEAT:
-                assert row.happening not in (Happening.SNAPSHOT_BEGUN, Happening.END_OF_DATA)
+                assert row.event_type not in (EventType.SNAPSHOT_BEGUN, EventType.END_OF_DATA)
 
     assert instance.violations() == ()
 

@@ -256,7 +256,7 @@ def test_law_28_all_times_scale_through_failures(k, placement, kind):
     base = replace(base, cluster=replace(base.cluster, placement=placement))
     before, after = run(failing(base, 1)), run(failing(base, k))
     seen, expected = (
-        [(row.time_ns * scale, row.happening, row.checkpoint, row.task, row.number) for row in world.journal]
+        [(row.time_ns * scale, row.event_type, row.checkpoint, row.task, row.number) for row in world.journal]
         for world, scale in ((after, 1), (before, k))
     )
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sim.model.faults import JobManagerDown, Kill, Restart, TaskManagerLost
 from sim.model.job import Distribution, Input, Job, Vertex
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from tests.laws.small_jobs import (
     ALIGNED,
     AT_LEAST_ONCE,
@@ -64,8 +64,8 @@ def failing(base, plan, seconds=4):
 def test_law_18_ids_increase_over_restarts(world_of, plan):
     """Over the whole life of the job, a new JobManager included; completed ones in their order; one id is used once."""
     world = run(failing(world_of, plan))
-    triggered = [row.checkpoint for row in rows(world, Happening.TRIGGERED)]
-    done = [row.checkpoint for row in rows(world, Happening.COMPLETED)]
+    triggered = [row.checkpoint for row in rows(world, EventType.TRIGGERED)]
+    done = [row.checkpoint for row in rows(world, EventType.COMPLETED)]
 
     assert list(range(1, len(triggered) + 1)) == triggered
     assert sorted(set(done)) == done
@@ -137,8 +137,8 @@ def test_after_a_restart_the_schedule_has_a_new_phase():
     """2.x: one full interval after the first task runs, then the grid anchored there."""
     base = scenario(chain(1, rate=50), seconds=5, interval_ms=400)
     world = run(failing(base, (fault_at(Kill("stage0", 0), 1500),), seconds=5))
-    runs = min(row.time_ns for row in rows(world, Happening.TASK_RUNS))
-    after = [row.time_ns for row in rows(world, Happening.TRIGGERED) if row.time_ns > runs]
+    runs = min(row.time_ns for row in rows(world, EventType.TASK_RUNS))
+    after = [row.time_ns for row in rows(world, EventType.TRIGGERED) if row.time_ns > runs]
 
     assert runs + 400 * MS == after[0]
     assert {400 * MS} == {b - a for a, b in pairwise(after)}
@@ -150,9 +150,9 @@ def test_1_20_draws_its_phase_anew():
     base = replace(base, cluster=replace(base.cluster, profile="1.20"))
     plan = tuple(fault_at(Kill("stage0", 0), at) for at in (1500, 3000, 4500))
     world = run(failing(base, plan, seconds=8))
-    triggers = [row.time_ns for row in rows(world, Happening.TRIGGERED)]
+    triggers = [row.time_ns for row in rows(world, EventType.TRIGGERED)]
     phases = [
-        next(at for at in triggers if at > row.time_ns) - row.time_ns for row in rows(world, Happening.JOB_RESTORED)
+        next(at for at in triggers if at > row.time_ns) - row.time_ns for row in rows(world, EventType.JOB_RESTORED)
     ]
 
     assert len(set(phases)) == 3

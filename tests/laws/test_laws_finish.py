@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sim.model.faults import Kill, Restart
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.model.scenario import Action
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.context import END_OF_DATA, END_OF_PARTITION
 from sim.runtime.job_instance import JobInstance
 from tests.laws.small_jobs import (
@@ -166,7 +166,7 @@ def test_law_31_a_completed_checkpoint_holds_the_end_of_every_task(world_of):
 def test_law_32_the_final_checkpoint_is_triggered_at_once(end_ns):
     """When the last end of data is reported; nothing is pending then."""
     instance = to_the_end(line(3, end_ns))
-    last = max(row.time_ns for row in rows(instance, Happening.END_OF_DATA))
+    last = max(row.time_ns for row in rows(instance, EventType.END_OF_DATA))
 
     assert max(row.trigger_ns for row in instance.stats.values()) == last + ACKNOWLEDGE
 
@@ -205,7 +205,7 @@ def test_law_32_no_checkpoint_without_flip_147(finish):
     instance = to_the_end(mixed(finish), seconds=2)
 
     assert sorted(instance.stats) == [1]
-    assert {"NOT_ALL_REQUIRED_TASKS_RUNNING"} == {row.detail for row in rows(instance, Happening.REFUSED)}
+    assert {"NOT_ALL_REQUIRED_TASKS_RUNNING"} == {row.detail for row in rows(instance, EventType.REFUSED)}
 
 
 # ---------------------------------------------------------------------------------------------- 33: order
@@ -235,7 +235,7 @@ def test_law_33_nothing_follows_the_end(world_of):
     instance.start()
     instance.env.run(until=instance.outcome.finished | instance.env.timeout(120 * SECOND))
     rows = instance.plane.channels()["written"]
-    closed = {row.task: row.time_ns for row in instance.journal if row.happening is Happening.TASK_FINISHED}
+    closed = {row.task: row.time_ns for row in instance.journal if row.event_type is EventType.TASK_FINISHED}
 
     assert wrong == []
     assert set(outputs) == over == set(written) == set(closed)
@@ -287,7 +287,7 @@ def test_law_34_union_state_waits_for_the_whole_vertex(union):
     instance.start()
     instance.env.run(until=instance.outcome.finished | instance.env.timeout(20 * SECOND))
     first, last = (
-        next(r.time_ns for r in instance.journal if r.happening is Happening.END_OF_DATA and r.task == t)
+        next(r.time_ns for r in instance.journal if r.event_type is EventType.END_OF_DATA and r.task == t)
         for t in (0, 1)
     )
     between = [row for row in instance.stats.values() if first < row.trigger_ns < last - MS]
@@ -315,7 +315,7 @@ def test_law_35_a_restored_finished_vertex_emits_nothing(kind):
     )
     instance = to_the_end(failing, seconds=3)
     served = [instance.plane.counted(task).served for task in instance.context.tasks]
-    recovered = next(row.time_ns for row in instance.journal if row.happening is Happening.JOB_RESTORED)
+    recovered = next(row.time_ns for row in instance.journal if row.event_type is EventType.JOB_RESTORED)
 
     assert served[0] == 30, "no record twice"
     assert served[1] > 200

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.plane import build
 from sim.plane.interface import BARRIERS, NoticeKind, ThreadState, Trait, layout
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import (
     ALIGNED,
@@ -268,7 +268,7 @@ def test_law_4_a_thread_full_of_snapshots_serves_its_input(engine):
         first, source=Source(rates=(Rate(0, Fraction(100)),), total=50), snapshot=Snapshot(sync_ns=20 * MS)
     )
     world = run(with_options(replace(base, job=Job((reader, *others))), max_concurrent=4), engine)
-    triggers = sum(row.happening == Happening.TRIGGERED for row in world.journal)
+    triggers = sum(row.event_type == EventType.TRIGGERED for row in world.journal)
 
     assert world.plane.served()[0] == 50
     assert triggers >= 50

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.job import Job, Source, Watermark, Window
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from tests.laws.small_jobs import (
     ALIGNED,
     MS,
@@ -153,7 +153,7 @@ def test_law_68_with_interruptible_timers_a_barrier_waits_for_one_of_them(engine
         begun = [
             row
             for row in instance.journal
-            if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(instance, "stage0")
+            if row.event_type is EventType.SNAPSHOT_BEGUN and row.task in tasks(instance, "stage0")
         ]
         delays[name] = max(row.time_ns - instance.stats[row.checkpoint].trigger_ns for row in begun)
 
@@ -330,7 +330,7 @@ def test_law_76_an_idle_source_delays_no_barrier(engine, kind, interval_ms, idle
     begun = [
         row
         for row in instance.journal
-        if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(instance, "sink")
+        if row.event_type is EventType.SNAPSHOT_BEGUN and row.task in tasks(instance, "sink")
     ]
 
     assert len(begun) > 4

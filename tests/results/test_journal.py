@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim.results.journal import Entry, Happening, Journal
+from sim.results.journal import Entry, EventType, Journal
 from sim.results.tables import CheckpointStats
 
 
 def journal():
     rows = Journal()
-    rows.note(10, Happening.TRIGGERED, 1)
-    rows.note(20, Happening.TRIGGERED, 2)
-    rows.note(20, Happening.STATE_WRITTEN, 1, task=3, number=512)
-    rows.note(15, Happening.ABORTED, 1, detail="CHECKPOINT_EXPIRED")
+    rows.note(10, EventType.TRIGGERED, 1)
+    rows.note(20, EventType.TRIGGERED, 2)
+    rows.note(20, EventType.STATE_WRITTEN, 1, task=3, number=512)
+    rows.note(15, EventType.ABORTED, 1, detail="CHECKPOINT_EXPIRED")
     return rows
 
 
 def test_rows_stand_in_the_order_they_were_noted():
     """Append-only: what happened at one time keeps its order, nothing is sorted afterwards."""
     assert [row.time_ns for row in journal()] == [10, 20, 20, 15]
-    assert Entry(20, Happening.STATE_WRITTEN, 1, 3, 512, "") == journal()[2]
+    assert Entry(20, EventType.STATE_WRITTEN, 1, 3, 512, "") == journal()[2]
 
 
 def test_a_row_is_plain_json():
@@ -61,7 +61,7 @@ def test_packed_records_of_subtasks_are_what_they_were():
 
 def test_a_long_journal_is_compressed_and_reads_as_it_was_noted():
     entries = [
-        Entry(1000 * i, Happening.ACKNOWLEDGED, i // 24, i % 24, i % 7, "last" if i == 9999 else "")
+        Entry(1000 * i, EventType.ACKNOWLEDGED, i // 24, i % 24, i % 7, "last" if i == 9999 else "")
         for i in range(10_000)
     ]
     rows = Journal(entries)
@@ -85,7 +85,7 @@ def test_every_kind_of_entry_is_noted_by_somebody():
     # who observes reads them
     hosts = "".join(path.read_text() for path in runtime.rglob("*.py") if path.parent.name != "observe")
 
-    assert [member.name for member in Happening if f"Happening.{member.name}" not in hosts] == []
+    assert [member.name for member in EventType if f"EventType.{member.name}" not in hosts] == []
 
 
 def test_entries_are_found_by_place_from_either_end():
@@ -99,7 +99,7 @@ def test_entries_are_found_by_place_from_either_end():
 
 def test_journals_are_equal_if_all_entries_are():
     other = journal()
-    other.note(30, Happening.COMPLETED, 2)
+    other.note(30, EventType.COMPLETED, 2)
 
     assert journal() == Journal(list(journal()))
     assert journal() != other
@@ -108,7 +108,7 @@ def test_journals_are_equal_if_all_entries_are():
 
 def test_the_entries_at_places():
     """Over packed blocks and the latest one, with their details."""
-    rows = Journal((at, Happening.TRIGGERED, at, -1, 0, "late" * (at % 5 == 0)) for at in range(10_000))
+    rows = Journal((at, EventType.TRIGGERED, at, -1, 0, "late" * (at % 5 == 0)) for at in range(10_000))
     places = [5, 6, 4095, 4096, 9_999]
 
     assert [rows[place] for place in places] == rows.at(places)
@@ -116,8 +116,8 @@ def test_the_entries_at_places():
 
 def test_entries_of_some_kinds():
     """In order, with their details, over packed blocks too."""
-    kinds = Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED
+    kinds = EventType.TRIGGERED, EventType.COMPLETED, EventType.ABORTED
     rows = Journal((at, kinds[at % 3], at, -1, 0, "late" * (at % 5 == 0)) for at in range(10_000))
-    chosen = {Happening.TRIGGERED, Happening.ABORTED}
+    chosen = {EventType.TRIGGERED, EventType.ABORTED}
 
-    assert [row for row in rows if row.happening in chosen] == list(rows.only(chosen))
+    assert [row for row in rows if row.event_type in chosen] == list(rows.only(chosen))

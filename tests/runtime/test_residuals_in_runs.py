@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sim.model.randomness import Residual, Residuals
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import MS, chain, scenario, with_options
 
@@ -19,7 +19,9 @@ def test_a_call_that_is_late_is_not_overtaken_by_the_next():
     """Three checkpoints at a time, every other call is late by more than an interval."""
     late = Residual("source", "scheduling", ((1300 * MS, 0),))
     result = run(late, history=2, interval_ns=500 * MS, max_concurrent=3)
-    called = [row.checkpoint for row in result.journal if row.happening is Happening.TRIGGER_RECEIVED and row.task == 0]
+    called = [
+        row.checkpoint for row in result.journal if row.event_type is EventType.TRIGGER_RECEIVED and row.task == 0
+    ]
 
     assert len(called) > 5
     assert sorted(called) == called

@@ -331,7 +331,7 @@ def _constant(section):
 
 def _happened(result, times):
     """(time, what) in the order of what, then of time: things of one instant have no order."""
-    rows = [(times * row.time_ns, (str(row.happening), row.checkpoint, row.task)) for row in result.journal]
+    rows = [(times * row.time_ns, (str(row.event_type), row.checkpoint, row.task)) for row in result.journal]
     return sorted(rows, key=lambda row: (row[1], row[0]))
 
 

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 
 from sim.model.schema.text import ScenarioError, write
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.tables import TIMED_OUT
 from sim.runtime.invariants import regional as laws
 from sim.runtime.simulate import simulate
@@ -114,8 +114,8 @@ def run(seed):
     others += [str(row).splitlines()[0] for row in result.repetitions] if "F4" not in found else []
     if others and simulate(read_scenario(write(regional(seed, enabled=False), "A world."), folder=FOLDER)).violations:
         found, others = [*found, "also without regions"], []
-    replaced = [row.checkpoint for row in result.journal.only({Happening.PART_REPLACED})]
-    restored = [row.checkpoint for row in result.journal.only({Happening.JOB_RESTORED})]
+    replaced = [row.checkpoint for row in result.journal.only({EventType.PART_REPLACED})]
+    restored = [row.checkpoint for row in result.journal.only({EventType.JOB_RESTORED})]
     return sorted({*found}), others, len(replaced), sum(number in {*replaced} for number in restored)
 
 

@@ -5,7 +5,7 @@ One world in ten has one such set, drawn behind all else from numbers of its own
 
 from itertools import pairwise
 
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from tests.worlds.draw import Draw
 
 SHARE = 0.12
@@ -109,8 +109,8 @@ SETS = (
 # ---- In which worlds a rule acts, as job instances and the journal say.
 
 
-def _journal_has(result, happening, words=""):
-    return any(row.happening is happening and words in row.detail for row in result.journal)
+def _journal_has(result, event_type, words=""):
+    return any(row.event_type is event_type and words in row.detail for row in result.journal)
 
 
 def _restarts(result, kind=None):
@@ -144,10 +144,10 @@ ACTS = {
     "a restart waits for slots": lambda _, result, __: (
         (result.recoveries["deployed"] - result.recoveries["delayed"]).max() > 50
     ),
-    "an adaptive job is rescaled": lambda _, result, __: _journal_has(result, Happening.RESCALED),
+    "an adaptive job is rescaled": lambda _, result, __: _journal_has(result, EventType.RESCALED),
     "an adaptive job is rescaled to slots that are back": lambda _, result, jobs: (
         any(len(before.names) < len(job.names) for before, job in pairwise(jobs))
-        and _journal_has(result, Happening.RESCALED)
+        and _journal_has(result, EventType.RESCALED)
     ),
     "a limit of requests refuses some": lambda scenario, result, _: (
         len(result.requests) > 0 and result.requests["refused"].sum() > 0 and scenario.storage.object_store.prefixes > 1
@@ -156,7 +156,7 @@ ACTS = {
         scenario.storage.object_store is not None
         and any(file.given_up_ns is not None and file.size_bytes for job in jobs for file in job.storage.files)
     ),
-    "a transaction expires": lambda _, result, __: _journal_has(result, Happening.TRANSACTION_LOST),
+    "a transaction expires": lambda _, result, __: _journal_has(result, EventType.TRANSACTION_LOST),
     "in-flight records are redistributed": lambda _, __, jobs: _deals_out(jobs),
     "keys that expire are restored": lambda scenario, result, _: (
         _has_state(scenario, "ttl") and len(_restarts(result)) > 0

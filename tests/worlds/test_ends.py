@@ -8,7 +8,7 @@ from sim.model.faults import Rescale
 from sim.model.job import Job
 from sim.model.schema.study import load
 from sim.protocol.commit import EpochEnded, Writer, WriterRestored
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 from sim.runtime.task.parts import TaskParts
 from tests.laws.small_jobs import MS
@@ -146,13 +146,13 @@ def test_transactions_that_expire_while_their_job_is_rescaled_are_lost():
 def test_the_end_of_the_input_waits_for_answers_and_for_nothing_else():
     """The savepoint's barrier waits behind the end of data, which leaves with the last answer, at most 100 ms after the last record."""
     result = run("drained-with-requests")
-    asking = {(row.task, row.happening): row.time_ns for row in result.journal if row.task in (2, 3)}
-    stopped_ns = next(row.time_ns for row in result.journal if row.happening is Happening.END_OF_DATA)
+    asking = {(row.task, row.event_type): row.time_ns for row in result.journal if row.task in (2, 3)}
+    stopped_ns = next(row.time_ns for row in result.journal if row.event_type is EventType.END_OF_DATA)
 
     for task in (2, 3):
-        ended_ns = asking[task, Happening.END_OF_DATA]
+        ended_ns = asking[task, EventType.END_OF_DATA]
         assert 80 * MS < ended_ns - stopped_ns <= 101 * MS
-        assert ended_ns <= asking[task, Happening.SNAPSHOT_BEGUN]
+        assert ended_ns <= asking[task, EventType.SNAPSHOT_BEGUN]
 
 
 def test_a_stopped_job_owes_what_was_read_before_its_savepoint_only():

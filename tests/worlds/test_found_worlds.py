@@ -3,7 +3,7 @@
 import pytest
 
 from sim.model.schema.study import load
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 from tests.places import DATA
 
@@ -20,7 +20,7 @@ def test_a_changelog_is_not_materialised_anew_before_a_checkpoint_has_confirmed_
     """It would build on files that the next completion deletes: an acknowledgement that names them comes to nothing."""
     result = ran("changelog-materialised-between-checkpoints")
 
-    assert Happening.STATE_UNKNOWN not in {entry.happening for entry in result.journal}
+    assert EventType.STATE_UNKNOWN not in {entry.event_type for entry in result.journal}
     assert result.job_status == "FINISHED"
 
 
@@ -84,12 +84,12 @@ def test_checkpoints_of_a_job_without_an_edge_expire():
     """Nobody waits for anybody."""
     result = ran("expires-without-an-edge")
 
-    assert {"CHECKPOINT_EXPIRED"} == {row.detail for row in result.journal if row.happening is Happening.ABORTED}
+    assert {"CHECKPOINT_EXPIRED"} == {row.detail for row in result.journal if row.event_type is EventType.ABORTED}
     assert result.violations == ()
 
 
-def times_ms(result, *happenings):
-    return [row.time_ns // 1_000_000 for row in result.journal if row.happening in happenings]
+def times_ms(result, *event_types):
+    return [row.time_ns // 1_000_000 for row in result.journal if row.event_type in event_types]
 
 
 def test_a_final_checkpoint_needs_a_job_manager():
@@ -97,7 +97,7 @@ def test_a_final_checkpoint_needs_a_job_manager():
     result = ran("final-checkpoint-without-a-job-manager")
 
     assert result.violations == ()
-    assert [at for at in times_ms(result, Happening.TRIGGERED, Happening.COMPLETED) if 990 < at < 3990] == []
+    assert [at for at in times_ms(result, EventType.TRIGGERED, EventType.COMPLETED) if 990 < at < 3990] == []
     assert (result.job_status, result.ended_ns // 1_000_000_000) == ("FINISHED", 4)
 
 
@@ -120,13 +120,13 @@ def test_a_rescale_waits_for_a_job_manager():
     assert result.violations == ()
     assert (old["kind"], old["failed"], old["deployed"]) == ("job-manager", 9000, -1)
     assert (new["kind"], new["failed"]) == ("rescale", 9000)
-    assert times_ms(result, Happening.RESCALED) == [9000]
+    assert times_ms(result, EventType.RESCALED) == [9000]
 
 
 def test_a_task_that_has_finished_materialises_no_more():
     """It gives its threads back: the job ends more than a second later."""
     result = ran("materialises-when-finished")
-    finished = {row.task: row.time_ns for row in result.journal if row.happening is Happening.TASK_FINISHED}
+    finished = {row.task: row.time_ns for row in result.journal if row.event_type is EventType.TASK_FINISHED}
 
     assert result.violations == ()
     assert finished[2] + 1_000_000_000 < max(finished.values())

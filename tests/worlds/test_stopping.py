@@ -13,7 +13,7 @@ from sim.model.faults import Fault, JobManagerDown, Kill, Restart, When
 from sim.model.job import Distribution, Job
 from sim.model.scenario import Action
 from sim.model.sinks import Commit, Flush
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import MS, SECOND, chain, fault_at, scenario
 from tests.oracle import oracle
@@ -49,7 +49,7 @@ def test_a_job_that_fails_while_it_stops_is_not_restarted(how):
     """StopWithSavepointStoppingException is a NonRecoverableError: whoever stops the job goes on from the savepoint."""
     stopping = replace(base(), actions=(Action(1000 * MS, stop=how),))
     sound = simulate(stopping)
-    done = max(row.time_ns for row in sound.journal if row.happening is Happening.COMPLETED)
+    done = max(row.time_ns for row in sound.journal if row.event_type is EventType.COMPLETED)
     failing = replace(stopping, faults=(Fault(Kill("sink", 0), When((done + 2 * MS,))),))
     run = simulate(failing)
 
@@ -72,8 +72,8 @@ ENGINES = (oracle, "compiled")
 STOPS = ("drain", "no-drain")
 
 
-def last(run, happening):
-    return max(row.time_ns for row in run.journal if row.happening is happening)
+def last(run, event_type):
+    return max(row.time_ns for row in run.journal if row.event_type is event_type)
 
 
 def stopped(how, *faults, base=base):
@@ -96,7 +96,7 @@ def lost(at_ns, down_ns=100 * MS):
 def test_a_stop_is_forgotten_with_the_job_manager(how, engine):
     """Lost before the savepoint is complete, the job goes on to the end of its data: nothing was visible."""
     world = stopped(how)
-    end = last(simulate(world), Happening.COMPLETED)
+    end = last(simulate(world), EventType.COMPLETED)
     alone, run = simulate(base()), simulate(stopped(how, lost(end - 2 * MS)), engine=engine)
 
     assert (run.job_status, len(run.recoveries), run.violations) == ("FINISHED", 1, ())
@@ -113,7 +113,7 @@ def test_a_job_manager_lost_behind_the_savepoint_of_a_stop(how, engine, base):
     """The next one goes back behind the savepoint, and on to the end of the data.  What the stop made visible comes again: in this
     order Flink commits twice, and a law says so."""
     sound = simulate(stopped(how, base=base))
-    done, end = last(sound, Happening.COMPLETED), last(sound, Happening.JOB_FINISHED)
+    done, end = last(sound, EventType.COMPLETED), last(sound, EventType.JOB_FINISHED)
     for at_ns in (done + 1, end - 1):
         run = simulate(stopped(how, lost(at_ns), base=base), engine=engine)
         facts = {violation.fact.partition(" ")[2] for violation in run.violations}
@@ -128,7 +128,7 @@ def test_a_job_manager_lost_behind_the_savepoint_of_a_stop(how, engine, base):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_failure_under_the_next_job_manager_restarts_the_job(engine):
     """It does not know that the job was to stop."""
-    done = last(simulate(stopped("drain", base=without_commits)), Happening.COMPLETED)
+    done = last(simulate(stopped("drain", base=without_commits)), EventType.COMPLETED)
     kill = Fault(Kill("sink", 0), When((done + 800 * MS,)))
     run = simulate(stopped("drain", lost(done + MS), kill, base=without_commits), engine=engine)
 
@@ -137,7 +137,7 @@ def test_a_failure_under_the_next_job_manager_restarts_the_job(engine):
 
 def test_a_job_that_has_finished_is_not_restarted():
     """The JobManager's loss comes too late."""
-    end = last(simulate(stopped("drain")), Happening.JOB_FINISHED)
+    end = last(simulate(stopped("drain")), EventType.JOB_FINISHED)
     run = simulate(stopped("drain", lost(end + 1)))
 
     assert (run.job_status, len(run.recoveries), run.violations) == ("FINISHED", 0, ())

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from sim.model.schema.text import ScenarioError, write
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.tables import TIMED_OUT
 from sim.runtime.result import NOT_STOPPED
 from sim.runtime.simulate import simulate
@@ -35,7 +35,7 @@ MET = {
     "storage fails a checkpoint": lambda result: _failed(
         result, "CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE"
     ),
-    "restarts are exhausted": lambda result: any(entry.happening is Happening.GIVEN_UP for entry in result.journal),
+    "restarts are exhausted": lambda result: any(entry.event_type is EventType.GIVEN_UP for entry in result.journal),
 }
 """What goes wrong as only a run says -> whether it happened in this one."""
 

@@ -16,7 +16,7 @@ import typer
 
 from sim.app.cli.errors import exit_code, interrupted, is_reported, listen, stopped_by
 from sim.app.cli.options import Overview, Verb
-from sim.model.fields import find_plugins
+from sim.model.fields import find_definitions
 
 __all__ = ["app", "main"]
 
@@ -28,7 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for _verb in sorted(find_plugins(sys.modules[__name__], Verb), key=lambda verb: verb.order):
+for _verb in sorted(find_definitions(sys.modules[__name__], Verb), key=lambda verb: verb.order):
     _verb.add_to(app)
 
 

@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 SCENARIO, PAGE, METRICS = "job.yaml", "index.html", "ckptsim.prom"
 MAX_REQUESTS = 2000
 """REST requests per poll.  A job of 30 vertices with 30 new checkpoints takes half of them."""
-LEAST_S = 30.0
+MIN_POLL_TIME_LIMIT_S = 30.0
 """A poll may take as long as the polling interval, and at least this long."""
 MAX_EVENTS = 1000
 """Events kept in memory; the folder has all of them."""
-RETRY_S = 900.0
+FORECAST_RETRY_S = 900.0
 """Time between a failed forecast and the next attempt."""
-PAGE_S = 300.0
+MAX_PAGE_AGE_S = 300.0
 """Maximum time between two updates of the page; it is also updated after each event."""
 
 
@@ -159,9 +159,9 @@ class _Session:
         self.requests = 0
         # begin of the job's current settings [ms], and when a forecast for them failed [ms]
         self.failed_forecast: tuple[int, int] | None = None
-        self.drawn_ms = -(10**15)
+        self.page_written_ms = -(10**15)
         self.is_new = True
-        self.is_full = False  # the last attempt to write to the folder failed
+        self.has_write_error = False  # the last attempt to write to the folder failed
 
     def resume(self) -> None:
         """Continue the watch whose state is in the folder, if there is one."""
@@ -199,24 +199,24 @@ class _Session:
 
     def look(self, now_ms: int) -> None:
         """Poll the job once, compare with the forecast, and store and publish the result."""
-        client = self._client(max(self.every_s, LEAST_S))
+        client = self._client(max(self.every_s, MIN_POLL_TIME_LIMIT_S))
         begun_s = time.monotonic()
         rows: list[dict[str, Any]] = []
         try:
-            _, look = self._fetch_look(client, now_ms)
-            events, rows = self.watcher.process_look(look, now_ms)
+            _, look = self._observe_job(client, now_ms)
+            events, rows = self.watcher.process_observation(look, now_ms)
             outcome = "answered"
         except RestError as error:
             if self.is_new:
                 raise
             events, outcome = (
-                self.watcher.on_unanswered_look(now_ms, error.why, is_slow=error.is_final and client.answered > 0),
+                self.watcher.on_failed_poll(now_ms, error.why, is_slow=error.is_final and client.answered > 0),
                 "unanswered",
             )
         except RecordingError as error:
             if self.is_new:
                 raise
-            events, outcome = self.watcher.on_invalid_look(now_ms, one_line(error, 200)), "strange"
+            events, outcome = self.watcher.on_invalid_response(now_ms, one_line(error, 200)), "strange"
         self.is_new = False
         self._report(events)
         known_events = len(self.events)
@@ -246,7 +246,7 @@ class _Session:
             pause=self.clock.wait,
         )
 
-    def _fetch_look(
+    def _observe_job(
         self, client: Client, now_ms: int, sample_s: float | None = None
     ) -> tuple[RestSnapshot, JobObservation]:
         """Fetch and parse the state of the job.
@@ -271,17 +271,17 @@ class _Session:
         """Return True unless a forecast for the job's current settings failed in the last RETRY_S."""
         if self.failed_forecast is None or self.failed_forecast[0] != self.watcher.state.held_from_ms:
             return True
-        return now_ms - self.failed_forecast[1] >= 1e3 * RETRY_S
+        return now_ms - self.failed_forecast[1] >= 1e3 * FORECAST_RETRY_S
 
     def _forecast(self, now_ms: int) -> tuple[str, list[dict[str, Any]]]:
         """Import the job and make its simulation the forecast.  Return (outcome of the poll, new checkpoint rows)."""
-        client = self._client(self.sample_s + max(self.every_s, LEAST_S))
+        client = self._client(self.sample_s + max(self.every_s, MIN_POLL_TIME_LIMIT_S))
         rows: list[dict[str, Any]] = []
         watcher = self.watcher
         self.failed_forecast = (watcher.state.held_from_ms, now_ms)  # until it is made
         try:
-            snapshot, look = self._fetch_look(client, now_ms, self.sample_s)
-            events, rows = watcher.process_look(look, now_ms)
+            snapshot, look = self._observe_job(client, now_ms, self.sample_s)
+            events, rows = watcher.process_observation(look, now_ms)
             self._report(events)
             if watcher.state.look is None or not watcher.wants_forecast:
                 return "answered", rows  # the job has changed since the poll
@@ -296,10 +296,10 @@ class _Session:
             )
             self.failed_forecast = None
         except RestError as error:
-            self._report(watcher.on_unanswered_look(now_ms, error.why))
+            self._report(watcher.on_failed_poll(now_ms, error.why))
             return "unanswered", rows
         except (RecordingError, ScenarioError, NoForecastError) as error:
-            again = f"tried again in {RETRY_S / 60:g} min"
+            again = f"tried again in {FORECAST_RETRY_S / 60:g} min"
             self._report([WatchEvent(self.clock.now_ms(), "forecast", f"no forecast: {one_line(error, 200)}; {again}")])
         finally:
             self.requests += client.requests
@@ -317,7 +317,7 @@ class _Session:
         state = {"command": self.command, "state": state_to_json(self.watcher.state)}
         with self._writing():
             self.memory.save(now_ms, rows, look, state)
-            self.is_full = False
+            self.has_write_error = False
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -325,19 +325,19 @@ class _Session:
         try:
             yield
         except OSError as error:
-            if not self.is_full:
+            if not self.has_write_error:
                 self.listener.warning(
                     f"cannot write {error.filename or self.folder}: {error.strerror}; retrying at each poll"
                 )
-            self.is_full = True
+            self.has_write_error = True
 
     def _publish(self, now_ms: int, *, has_news: bool) -> None:
         self.published[METRICS_PATH] = open_metrics_text(self.watcher, self.requests)
         metrics = path_of(self.options["metrics"]) or self.folder / METRICS
         with self._writing():
             replace_text(metrics, self.published[METRICS_PATH])
-            if has_news or now_ms - self.drawn_ms >= 1e3 * PAGE_S:
-                self.drawn_ms = now_ms
+            if has_news or now_ms - self.page_written_ms >= 1e3 * MAX_PAGE_AGE_S:
+                self.page_written_ms = now_ms
                 self.published[PAGE_PATH] = html(page_of(self.watcher, list(self.events), now_ms, self.command))
                 replace_text(self.folder / PAGE, self.published[PAGE_PATH])
 

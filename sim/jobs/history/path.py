@@ -27,7 +27,7 @@ from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.model.units import MS
 from sim.protocol.options import FailureReason
 from sim.results.critical_path import CheckpointTrace, FileSpan, Graph, PathKind, find_path
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 
 _MAX_SHARED_FILE_DIFFERENCE_NS = 20 * MS
 """Maximum time between the ends of two asynchronous phases, or their acknowledgements, that share a channel state file.
@@ -128,7 +128,7 @@ class _Statistics:
             0,
             self.end_ns,
             [*self.events],
-            {-1: {Happening.TASKS_TRIGGERED: min(calls_ns, default=0)}} | self.events,
+            {-1: {EventType.TASKS_TRIGGERED: min(calls_ns, default=0)}} | self.events,
             self._arrivals,
             {self.task_of[name]: 1 for name in early},
             acknowledged,
@@ -163,7 +163,7 @@ class _Statistics:
         """
         name = self.names[task]
         row = self.moments.get(name)
-        begun_ns = self.events[task].get(Happening.SNAPSHOT_BEGUN, -1)
+        begun_ns = self.events[task].get(EventType.SNAPSHOT_BEGUN, -1)
         first_ns, last_ns = (begun_ns, begun_ns) if row is None else (row.first_ns, row.last_ns)
         arrivals = {
             min(time_ns, until_ns): self._awaited_writer(name, min(time_ns, until_ns), min(first_ns, until_ns))
@@ -192,28 +192,28 @@ class _Statistics:
 
     # ------------------------------------------------------------------------------------------ events
 
-    def _events(self, name: SubtaskId) -> Iterator[tuple[Happening, int]]:
+    def _events(self, name: SubtaskId) -> Iterator[tuple[EventType, int]]:
         """Yield the events of a subtask.  Those of an aborted snapshot after the failure are left out."""
         row, is_late, timeout_ns = self.moments.get(name), name in self.late, self.history.aligned_for_ns
         if timeout_ns and (self.history.overtakes if row is None else row.unaligned):
-            yield from ((Happening.INPUT_PRIORITISED, timeout_ns), (Happening.OUTPUT_CONVERTED, timeout_ns))
+            yield from ((EventType.INPUT_PRIORITISED, timeout_ns), (EventType.OUTPUT_CONVERTED, timeout_ns))
         if row is None:
             return
         known = {
-            Happening.SNAPSHOT_BEGUN: row.begun_ns,
-            Happening.BARRIER_FORWARDED: row.forwarded_ns,
-            Happening.SYNC_FINISHED: row.synced_ns,
+            EventType.SNAPSHOT_BEGUN: row.begun_ns,
+            EventType.BARRIER_FORWARDED: row.forwarded_ns,
+            EventType.SYNC_FINISHED: row.synced_ns,
         }
         if name[0] in self.sources:
-            known[Happening.TRIGGER_RECEIVED] = row.begun_ns
+            known[EventType.TRIGGER_RECEIVED] = row.begun_ns
         if not is_late:
-            known |= {Happening.STATE_WRITTEN: row.written_ns, Happening.ASYNC_FINISHED: row.written_ns}
-            known[Happening.ACKNOWLEDGED] = row.acknowledged_ns
+            known |= {EventType.STATE_WRITTEN: row.written_ns, EventType.ASYNC_FINISHED: row.written_ns}
+            known[EventType.ACKNOWLEDGED] = row.acknowledged_ns
         elif row.unaligned and row.last_ns >= self.end_ns:  # it was waiting for its last barrier
-            known[Happening.STATE_WRITTEN] = row.synced_ns
-        for happening, time_ns in known.items():
+            known[EventType.STATE_WRITTEN] = row.synced_ns
+        for event_type, time_ns in known.items():
             if not is_late or time_ns < self.end_ns:
-                yield happening, min(time_ns, self.end_ns)
+                yield event_type, min(time_ns, self.end_ns)
 
     def _files(self, task: int, *_: int) -> Sequence[FileSpan]:
         """Return the file of an asynchronous phase, which is assumed to take all of it."""
@@ -252,9 +252,9 @@ class _Statistics:
         in_flight = sum(max(self.rows[other].alignment.persisted, 0) for other in {name, *together})
         least = _ASYNC_SHARE_STATELESS if state <= in_flight else _ASYNC_SHARE_STATEFUL
         if self.history.overtakes and complete_ns - row.synced_ns >= least * (written_ns - row.synced_ns) > 0:
-            written = {Happening.STATE_WRITTEN: row.synced_ns, Happening.CHANNEL_STATE_WRITTEN: written_ns}
+            written = {EventType.STATE_WRITTEN: row.synced_ns, EventType.CHANNEL_STATE_WRITTEN: written_ns}
             self.events[self.task_of[name]] |= written
-            self.events[self.task_of[last]][Happening.IN_FLIGHT_COMPLETE] = complete_ns
+            self.events[self.task_of[last]][EventType.IN_FLIGHT_COMPLETE] = complete_ns
 
     def _shares(self, name: SubtaskId, other: SubtaskId) -> bool:
         """Return whether two subtasks run, or may run, in the same TaskManager, and so may share a channel state file."""
@@ -272,6 +272,6 @@ class _Statistics:
             name = min(begun or silent)
             writers = self.moments.keys() & set(writers_of(self.history, name))
             sent_ns = max((self.moments[writer].forwarded_ns for writer in writers), default=0)
-            stages = (Happening.SNAPSHOT_BEGUN, Happening.BARRIER_FORWARDED, Happening.SYNC_FINISHED)
-            declined = {Happening.DECLINED: self.end_ns}
+            stages = (EventType.SNAPSHOT_BEGUN, EventType.BARRIER_FORWARDED, EventType.SYNC_FINISHED)
+            declined = {EventType.DECLINED: self.end_ns}
             self.events[self.task_of[name]] |= dict.fromkeys(stages, min(self.end_ns, sent_ns)) | declined

@@ -180,7 +180,7 @@ class Watcher:
 
     # ------------------------------------------------------------------------------------------ looks
 
-    def on_unanswered_look(self, now_ms: int, why: str, *, is_slow: bool = False) -> list[WatchEvent]:
+    def on_failed_poll(self, now_ms: int, why: str, *, is_slow: bool = False) -> list[WatchEvent]:
         """Process a look without an answer.  `is_slow` means that some answers arrived, but not all in time."""
         self.state.counts["looks unanswered"] += 1
         if self.state.away_ms is not None:
@@ -194,7 +194,7 @@ class Watcher:
             )
         ]
 
-    def on_invalid_look(self, now_ms: int, why: str) -> list[WatchEvent]:
+    def on_invalid_response(self, now_ms: int, why: str) -> list[WatchEvent]:
         """Process a look with invalid answers."""
         self.state.counts["looks strange"] += 1
         if self.state.strange and self.state.away_ms is None:
@@ -206,7 +206,7 @@ class Watcher:
         self.state.strange = why
         return events
 
-    def process_look(self, look: JobObservation, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
+    def process_observation(self, look: JobObservation, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
         """Process a look.  Return events, and a row for each checkpoint to store (`sim.jobs.watch.memory`)."""
         self.state.counts["looks answered"] += 1
         look = look if self.state.look is None else look.after(self.state.look)

@@ -15,7 +15,17 @@ from sim.model import cluster, scenario, storage
 from sim.model import storage as model_storage
 from sim.model.checkpoint import MIN_CHECKPOINT_NS, MIN_INTERVAL_NS
 from sim.model.cluster import spills_recovered_data
-from sim.model.fields import At, Condition, Duration, Natural, Positive, Share, attribute_of, choice, options_of
+from sim.model.fields import (
+    Condition,
+    Duration,
+    Natural,
+    Positive,
+    Share,
+    ValidationContext,
+    attribute_of,
+    choice,
+    options_of,
+)
 from sim.model.job import SHIPPING
 from sim.model.schema.faults import Fault, RescaleField, Restart, rescale_sections
 from sim.model.schema.history_file import Backtest, Residuals
@@ -61,13 +71,13 @@ class SlowSeries(Section):
     """How far into the trace the run begins: nodes are its machines in turn, all at that moment.  Default: each node is one of them, from a
     moment of its own on."""
 
-    def build(self, at: At) -> storage.SlowPlaces | None:
+    def build(self, at: ValidationContext) -> storage.SlowPlaces | None:
         """Return the slowness in the file, or None if it cannot be read.  Errors are reported to `at.reading`."""
         at.reading.reads_files = True
         try:
             return storage.SlowPlaces(trace=read_slowness(self, at.folder))
         except TraceError as error:
-            at.wrong(str(error), "trace")
+            at.error(str(error), "trace")
             return None
 
 
@@ -184,9 +194,9 @@ class Storage(Options, of=(storage.Storage,)):
 @cached_builder
 def build_storage(given: Storage, reading: Reading, folder: Path) -> storage.Storage:
     """Return the model of `storage:`.  Errors are reported to `reading`.  `folder`: folder of the scenario."""
-    at = At(("storage",), reading, folder)
+    at = ValidationContext(("storage",), reading, folder)
     others: Iterator[Any] = (
-        build_model(kind.options, written, at.below(kind.name))
+        build_model(kind.options, written, at.child(kind.name))
         for kind in STORAGES.values()
         if kind.name not in options_of(storage.Storage) and (written := getattr(given, attribute_of(kind.name)))
     )
@@ -220,21 +230,21 @@ def build_instances(
     `savepoints`, `checkpoints`: whether the scenario takes them.  `rescaled`: whether a rescale changes the parallelism.
     `changelog`: whether the changelog state backend is used.
     """
-    at = At(("instances",), reading)
+    at = ValidationContext(("instances",), reading)
     jobs = build_model(scenario.Instances, section, at)
     if jobs.count == 1:
         return jobs
     if rescaled:
-        at.wrong("rescaling makes job instances of its own: write one of instances and rescale", "count")
+        at.error("rescaling makes job instances of its own: write one of instances and rescale", "count")
     if jobs.start_from == "savepoint" and not savepoints:
-        at.wrong("no action takes a savepoint: write actions: [{savepoint: native, at: 20 s}]", "from")
+        at.error("no action takes a savepoint: write actions: [{savepoint: native, at: 20 s}]", "from")
     if jobs.start_from == "checkpoint" and not checkpoints:
-        at.wrong("there are no checkpoints to start from: write an interval under checkpoint", "from")
+        at.error("there are no checkpoints to start from: write an interval under checkpoint", "from")
     if changelog and jobs.claim == "no-claim":
         conflict = (
             "no-claim wants a full checkpoint, and Flink's changelog takes none (FLINK-38307): write claim or legacy"
         )
-        at.wrong(conflict, "claim")
+        at.error(conflict, "claim")
     return jobs
 
 

@@ -14,8 +14,18 @@ from pydantic import Field, Tag
 
 from sim.model import faults, units
 from sim.model.cluster import Cluster
-from sim.model.faults import FAULT_KINDS, FaultLaw, Target, When
-from sim.model.fields import At, Duration, Leaf, Number, Parallelism, Positive, Switch, attribute_of, choice
+from sim.model.faults import FAULT_KINDS, FaultDistribution, Target, When
+from sim.model.fields import (
+    Duration,
+    Number,
+    Parallelism,
+    Positive,
+    Switch,
+    ValidationContext,
+    ValueType,
+    attribute_of,
+    choice,
+)
 from sim.model.schema.sections import (
     MAP_OR_TEXT,
     ONE_OR_LIST,
@@ -79,14 +89,16 @@ def _trace_value(value: object) -> str | int | float:
 
 
 SubtaskName = Annotated[
-    tuple[str, int | None], Leaf(_subtask, {"type": "string", "examples": ["enrich[3]", "enrich", ANY_TASK]})
+    tuple[str, int | None], ValueType(_subtask, {"type": "string", "examples": ["enrich[3]", "enrich", ANY_TASK]})
 ]
-DownFor = Annotated[int, Leaf(_down_for, {"type": "string", "pattern": "^down-for .+$", "examples": ["down-for 30 s"]})]
+DownFor = Annotated[
+    int, ValueType(_down_for, {"type": "string", "pattern": "^down-for .+$", "examples": ["down-for 30 s"]})
+]
 Host = Annotated[
-    int | Literal["random"], Leaf(_host, {"anyOf": [{"type": "integer", "minimum": 0}, {"enum": ["random"]}]})
+    int | Literal["random"], ValueType(_host, {"anyOf": [{"type": "integer", "minimum": 0}, {"enum": ["random"]}]})
 ]
 TraceValue = Annotated[
-    str | int | float, Leaf(_trace_value, {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "number"}]})
+    str | int | float, ValueType(_trace_value, {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "number"}]})
 ]
 
 
@@ -296,35 +308,35 @@ def build_faults(
     return tuple(
         fault
         for i, section in enumerate(sections)
-        for fault in _faults(section, At(("faults", i), reading, folder), max_subtasks, hosts)
+        for fault in _faults(section, ValidationContext(("faults", i), reading, folder), max_subtasks, hosts)
     )
 
 
-def _faults(section: Fault, at: At, max_subtasks: Mapping[str, int], hosts: int) -> list[faults.Fault]:
+def _faults(section: Fault, at: ValidationContext, max_subtasks: Mapping[str, int], hosts: int) -> list[faults.Fault]:
     target = _target(section, at, max_subtasks, hosts)
     if target is None:
         return []
     if section.trace is None:
         if (section.at is None) == (section.every is None):
-            at.wrong("write exactly one of at, every and trace")
+            at.error("write exactly one of at, every and trace")
             return []
         if section.every is not None:
-            return [faults.Fault(target, When(every=_law(section.every, at.below("every"))))]
+            return [faults.Fault(target, When(every=_law(section.every, at.child("every"))))]
         return [faults.Fault(target, When((section.at or 0,)))]
     if section.every is not None or section.column is None:
-        at.wrong("a trace has a column, and its own times: remove every")
+        at.error("a trace has a column, and its own times: remove every")
         return []
     try:
         rows = read_faults(section, at.folder)
     except TraceError as error:
-        at.wrong(str(error), "trace")
+        at.error(str(error), "trace")
         return []
     if section.lasts_column is None or not isinstance(target, _OUTAGES):
         return [faults.Fault(target, When(tuple(at_ns for at_ns, _ in rows)))] if rows else []
     return [faults.Fault(replace(target, lasts_ns=lasts_ns), When((at_ns,))) for at_ns, lasts_ns in rows if lasts_ns]
 
 
-def _target(section: Fault, at: At, max_subtasks: Mapping[str, int], hosts: int) -> Target | None:
+def _target(section: Fault, at: ValidationContext, max_subtasks: Mapping[str, int], hosts: int) -> Target | None:
     """Return what the fault happens to, or None after an error."""
     key = next(key for key in FAULT_KEYS if getattr(section, attribute_of(key)) is not None)
     written, lasts_ns = getattr(section, attribute_of(key)), section.lasts or 0
@@ -332,12 +344,12 @@ def _target(section: Fault, at: At, max_subtasks: Mapping[str, int], hosts: int)
     match written:
         case ("random-task" | "task-manager", None) if key == "kill":
             return faults.Kill() if written[0] == ANY_TASK else faults.TaskManagerLost()
-        case (vertex, subtask) if not _exists(vertex, subtask, at.below(key), max_subtasks):
+        case (vertex, subtask) if not _exists(vertex, subtask, at.child(key), max_subtasks):
             return None
-    if key == "commit" and not _exists(written, None, at.below(key), max_subtasks):
+    if key == "commit" and not _exists(written, None, at.child(key), max_subtasks):
         return None
     if key in ("task-manager", "network") and written != "random" and written >= hosts:
-        at.wrong(f"there is no task manager {written}: the placement makes {hosts}, counted from 0", key)
+        at.error(f"there is no task manager {written}: the placement makes {hosts}, counted from 0", key)
         return None
     host = None if written == "random" else written
     match key:
@@ -358,52 +370,52 @@ def _target(section: Fault, at: At, max_subtasks: Mapping[str, int], hosts: int)
             return faults.FailedCommits(written, section.lasts)
 
 
-def _check_details(section: Fault, key: str, at: At) -> None:
+def _check_details(section: Fault, key: str, at: ValidationContext) -> None:
     """Report keys that are missing, and values that make no sense."""
     if key in ("storage", "network") and section.lasts is None and section.lasts_column is None:
-        at.wrong(f"say how long the {key} outage lasts")
+        at.error(f"say how long the {key} outage lasts")
     if section.lasts == 0:
-        at.wrong("is 0: nothing would happen", "lasts")
+        at.error("is 0: nothing would happen", "lasts")
     if section.factor is not None and section.factor > _MAX_SLOW_FACTOR:
         stop = "a task that stands still is not modelled, kill makes it fail and restart"
-        at.wrong(f"is {section.factor}, more than {_MAX_SLOW_FACTOR}: {stop}", "factor")
+        at.error(f"is {section.factor}, more than {_MAX_SLOW_FACTOR}: {stop}", "factor")
     if section.unit == 0:
-        at.wrong("is 0: all faults would happen at once", "unit")
+        at.error("is 0: all faults would happen at once", "unit")
     if key == "slow" and section.factor is None:
-        at.wrong("say how slow: factor")
+        at.error("say how slow: factor")
     if section.silent and section.orderly:
-        at.wrong("contradicts silent: a graceful shutdown is reported to the JobManager", "orderly")
+        at.error("contradicts silent: a graceful shutdown is reported to the JobManager", "orderly")
 
 
-def _exists(vertex: str, subtask: int | None, at: At, max_subtasks: Mapping[str, int]) -> bool:
+def _exists(vertex: str, subtask: int | None, at: ValidationContext, max_subtasks: Mapping[str, int]) -> bool:
     parallelism = max_subtasks.get(vertex)
     if parallelism is None:
-        at.wrong(f"there is no vertex '{vertex}'{did_you_mean(vertex, list(max_subtasks))}")
+        at.error(f"there is no vertex '{vertex}'{did_you_mean(vertex, list(max_subtasks))}")
     elif subtask is not None and subtask >= parallelism:
-        at.wrong(f"'{vertex}' has {parallelism} subtasks, counted from 0: there is no {vertex}[{subtask}]")
+        at.error(f"'{vertex}' has {parallelism} subtasks, counted from 0: there is no {vertex}[{subtask}]")
     else:
         return True
     return False
 
 
-def _law(every: Law | int, at: At) -> FaultLaw:
+def _law(every: Law | int, at: ValidationContext) -> FaultDistribution:
     if isinstance(every, int):
-        law = FaultLaw(every)
+        law = FaultDistribution(every)
     else:
         name, value = every.only_key
         parameter = FAULT_KINDS[name].parameter
         law = (
-            FaultLaw(value.mean, name, **{parameter: float(getattr(value, parameter))})
+            FaultDistribution(value.mean, name, **{parameter: float(getattr(value, parameter))})
             if parameter
-            else FaultLaw(value, name)
+            else FaultDistribution(value, name)
         )
     if law.mean_ns == 0:
-        at.wrong("must be more than 0: all faults would happen at once")
+        at.error("must be more than 0: all faults would happen at once")
     elif law.mean_ns < MS:
-        at.wrong("is less than 1 ms: the job would do nothing but restart")
+        at.error("is less than 1 ms: the job would do nothing but restart")
     if not 0.1 <= law.shape <= 100 or not 0 < law.cv <= 100:
         between = "shape must lie between 0.1 and 100" if law.kind == "weibull" else "cv must lie in (0, 100]"
-        at.wrong(between, law.kind)
+        at.error(between, law.kind)
     return law
 
 
@@ -414,17 +426,17 @@ def build_rescale(written: Rescale | list[Rescale] | None, job: Job, reading: Re
     for path, change in rescale_sections(written):
         for name, parallelism in change.parallelism.items():
             vertex = vertices.get(name)
-            at = At((*path, "parallelism", name), reading)
+            at = ValidationContext((*path, "parallelism", name), reading)
             if vertex is None:
-                at.wrong(f"there is no vertex '{name}'{did_you_mean(name, list(vertices))}")
+                at.error(f"there is no vertex '{name}'{did_you_mean(name, list(vertices))}")
             elif parallelism > vertex.max_parallelism:
-                at.wrong(f"{parallelism} is more than the max-parallelism, {vertex.max_parallelism}")
+                at.error(f"{parallelism} is more than the max-parallelism, {vertex.max_parallelism}")
             elif vertex.commit is not None or vertex.committer_of:
-                at.wrong("rescaling of transactional sinks is not modelled: keep the parallelism")
+                at.error("rescaling of transactional sinks is not modelled: keep the parallelism")
             elif vertex.window is not None and vertex.window.time != "event":
-                at.wrong("rescaling of processing-time timers is not modelled: keep the parallelism")
+                at.error("rescaling of processing-time timers is not modelled: keep the parallelism")
             elif vertex.source is not None:
-                at.wrong("a source keeps its parallelism: each of its subtasks reads its own part of the log")
+                at.error("a source keeps its parallelism: each of its subtasks reads its own part of the log")
         is_savepoint = change.from_ == "savepoint"
         changes.append(faults.Rescale(change.at, tuple(change.parallelism.items()), savepoint=is_savepoint))
     return tuple(sorted(changes, key=lambda change: change.at_ns))

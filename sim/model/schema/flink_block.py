@@ -50,7 +50,7 @@ CHANGELOG = "state.changelog.enabled"
 MERGING = "execution.checkpointing.file-merging.enabled"
 _SLOTS = "taskmanager.numberOfTaskSlots"
 
-_OF_VERTICES: dict[str, tuple[str, ...]] = {
+_VERTEX_DEFAULTS: dict[str, tuple[str, ...]] = {
     "parallelism.default": (),
     "pipeline.max-parallelism": (),
     "table.exec.source.idle-timeout": ("source",),
@@ -65,7 +65,7 @@ def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
     if not isinstance(plain, Mapping) or not {"flink", FILE} & set(plain):
         return
     plain.update(copy_node(plain, deep=True))
-    move = _Move(plain, reading)
+    move = _FlinkKeyMapper(plain, reading)
     if isinstance(block := plain.get("flink"), Mapping):
         for key, place, value in flat(block, ("flink",)):
             move.add(key, place, value)
@@ -77,10 +77,10 @@ def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
         for key, (value, mark) in move.file.keys.items():
             reading.marks[FILE, key] = replace(mark, path=key)
             move.add(key, (FILE, key), value)
-    move.all()
+    move.apply()
 
 
-class _Move:
+class _FlinkKeyMapper:
     """Moves Flink keys into a document."""
 
     def __init__(self, plain: Mapping, reading: Reading) -> None:
@@ -96,18 +96,18 @@ class _Move:
     def add(self, key: str, place: DocumentPath, value: Any) -> None:
         self.entries.append((key, place, value))
 
-    def all(self) -> None:
+    def apply(self) -> None:
         if self.file is not None:
             for path, value, mark in self.file.beside.values():
                 self.reading.marks[FILE, path[-1]] = replace(mark, path=f"{self.file.kind}: {path[-1]}")
-                self._put(path, value, (FILE, path[-1]))
+                self._set(path, value, (FILE, path[-1]))
         profile, others = self._profile(), list[tuple[str, DocumentPath]]()
         for written, place, value in sorted(self.entries, key=lambda entry: -self._rank(entry[1])):
             key = self.current.get(written, written)
             if key in self.places:
-                self._again(key, place)
+                self._on_duplicate_key(key, place)
             elif key not in self.keys:
-                self._other(written, place, value, others)
+                self._on_unmodelled_key(written, place, value, others)
             elif not self.keys[key].flink.last and not has_key(profile, written):
                 there = next((name for name in self.keys[key].flink.older if has_key(profile, name)), None)
                 instead = f"there it is {there}" if there else f"in Flink {', '.join(listed_keys()[written])} it is one"
@@ -126,12 +126,12 @@ class _Move:
                 self._read(key, place, value)
         self._barriers()
         self._buffer_timeout()
-        self._switch(f"{_DEBLOAT}enabled", ("cluster", "network", "debloat"))
-        self._switch(f"{_PARTITIONER}enabled", ("cluster", "network", "adaptive-partitioner"))
-        self._switch(MERGING, ("storage", "file-merging"))
+        self._apply_toggle(f"{_DEBLOAT}enabled", ("cluster", "network", "debloat"))
+        self._apply_toggle(f"{_PARTITIONER}enabled", ("cluster", "network", "adaptive-partitioner"))
+        self._apply_toggle(MERGING, ("storage", "file-merging"))
         self._restart()
         self._slots()
-        for key, vertex_section in _OF_VERTICES.items():
+        for key, vertex_section in _VERTEX_DEFAULTS.items():
             self._vertices(key, vertex_section)
         self._state()
         self._local_recovery()
@@ -147,7 +147,7 @@ class _Move:
             self.reading.wrong(
                 (FILE, ""), f"{what}; write checkpoint: {{interval: off}}, or the interval, e.g. {{interval: 30 s}}"
             )
-        self._put(("checkpoint", "interval"), "off", (FILE, ""))  # one message is enough
+        self._set(("checkpoint", "interval"), "off", (FILE, ""))  # one message is enough
 
     def _rank(self, place: DocumentPath) -> int:
         """Return the precedence of a value: 2 for --set, 1 for the file of --flink, 0 for the scenario and its files."""
@@ -156,13 +156,15 @@ class _Move:
         mark = self.reading.marks.get(place)
         return 2 if mark is not None and mark.file != self.reading.file else 0
 
-    def _again(self, key: str, place: DocumentPath) -> None:
+    def _on_duplicate_key(self, key: str, place: DocumentPath) -> None:
         """Handle a key that was already read with the same or a higher precedence."""
         first = self.places[key]
         if self._rank(first) == self._rank(place):
             self.reading.wrong(place, f"is the same option as {dotted(first[1:])}, which is given too")
 
-    def _other(self, key: str, place: DocumentPath, value: Any, others: list[tuple[str, DocumentPath]]) -> None:
+    def _on_unmodelled_key(
+        self, key: str, place: DocumentPath, value: Any, others: list[tuple[str, DocumentPath]]
+    ) -> None:
         """Handle a key that is not modelled: count known ones, list others, report misspelt ones as errors."""
         self.reading.written_keys.setdefault(key, str(value))
         if key in APPROXIMATE and "true" in str(value).lower() and has_key(self._profile(), key):
@@ -185,7 +187,7 @@ class _Move:
         profile, version = (value_at(self.plain, ("cluster", key)) for key in ("profile", "version"))
         try:
             return str(profile or profile_of(str(version or "2")))
-        except ValueError:  # told by validation
+        except ValueError:  # reported by validation
             return "2.x"
 
     def _note_effects(self, others: list[tuple[str, DocumentPath]]) -> None:
@@ -234,7 +236,7 @@ class _Move:
         if isinstance(value, list):
             self.lists.add(key)
         if self.keys[key].is_alone:
-            self._put(self.keys[key].path, self._written(key), key)
+            self._set(self.keys[key].path, self._written(key), key)
 
     def _note_backend(self, place: DocumentPath, value: Any, backend: str) -> None:
         """Note that a backend was named by an older name or a class."""
@@ -245,7 +247,7 @@ class _Move:
         elif not isinstance(value, list):
             self.reading.note(place, f"{value} is read as {backend}, its present name")
 
-    def _put(self, path: tuple[str, ...], value: Any, key: str | DocumentPath) -> None:
+    def _set(self, path: tuple[str, ...], value: Any, key: str | DocumentPath) -> None:
         """Set a value at `path`, unless a value with higher precedence is set; two values of the scenario are an error."""
         place = self.places[key] if isinstance(key, str) else key
         node = self.plain
@@ -253,7 +255,7 @@ class _Move:
             if node.get(step) is None:
                 node[step] = Mapping().at(path[: depth + 1])
             if not isinstance(node[step], Mapping):
-                return  # told by validation
+                return  # reported by validation
             node = node[step]
         if path[-1] in node:
             mark = self.reading.marks[path]
@@ -294,18 +296,18 @@ class _Move:
         if True in self.values.get(UNALIGNED, [False]) and self.values.get(MODE) == ["at_least_once"]:
             self.reading.warn(self.places[UNALIGNED], f"has no effect with {MODE}: AT_LEAST_ONCE")
         swept = any(key in self.lists for key in written) and len(choices) > 1
-        self._put(("checkpoint", "barriers"), choices if swept else choices[0], written[0])
+        self._set(("checkpoint", "barriers"), choices if swept else choices[0], written[0])
 
     def _buffer_timeout(self) -> None:
         enabled, interval = "execution.buffer-timeout.enabled", "execution.buffer-timeout.interval"
         if self._single(enabled) is False:
-            self._put(("cluster", "network", "buffer-timeout"), "never", enabled)
+            self._set(("cluster", "network", "buffer-timeout"), "never", enabled)
         elif interval in self.values:
-            self._put(("cluster", "network", "buffer-timeout"), self._written(interval), interval)
+            self._set(("cluster", "network", "buffer-timeout"), self._written(interval), interval)
 
-    def _switch(self, enabled: str, path: tuple[str, ...]) -> None:
+    def _apply_toggle(self, enabled: str, path: tuple[str, ...]) -> None:
         """Move a switch with its details, which have no effect without it."""
-        details = {name: key for key, name in self._below(path).items() if key in self.values}
+        details = {name: key for key, name in self._keys_in_section(path).items() if key in self.values}
         if enabled not in self.values or not any(self.values[enabled]):
             for key in details.values():
                 self.reading.warn(self.places[key], f"has no effect without {enabled}: true")
@@ -318,7 +320,7 @@ class _Move:
             self.reading.marks[(*path, name)] = replace(
                 self.reading.marks[place], path=f"{dotted(place)} {section[name]}"
             )
-        self._put(path, choices if enabled in self.lists else choices[0], enabled)
+        self._set(path, choices if enabled in self.lists else choices[0], enabled)
 
     def _restart(self) -> None:
         """Move the keys of the configured restart strategy; those of other strategies have no effect."""
@@ -327,7 +329,7 @@ class _Move:
         if strategy is None:
             strategy = value_at(self.plain, ("restart", "strategy")) or Restart().strategy
         else:
-            self._put(("restart", "strategy"), strategy, _RESTART + "type")
+            self._set(("restart", "strategy"), strategy, _RESTART + "type")
         for name, key in self.keys.items():
             if not key.flink.when:
                 continue
@@ -339,14 +341,14 @@ class _Move:
                 self.reading.warn(self.places[name], f"has no effect {other}")
             elif name in self.values:
                 if self.values[name] != [None]:  # without limit, as if nothing was said
-                    self._put(key.path, self._written(name), name)
+                    self._set(key.path, self._written(name), name)
             elif (
                 _RESTART + "type" in self.values
                 and key.flink.default
                 and key.flink.when == strategy
                 and key.path[-1] not in (self.plain.get("restart") or ())
             ):
-                self._put(key.path, _READERS[key.form](key.flink.default), _RESTART + "type")
+                self._set(key.path, _READERS[key.form](key.flink.default), _RESTART + "type")
 
     def _slots(self) -> None:
         """Set slots and placement: subtasks of one index share a slot, and TaskManagers are filled in order, as in Flink."""
@@ -356,24 +358,24 @@ class _Move:
         if placement not in (None, "spread"):
             self.reading.warn(self.places[_SLOTS], f"has no effect with cluster.placement: {placement}")
             return
-        self._put(("cluster", "slots"), self._written(_SLOTS), _SLOTS)
+        self._set(("cluster", "slots"), self._written(_SLOTS), _SLOTS)
 
     def _vertices(self, key: str, section: tuple[str, ...]) -> None:
         """Set a default for every vertex that has this section, unless it has a value."""
         if (value := self._single(key)) is None:
             return
         inside = self.keys[key].path[2 + len(section) :]
-        holders = list(self._having(section))
+        holders = list(self._vertices_with_section(section))
         replaces = key == "state.backend.type" and self._rank(self.places[key])
         explicit = [vertex for vertex, body in holders if value_at(body, inside) is not None]
         for vertex, _ in holders:
             if replaces or vertex not in explicit:
-                self._put(("job", vertex, *section, *inside), value, key)
+                self._set(("job", vertex, *section, *inside), value, key)
         if explicit and len(explicit) == len(holders) and not replaces and self.places[key][0] == FILE:
             named = f"{', '.join(explicit[:3])}{' ...' * (len(explicit) > 3)}"
             self.reading.warn(self.places[key], f"has no effect: it is a default, and vertices say their own: {named}")
 
-    def _having(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
+    def _vertices_with_section(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
         """Yield (vertex, section) of the vertices that have a section."""
         job = self.plain.get("job")
         for vertex, body in job.items() if isinstance(job, Mapping) else ():
@@ -384,53 +386,55 @@ class _Move:
         """Move the keys of state backends to all vertices with state."""
         values = {
             key: self._single(key)
-            for key in (*self._below(_LSM), *self._below(_CHANGELOG), _TTL, CHANGELOG)
+            for key in (*self._keys_in_section(_LSM), *self._keys_in_section(_CHANGELOG), _TTL, CHANGELOG)
             if key in self.values
         }
         used: set[str] = set()
-        for vertex, state in self._having(("state",)):
-            for place, value, key in self._of_state(state, values):
-                self._put(("job", vertex, "state", *place), value, key)
+        for vertex, state in self._vertices_with_section(("state",)):
+            for place, value, key in self._state_values_for(state, values):
+                self._set(("job", vertex, "state", *place), value, key)
                 used.add(key)
         for key, value in values.items():
             if value not in (None, False) and key not in used and key != CHANGELOG:
                 self.reading.warn(self.places[key], "has no effect: no vertex has such state")
 
-    def _of_state(self, state: Mapping, values: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+    def _state_values_for(self, state: Mapping, values: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
         """Yield (path inside `state:`, value, key) of each key that applies to a vertex with this state.
 
         A TTL applies only to state that records write to, because any other state would just expire.
         """
         backend = state.get("backend")
         if isinstance(backend, str) and backend in BACKENDS and "lsm" in BACKENDS[backend].sections:
-            yield from ((("lsm", name), values[key], key) for key, name in self._below(_LSM).items() if key in values)
+            yield from (
+                (("lsm", name), values[key], key) for key, name in self._keys_in_section(_LSM).items() if key in values
+            )
         if _TTL in values and ("growth" in state or "update" in state):
             yield ("ttl",), values[_TTL], _TTL
         is_on = state.get("changelog") in (True, "on")
-        if is_on and any(key in values for key in self._below(_CHANGELOG)):
+        if is_on and any(key in values for key in self._keys_in_section(_CHANGELOG)):
             state["changelog"] = None  # a section takes its place
         if is_on or values.get(CHANGELOG) or isinstance(state.get("changelog"), Mapping):
-            for key, name in self._below(_CHANGELOG).items():
+            for key, name in self._keys_in_section(_CHANGELOG).items():
                 if key not in values and not values.get(CHANGELOG):
                     continue
                 default = self.keys[key].flink.default
                 if key in values or default:
                     yield ("changelog", name), values.get(key, default), key if key in values else CHANGELOG
 
-    def _below(self, section: tuple[str, ...]) -> dict[str, str]:
+    def _keys_in_section(self, section: tuple[str, ...]) -> dict[str, str]:
         """Return the keys of a section by Flink key."""
         return {name: key.path[-1] for name, key in self.keys.items() if key.path[:-1] == section}
 
     def _local_recovery(self) -> None:
         """Set local recovery, if local copies are both kept and used (LOCAL_BACKUP_ENABLED, LOCAL_RECOVERY)."""
         if LOCAL_RECOVERY in self.values:
-            self._put(("checkpoint", "local-recovery"), self._written(LOCAL_RECOVERY), LOCAL_RECOVERY)
+            self._set(("checkpoint", "local-recovery"), self._written(LOCAL_RECOVERY), LOCAL_RECOVERY)
             return
         both = [self.values.get(key, [False]) for key in (LOCAL_BACKUP, LOCAL_RESTORE)]
         if all(map(any, both)):
             swept = [key for key in (LOCAL_BACKUP, LOCAL_RESTORE) if key in self.lists]
             value = self._written(swept[0]) if len(swept) == 1 else True
-            self._put(
+            self._set(
                 ("checkpoint", "local-recovery"), self._single(swept[1]) if len(swept) > 1 else value, LOCAL_BACKUP
             )
         elif any(map(any, both)):
@@ -439,9 +443,9 @@ class _Move:
 
     def _storage(self) -> None:
         """Move the keys of uploads to an object store, which have no effect with other storage."""
-        for key, name in self._below(_STORE).items():
+        for key, name in self._keys_in_section(_STORE).items():
             if key in self.values and isinstance(value_at(self.plain, _STORE), Mapping):
-                self._put((*_STORE, name), self._single(key), key)
+                self._set((*_STORE, name), self._single(key), key)
             elif key in self.values:
                 self.reading.warn(self.places[key], "has no effect: storage: has no object-store")
 

@@ -171,7 +171,7 @@ _CATALOGS: Mapping[tuple[str, ...], Mapping[str, BarrierKind | RestartKind]] = {
 
 
 @cached_until_added
-def later_options(version: str) -> Mapping[tuple[str, ...], str]:
+def options_missing_in_release(version: str) -> Mapping[tuple[str, ...], str]:
     """Return {path of an option that a version of Flink lacks, with VERTEX for every vertex: the release that brought it}."""
     found = {}
     for key in document_options():
@@ -189,14 +189,14 @@ def since(path: DocumentPath, value: Any, version: str) -> str:
         release = catalog[value if isinstance(value, str) else next(iter(value))].since
         return release if was_added_after(release, version) else ""
     general = ("job", "VERTEX", *map(str, path[2:])) if path[0] == "job" else tuple(map(str, path))
-    later = later_options(version)
+    later = options_missing_in_release(version)
     # a detail of an option came with it
     return next((later[general[:n]] for n in range(len(general), 0, -1) if general[:n] in later), "")
 
 
 def without_later_options(document: Document, version: str, reading: Reading) -> Document:
     """Return the document without options that a version of Flink lacks; Flink ignores them, and a warning names each of them."""
-    for path in _written(document, later_options(version)):
+    for path in _written(document, options_missing_in_release(version)):
         reading.warn(path, f"has no effect with Flink {version}: it came with {since(path, True, version)}")
         document = _with(document, path, None)
     restart = document.restart
@@ -236,7 +236,7 @@ def summary(version: str) -> str:
     found: dict[tuple[str, ...], str] = {
         (*_BARRIERS, name): kind.since for name, kind in BARRIERS.items() if was_added_after(kind.since, version)
     }
-    found |= later_options(version)
+    found |= options_missing_in_release(version)
     return ", ".join(
         f"{'.'.join(path).replace('checkpoint.barriers.', 'checkpoint.barriers: ')} ({release})"
         for path, release in found.items()

@@ -17,7 +17,17 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, create_model
 
 from sim.model import randomness, scenario
-from sim.model.fields import At, Duration, Natural, Number, Positive, RecordRate, Size, attribute_of, choice
+from sim.model.fields import (
+    Duration,
+    Natural,
+    Number,
+    Positive,
+    RecordRate,
+    Size,
+    ValidationContext,
+    attribute_of,
+    choice,
+)
 from sim.model.files import replace_file, replace_text
 from sim.model.job import Vertex
 from sim.model.quantities import Kind, Level, of_history, quantities
@@ -188,14 +198,14 @@ _UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}
 
 def build_backtest(written: Backtest, reading: Reading) -> scenario.Backtest:
     """Return the model of `backtest:`, with compared durations in ms.  Errors are reported to `reading`."""
-    at, longest, compared = At(("backtest",), reading), written.longest or [], []
+    at, longest, compared = ValidationContext(("backtest",), reading), written.longest or [], []
     if any(after > before for before, after in pairwise(longest)):
-        at.wrong("write the longest duration first", "longest")
+        at.error("write the longest duration first", "longest")
     for quantity, (first, *_) in of_history().items():
         if (section := getattr(written, attribute_of(quantity))) is None:
             continue
         observed, predicted = (
-            _quantiles(getattr(section, side), first.kind, at.below(quantity).below(side))
+            _quantiles(getattr(section, side), first.kind, at.child(quantity).child(side))
             for side in ("observed", "predicted")
         )
         compared.append(
@@ -207,13 +217,13 @@ def build_backtest(written: Backtest, reading: Reading) -> scenario.Backtest:
     return build_model(scenario.Backtest, written, at, compared=tuple(compared), longest_ms=longest_ms)
 
 
-def _quantiles(section: Any, kind: Kind, at: At) -> scenario.Quantiles:
+def _quantiles(section: Any, kind: Kind, at: ValidationContext) -> scenario.Quantiles:
     """Return the quantiles of a section, in ms if they are durations.  p50 <= p90 <= max are all set, or none if `count` is 0."""
     values = [value for value in (section.p50, section.p90, section.max) if value is not None]
     if len(values) != (3 if section.count else 0):
-        at.wrong("write p50, p90, max and count, or count: 0 alone")
+        at.error("write p50, p90, max and count, or count: 0 alone")
     elif "unlimited" in values or sorted(values) != values:
-        at.wrong("expected p50 <= p90 <= max")
+        at.error("expected p50 <= p90 <= max")
     elif values:
         p50, p90, largest = (float(value) / _UNIT[kind] for value in values)
         return scenario.Quantiles(p50, p90, largest, section.count)

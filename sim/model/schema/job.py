@@ -18,7 +18,6 @@ from sim.model import sinks, state
 from sim.model.checkpoint import BARRIERS, CheckpointOptions
 from sim.model.cluster import Version
 from sim.model.fields import (
-    At,
     Count,
     Duration,
     EdgeName,
@@ -27,6 +26,7 @@ from sim.model.fields import (
     Share,
     Size,
     Switch,
+    ValidationContext,
     Weight,
     attribute_of,
     choice,
@@ -375,7 +375,7 @@ LOOKS = 32  # at sessions of processing time, per gap: so fine is the time at wh
 KINDS = ("tumbling", "sliding", "session")
 
 
-def build_window(given: Vertex, at: At) -> model.Window | None:
+def build_window(given: Vertex, at: ValidationContext) -> model.Window | None:
     """Build the window of a vertex.  None: it has none."""
     if given.window is None:
         return None
@@ -383,11 +383,11 @@ def build_window(given: Vertex, at: At) -> model.Window | None:
         at.warn("has no effect: mini-batches are not modelled", "mini-batch")
         return None
     if given.source is not None and given.window.stage != "local":
-        at.wrong("a source keeps no keyed state: only stage: local stands in its chain")
+        at.error("a source keeps no keyed state: only stage: local stands in its chain")
     if given.async_io is not None:
-        at.wrong("windows and requests are two vertices: write async-io in another one")
+        at.error("windows and requests are two vertices: write async-io in another one")
     if given.commit not in (None, "none"):
-        at.wrong("windows and transactions are two vertices: write commit in the next one")
+        at.error("windows and transactions are two vertices: write commit in the next one")
     window = given.window
     (kind,) = (kind for kind in KINDS if getattr(window, kind) is not None)
     size_ns: int = getattr(window, kind)
@@ -400,21 +400,21 @@ def build_window(given: Vertex, at: At) -> model.Window | None:
     return replace(made, early=window.stage == "local")
 
 
-def _judge(window: Window, kind: str, size_ns: int, at: At) -> None:
+def _judge(window: Window, kind: str, size_ns: int, at: ValidationContext) -> None:
     """Report keys that contradict each other."""
     if size_ns < SHORTEST_NS:
-        at.wrong(f"is {format_duration(size_ns)}: Flink's windows have whole milliseconds, 1 ms or more", kind)
+        at.error(f"is {format_duration(size_ns)}: Flink's windows have whole milliseconds, 1 ms or more", kind)
     if kind == "sliding" and window.every is None:
-        at.wrong("is missing: windows that slide begin one every so often, write every: 1 s", "every")
+        at.error("is missing: windows that slide begin one every so often, write every: 1 s", "every")
     elif window.every is not None and not SHORTEST_NS <= window.every <= size_ns:
         most = f"write 1 ms or more, and no more than the size, {format_duration(size_ns)}"
-        at.wrong(f"is {format_duration(window.every)}: {most}", "every")
+        at.error(f"is {format_duration(window.every)}: {most}", "every")
     step_ns = window.every or size_ns
     if window.phase is not None and window.phase >= step_ns:
         step = format_duration(step_ns)
-        at.wrong(f"is {format_duration(window.phase)}, but a window of {step} ends within {step}", "phase")
+        at.error(f"is {format_duration(window.phase)}, but a window of {step} ends within {step}", "phase")
     if window.flush is not None and window.api == "datastream":
-        at.wrong("the WindowOperator buffers nothing: flush stands with api: sql", "flush")
+        at.error("the WindowOperator buffers nothing: flush stands with api: sql", "flush")
 
 
 # ---- `weights:` of an input -> shares of the reader's subtasks.
@@ -423,26 +423,26 @@ _MAX_SAID = 8
 """Maximum shares listed in a warning."""
 
 
-def build_weights(section: Input, readers: int, groups: int, at: At) -> tuple[Fraction, ...]:
+def build_weights(section: Input, readers: int, groups: int, at: ValidationContext) -> tuple[Fraction, ...]:
     """Return the shares, which add up to 1.  Errors are reported at `at`."""
     weights = section.weights
     if weights is None:
         return ()
     if not SHIPPING[section.ship].keyed:
-        at.wrong(f"only hash has weights, not {section.ship}")
+        at.error(f"only hash has weights, not {section.ship}")
         return ()
     if isinstance(weights, Skew):
         return _skew(weights, section.excess, readers, max(groups, readers), at)
     if len(weights) != readers:
         how_many = f"{len(weights)} weights for {readers} subtasks"
-        at.wrong(
+        at.error(
             f"{how_many}: write one each, or {{counted: [...]}} if they were counted at a parallelism of {len(weights)}"
         )
         return ()
     return _shares(weights, at)
 
 
-def _skew(skew: Skew, excess: Excess, readers: int, groups: int, at: At) -> tuple[Fraction, ...]:
+def _skew(skew: Skew, excess: Excess, readers: int, groups: int, at: ValidationContext) -> tuple[Fraction, ...]:
     if skew.hot is not None:
         if skew.excess is not None:
             at.warn("has no effect: hot is one key already", "excess")
@@ -450,7 +450,7 @@ def _skew(skew: Skew, excess: Excess, readers: int, groups: int, at: At) -> tupl
     shares = _shares(skew.counted or [], at)
     counted = len(shares)
     if counted > groups:
-        at.wrong(f"{counted} weights, more than the {groups} key groups", "counted")
+        at.error(f"{counted} weights, more than the {groups} key groups", "counted")
         return ()
     if shares and counted != readers:
         kinds: tuple[Excess, Excess] = ("one-key", "key-groups") if excess == "one-key" else ("key-groups", "one-key")
@@ -470,9 +470,9 @@ def _skew(skew: Skew, excess: Excess, readers: int, groups: int, at: At) -> tupl
     return shares
 
 
-def _shares(weights: Sequence[Fraction], at: At) -> tuple[Fraction, ...]:
+def _shares(weights: Sequence[Fraction], at: ValidationContext) -> tuple[Fraction, ...]:
     if (total := sum(weights)) == 0:
-        at.wrong("all weights are 0: no subtask would get a record")
+        at.error("all weights are 0: no subtask would get a record")
         return ()
     return tuple(Fraction(weight) / total for weight in weights)
 
@@ -568,14 +568,14 @@ def _cycle(inputs: dict[str, list[str]]) -> list[str] | None:
 # ---- `state:` of a vertex.
 
 
-def build_state(section: State | None, at: At) -> state.State | None:
+def build_state(section: State | None, at: ValidationContext) -> state.State | None:
     """Build the state of a vertex.  Errors are reported at `at`."""
     if section is None:
         return None
     return build_model(state.State, section, at, ttl=None if section.limit else _ttl(section, at))
 
 
-def _ttl(section: State, at: At) -> state.Ttl | None:
+def _ttl(section: State, at: ValidationContext) -> state.Ttl | None:
     kind = BACKENDS[section.backend or next(iter(BACKENDS))]
     for key in ("ttl-checks", "ttl-filter"):
         if getattr(section, attribute_of(key)) is None:
@@ -590,42 +590,44 @@ def _ttl(section: State, at: At) -> state.Ttl | None:
 # ---- `commit:` of a vertex.  A global committer becomes a separate vertex.
 
 
-def build_commit(section: Commit | str | None, connector: str, at: At, *, has_input: bool) -> sinks.Commit | None:
+def build_commit(
+    section: Commit | str | None, connector: str, at: ValidationContext, *, has_input: bool
+) -> sinks.Commit | None:
     """Build the commit options; defaults are those of the connector."""
     if section is None or section == "none":
         return None
     kind = SINKS.get(connector)
     usual = sinks.Commit() if kind is None else commit_of(kind)
     if section == "as-connector" and kind is None:
-        at.wrong("names no connector: write connector: beside it, or commit: two-phase")
+        at.error("names no connector: write connector: beside it, or commit: two-phase")
     if usual is None:
         if section != "as-connector":
-            at.wrong(
+            at.error(
                 f"'{connector}' commits nothing, its output is visible at once: leave commit out, or write as-connector"
             )
         return None
     if not has_input:
-        at.wrong("a source commits nothing: commit stands in a vertex with an input")
+        at.error("a source commits nothing: commit stands in a vertex with an input")
     if isinstance(section, str):
         return usual
     if section.transaction_timeout == 0:
-        at.wrong("a timeout of 0 loses every transaction: write at least '1 ms'", "transaction-timeout")
+        at.error("a timeout of 0 loses every transaction: write at least '1 ms'", "transaction-timeout")
     commit = build_model(sinks.Commit, section, at, usual)
     if commit.emits == "on-commit" and commit.committer == "global":
-        at.wrong("a global committer is no part of the vertex: only a chained one lets records go", "emits")
+        at.error("a global committer is no part of the vertex: only a chained one lets records go", "emits")
     return commit
 
 
-def build_connector(section: Connector | str | None, at: At, *, is_source: bool) -> dict[str, str]:
+def build_connector(section: Connector | str | None, at: ValidationContext, *, is_source: bool) -> dict[str, str]:
     """Return the fields of a vertex about its connector."""
     name, version = (section.name, section.version) if isinstance(section, Connector) else (section, None)
     if name is not None and (name in SOURCES) is not is_source:
         expected = either([*(SOURCES if is_source else SINKS)])
-        at.wrong(f"'{name}' is {'written to' if is_source else 'read'}: expected {expected}")
+        at.error(f"'{name}' is {'written to' if is_source else 'read'}: expected {expected}")
     return {"connector": name or "", "connector_version": version or ""}
 
 
-def with_committers(vertices: tuple[model.Vertex, ...], at: At) -> tuple[model.Vertex, ...]:
+def with_committers(vertices: tuple[model.Vertex, ...], at: ValidationContext) -> tuple[model.Vertex, ...]:
     """Insert a vertex for each global committer, which reads committables of negligible size."""
     names, committers = {vertex.name for vertex in vertices}, list[model.Vertex]()
     for vertex in vertices:
@@ -633,7 +635,7 @@ def with_committers(vertices: tuple[model.Vertex, ...], at: At) -> tuple[model.V
             continue
         name = f"{vertex.name}: committer"
         if name in names:
-            at.wrong(f"is the name of the global committer of {vertex.name}: choose another", name)
+            at.error(f"is the name of the global committer of {vertex.name}: choose another", name)
         behind = model.Input(vertex.name, "global", service=Distribution(0), record_bytes=Distribution(1))
         committers.append(model.Vertex(name, inputs=(behind,), committer_of=vertex.name))
     return (*vertices, *committers)
@@ -651,14 +653,14 @@ LARGEST_RECORD_BYTES = 2**31 - 1
 @cached_builder
 def build_job(job: dict[str, Vertex], reading: Reading, folder: Path, *, duration_ns: int) -> Job:
     """Build the job, with traces up to the end of the run.  Errors are added to `reading`."""
-    at = At(("job",), reading, folder)
+    at = ValidationContext(("job",), reading, folder)
     order = topological({name: [up for up in vertex.upstreams.values() if up in job] for name, vertex in job.items()})
     built: dict[str, model.Vertex] = {}
     read = {upstream for vertex in job.values() for upstream in vertex.upstreams.values()}
     emitted: dict[str, Distribution] = {}  # size of the records of its main output
     for name in order:
         vertex = job[name]
-        at_vertex = at.below(name)
+        at_vertex = at.child(name)
         inputs = [
             _input(key, vertex, job, emitted, at_vertex)
             for key, upstream in vertex.upstreams.items()
@@ -667,12 +669,12 @@ def build_job(job: dict[str, Vertex], reading: Reading, folder: Path, *, duratio
         emitted[name] = _record(vertex, inputs, name in read, at_vertex)
         built[name] = _vertex(name, vertex, tuple(inputs), at_vertex, duration_ns)
     for name in built:
-        _check_unions(job[name], at.below(name))
+        _check_unions(job[name], at.child(name))
     _all_read(job, at)
     return Job(with_committers(tuple(built.values()), at))
 
 
-def _check_unions(vertex: Vertex, at: At) -> None:
+def _check_unions(vertex: Vertex, at: ValidationContext) -> None:
     """Check that the edges of one input of a join are consecutive."""
     before, closed = "", set[str]()
     for key, edge in vertex.edges.items():
@@ -681,13 +683,13 @@ def _check_unions(vertex: Vertex, at: At) -> None:
             at.warn("has no effect: without combine: join all inputs are one stream", "input", key, "union")
         elif union in closed:
             apart = f"the inputs of '{union}' do not follow each other: write them one after the other"
-            at.wrong(apart, "input", key, "union")
+            at.error(apart, "input", key, "union")
         if union != before and before:
             closed.add(before)
         before = union
 
 
-def _all_read(job: dict[str, Vertex], at: At) -> None:
+def _all_read(job: dict[str, Vertex], at: ValidationContext) -> None:
     """Warn of side outputs without readers, whose records Flink drops."""
     read = {(edge.from_ or key, edge.output) for vertex in job.values() for key, edge in vertex.edges.items()}
     for name, vertex in job.items():
@@ -696,8 +698,10 @@ def _all_read(job: dict[str, Vertex], at: At) -> None:
                 at.warn(f"has no effect: no input says output: {tag}", name, "outputs", tag)
 
 
-def _vertex(name: str, section: Vertex, inputs: tuple[model.Input, ...], at: At, duration_ns: int) -> model.Vertex:
-    connector = build_connector(section.connector, at.below("connector"), is_source=section.source is not None)
+def _vertex(
+    name: str, section: Vertex, inputs: tuple[model.Input, ...], at: ValidationContext, duration_ns: int
+) -> model.Vertex:
+    connector = build_connector(section.connector, at.child("connector"), is_source=section.source is not None)
     source = section.source
     return build_model(
         model.Vertex,
@@ -707,32 +711,32 @@ def _vertex(name: str, section: Vertex, inputs: tuple[model.Input, ...], at: At,
         max_parallelism=section.groups,
         inputs=inputs,
         joined=section.combine == "join",
-        source=None if source is None else _source(source, at.below("source"), section.parallelism or 1, duration_ns),
-        service_factors=_service_factors(section, name, at.below("service-factor")),
-        window=build_window(section, at.below("window")),
-        state=build_state(section.state, at.below("state")),
-        commit=build_commit(section.commit, connector["connector"], at.below("commit"), has_input=bool(inputs)),
+        source=None if source is None else _source(source, at.child("source"), section.parallelism or 1, duration_ns),
+        service_factors=_service_factors(section, name, at.child("service-factor")),
+        window=build_window(section, at.child("window")),
+        state=build_state(section.state, at.child("state")),
+        commit=build_commit(section.commit, connector["connector"], at.child("commit"), has_input=bool(inputs)),
         **connector,
     )
 
 
-def _service_factors(section: Vertex, name: str, at: At) -> tuple[tuple[int, Fraction], ...]:
+def _service_factors(section: Vertex, name: str, at: ValidationContext) -> tuple[tuple[int, Fraction], ...]:
     parallelism, factors = section.parallelism or 1, list[tuple[int, Fraction]]()
     for subtask, factor in (section.service_factor or {}).items():
         if not (subtask.isascii() and subtask.isdecimal() and int(subtask) < parallelism):
-            at.wrong(f"there is no subtask '{subtask}' of {name}: write a number from 0 to {parallelism - 1}", subtask)
+            at.error(f"there is no subtask '{subtask}' of {name}: write a number from 0 to {parallelism - 1}", subtask)
         elif not MIN_SERVICE_FACTOR <= factor <= MAX_SERVICE_FACTOR:
             between = f"a factor stands between {format_number(MIN_SERVICE_FACTOR)} and {MAX_SERVICE_FACTOR}"
-            at.wrong(f"is {format_number(factor)}: {between}", subtask)
+            at.error(f"is {format_number(factor)}: {between}", subtask)
         else:
             factors.append((int(subtask), factor))
     return tuple(sorted(factors))
 
 
 def _input(
-    key: str, vertex: Vertex, job: dict[str, Vertex], emitted: dict[str, Distribution], of_vertex: At
+    key: str, vertex: Vertex, job: dict[str, Vertex], emitted: dict[str, Distribution], of_vertex: ValidationContext
 ) -> model.Input:
-    at = of_vertex.below("input").below(key)
+    at = of_vertex.child("input").child(key)
     details = vertex.edges[key]
     upstream = details.from_ or key
     readers, writers = vertex.parallelism or 1, job[upstream].parallelism or 1
@@ -740,17 +744,17 @@ def _input(
     if SHIPPING[ship].one_to_one and readers != writers:
         at.warn(f"{ship} needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does")
         ship = "rebalance"
-    default = _law(vertex.service, DEFAULT_SERVICE, of_vertex.below("service"))
-    fan_out, size, at_size = details.fan_out, details.record, at.below("record")
+    default = _law(vertex.service, DEFAULT_SERVICE, of_vertex.child("service"))
+    fan_out, size, at_size = details.fan_out, details.record, at.child("record")
     if details.output is not None and (side := _side_output(details, job[upstream], upstream, at)) is not None:
         fan_out, size = side.fan_out, side.record
         at_size = replace(at, here=("job", upstream, "outputs", details.output, "record"))
     return model.Input(
         upstream,
         ship,
-        weights=build_weights(details, readers, vertex.groups, at.below("weights")),
+        weights=build_weights(details, readers, vertex.groups, at.child("weights")),
         excess=details.excess,
-        service=_law(details.service, default, at.below("service")),
+        service=_law(details.service, default, at.child("service")),
         record_bytes=_law(size, emitted[upstream], at_size),
         union=details.union or "",
         output=details.output or "",
@@ -758,34 +762,34 @@ def _input(
     )
 
 
-def _side_output(section: Input, writer: Vertex, upstream: str, at: At) -> Output | None:
+def _side_output(section: Input, writer: Vertex, upstream: str, at: ValidationContext) -> Output | None:
     """Return the side output that an edge reads, or None if there is no such output."""
     outputs, tag = writer.outputs or {}, section.output or ""
     if tag not in outputs:
         guess = at.reading.did_you_mean(tag, outputs) or f": write outputs: {{{tag}: {{fan-out: 0.1}}}} there"
-        at.wrong(f"'{upstream}' has no side output '{tag}'{guess}", "output")
+        at.error(f"'{upstream}' has no side output '{tag}'{guess}", "output")
         return None
     for key, value in (("fan-out", section.fan_out), ("record", section.record)):
         if value is not None:
-            at.wrong(f"stands in outputs of '{upstream}': the edges of an output carry the same records", key)
+            at.error(f"stands in outputs of '{upstream}': the edges of an output carry the same records", key)
     return outputs[tag]
 
 
-def _record(section: Vertex, inputs: list[model.Input], has_readers: bool, at: At) -> Distribution:
+def _record(section: Vertex, inputs: list[model.Input], has_readers: bool, at: ValidationContext) -> Distribution:
     if section.source is not None:
         if section.record is not None:
-            at.wrong("a source says record inside source:", "record")
-        return _law(section.source.record, DEFAULT_RECORD, at.below("source").below("record"))
+            at.error("a source says record inside source:", "record")
+        return _law(section.source.record, DEFAULT_RECORD, at.child("source").child("record"))
     if section.record is None and has_readers and len({edge.record_bytes for edge in inputs}) > 1:
-        at.wrong("reads records of different sizes: say record: for those it emits")
-    return _law(section.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, at.below("record"))
+        at.error("reads records of different sizes: say record: for those it emits")
+    return _law(section.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, at.child("record"))
 
 
-def _source(section: Source, at: At, parallelism: int, duration_ns: int) -> model.Source:
+def _source(section: Source, at: ValidationContext, parallelism: int, duration_ns: int) -> model.Source:
     silent = section.silent or 0
     if silent >= parallelism:
         most = f"is {silent}, of {parallelism} subtasks: one of them must have records; write rate: 0/s if none has"
-        at.wrong(most, "silent")
+        at.error(most, "silent")
     emitting = max(1, parallelism - silent)
     key, shared = ("rate", emitting) if section.rate is not None else ("rate-per-subtask", 1)
     rate = section.rate if section.rate is not None else section.rate_per_subtask
@@ -793,31 +797,31 @@ def _source(section: Source, at: At, parallelism: int, duration_ns: int) -> mode
     if section.records is not None:
         total, rest = divmod(section.records, emitting)
         if rest:
-            at.wrong(
+            at.error(
                 f"{section.records} records do not divide by {emitting} subtasks: write records-per-subtask", "records"
             )
     if total == 0:
         key_of_total = "records" if section.records is not None else "records-per-subtask"
-        at.wrong("each subtask emits at least one record", key_of_total)
-    rates = _rates(rate, shared, at.below(key), duration_ns)
-    backlog = _backlog(section, emitting, total, at.below("backlog"))
+        at.error("each subtask emits at least one record", key_of_total)
+    rates = _rates(rate, shared, at.child(key), duration_ns)
+    backlog = _backlog(section, emitting, total, at.child("backlog"))
     return build_model(model.Source, section, at, rates=rates, total=total, backlog=backlog)
 
 
-def _backlog(section: Source, parallelism: int, total: int | None, at: At) -> model.Backlog | None:
+def _backlog(section: Source, parallelism: int, total: int | None, at: ValidationContext) -> model.Backlog | None:
     if section.backlog is None:
         return None
     if section.backlog.records is None:
         if section.rate == "unlimited" or section.rate_per_subtask == "unlimited":
-            at.wrong("records of an unlimited source are never overdue: write records, or a rate", "lag")
+            at.error("records of an unlimited source are never overdue: write records, or a rate", "lag")
         return model.Backlog(lag_ns=section.backlog.lag)
     records = -(-section.backlog.records // parallelism)
     if total is not None and records > total:
-        at.wrong(f"is {section.backlog.records}, more than the source emits: {total * parallelism}", "records")
+        at.error(f"is {section.backlog.records}, more than the source emits: {total * parallelism}", "records")
     return model.Backlog(records)
 
 
-def _rates(written: object, shared: int, at: At, duration_ns: int) -> Sequence[Rate]:
+def _rates(written: object, shared: int, at: ValidationContext, duration_ns: int) -> Sequence[Rate]:
     """Return the rates of one subtask, an equal part of the vertex's; empty if unlimited."""
     if isinstance(written, Fraction):
         return (Rate(0, written / shared),)
@@ -829,22 +833,22 @@ def _rates(written: object, shared: int, at: At, duration_ns: int) -> Sequence[R
                 at.warn(f"{written.trace}: {assumed}", "trace")
             return rates
         except TraceError as error:
-            at.wrong(str(error), "trace")
+            at.error(str(error), "trace")
     if isinstance(written, list):
         steps: list[Step] = written
         for i, step in enumerate(steps):
             if step.rate == "unlimited":
-                at.wrong("a step cannot be unlimited: write a rate above what the job can serve", i, "rate")
+                at.error("a step cannot be unlimited: write a rate above what the job can serve", i, "rate")
             elif i and step.at <= steps[i - 1].at:
-                at.wrong("is not after the step before it", i, "at")
+                at.error("is not after the step before it", i, "at")
         return tuple(Rate(step.at, step.rate / shared) for step in steps if isinstance(step.rate, Fraction))
     return ()
 
 
-def _law(written: int | Law | None, default: Distribution, at: At) -> Distribution:
+def _law(written: int | Law | None, default: Distribution, at: ValidationContext) -> Distribution:
     distribution = law(written, default, at)
     if at.here[-1] == "record" and distribution.mean == 0:
-        at.wrong("a record has at least 1 B")
+        at.error("a record has at least 1 B")
     if at.here[-1] == "record" and written is not None and distribution.mean > LARGEST_RECORD_BYTES:
-        at.wrong("a record of Flink has less than 2 GiB: its length is an int")
+        at.error("a record of Flink has less than 2 GiB: its length is an int")
     return distribution

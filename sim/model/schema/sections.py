@@ -38,12 +38,12 @@ from sim.model.fields import (
     BYTE_RATE,
     RANDOM_DURATION,
     RECORD_RATE,
-    At,
     Duration,
     Number,
     OnOff,
     Option,
     Size,
+    ValidationContext,
     attribute_of,
     options_of,
 )
@@ -460,32 +460,34 @@ def law_section(name: str, sentence: str, types: AbcMapping[str, tuple[Any, str]
     return create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
 
 
-def _law_section(name: str, sentence: str, mean: Any, spread: type[Section], kinds: list[DistributionKind]) -> Any:
+def _distribution_section(
+    name: str, sentence: str, mean: Any, spread: type[Section], kinds: list[DistributionKind]
+) -> Any:
     one_or_axis: Any = Axis
     axis, alone = one_or_axis[mean], Annotated[mean, BeforeValidator(_mean)]
     types = {kind.name: spread if kind.most_cv else alone if kind.name == "uniform" else axis for kind in kinds}
     return law_section(name, sentence, {kind.name: (types[kind.name], kind.sentence) for kind in kinds})
 
 
-DurationLaw = _law_section(
+DurationDistribution = _distribution_section(
     "DurationLaw",
     "Exactly one of these distributions, by its name.",
     Duration,
     DurationSpread,
     list(DISTRIBUTIONS.values()),
 )
-SizeLaw = _law_section(
+SizeDistribution = _distribution_section(
     "SizeLaw",
     "Exactly one of these distributions, by its name.  A size that is drawn is at least 1 B, as every record has one.",
     Size,
     SizeSpread,
     [kind for kind in DISTRIBUTIONS.values() if kind.of_sizes],
 )
-DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationLaw, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
-SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
+DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationDistribution, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
+SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeDistribution, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
 
 
-def law(section: int | Law | None, default: Distribution, at: At) -> Distribution:
+def law(section: int | Law | None, default: Distribution, at: ValidationContext) -> Distribution:
     """Build the distribution at a place.  Errors are reported there."""
     if section is None:
         return default
@@ -496,7 +498,7 @@ def law(section: int | Law | None, default: Distribution, at: At) -> Distributio
         return Distribution(value, kind)
     most = DISTRIBUTIONS[kind].most_cv
     if not 0 < value.cv <= most:
-        at.wrong(f"must lie between 0 (excluded) and {most}; cv is standard deviation / mean", kind, "cv")
+        at.error(f"must lie between 0 (excluded) and {most}; cv is standard deviation / mean", kind, "cv")
     return Distribution(value.mean, kind, float(value.cv))
 
 
@@ -546,7 +548,9 @@ def section_of(model: type) -> Any:
     return FORMS.get(model) or new_class(model.__name__, (Options,), {"of": (model,)}, lambda body: body.update(names))
 
 
-def build_model(model: type[T], section: Options | None, at: At, usual: T | None = None, /, **others: object) -> T:
+def build_model(
+    model: type[T], section: Options | None, at: ValidationContext, usual: T | None = None, /, **others: object
+) -> T:
     """Build a dataclass of the model from the given options, and call its method `completed`.
 
     `usual` has the values of missing keys.  `others` are fields that do not correspond to one key; None means the default.
@@ -558,8 +562,8 @@ def build_model(model: type[T], section: Options | None, at: At, usual: T | None
     for attribute, record in records.items():
         if (written := getattr(section, attribute)) is None:
             continue
-        below = at.below(record.key)
-        if not record.is_declared and record.field not in others:
+        below = at.child(record.key)
+        if not record.has_custom_section and record.field not in others:
             values[record.field] = _value(record, written, below)
         if record.needs is not None:
             other = attribute_of(record.needs[0])
@@ -570,7 +574,7 @@ def build_model(model: type[T], section: Options | None, at: At, usual: T | None
     return complete(instance, replace(at, given=section)) if callable(complete) else instance
 
 
-def build_part(record: Option, written: Any, at: At) -> Any:
+def build_part(record: Option, written: Any, at: ValidationContext) -> Any:
     """Build a nested dataclass from a section, or from a word such as `on`."""
     if isinstance(written, Options):
         return build_model(record.part, written, at)
@@ -579,7 +583,7 @@ def build_part(record: Option, written: Any, at: At) -> Any:
     return record.part() if written is True else None
 
 
-def _check_need(needs: tuple[str, tuple[str, ...]], other: object, at: At) -> None:
+def _check_need(needs: tuple[str, tuple[str, ...]], other: object, at: ValidationContext) -> None:
     """Warn if an option has no effect, because another key does not have the needed value `other`."""
     key, readers = needs
     if not readers and not other:
@@ -588,7 +592,7 @@ def _check_need(needs: tuple[str, tuple[str, ...]], other: object, at: At) -> No
         at.warn(f"has no effect: {' and '.join(readers)} {'reads' if len(readers) == 1 else 'read'} it, not {other}")
 
 
-def _value(record: Option, written: Any, at: At) -> Any:
+def _value(record: Option, written: Any, at: ValidationContext) -> Any:
     """Convert a value to that of the model."""
     if record.part is not None:
         return build_part(record, written, at)
@@ -596,12 +600,12 @@ def _value(record: Option, written: Any, at: At) -> Any:
         return law(written, Distribution(0) if record.default is MISSING else record.default, at)
     if record.leaf is RECORD_RATE:
         if isinstance(written, Fraction) and written < 1:
-            at.wrong("must be at least 1/s")
+            at.error("must be at least 1/s")
         return round(written) if isinstance(written, Fraction) else None
     if written == 0 and record.above_zero:
-        at.wrong("must be more than 0")
+        at.error("must be more than 0")
     if written == 0 and record.leaf is BYTE_RATE and not record.is_optional:
-        at.wrong("cannot be unlimited: write a rate")
+        at.error("cannot be unlimited: write a rate")
     return None if written == 0 and (record.zero_is_none or record.leaf is BYTE_RATE) else written
 
 
@@ -610,7 +614,7 @@ def annotation_of(record: Option, *, axes: bool = True) -> Any:
     one_or_axis: Any = Axis
     if record.part is not None:
         mapping = section_of(record.part)
-        if not record.is_switched:
+        if not record.accepts_on_off:
             return mapping
         leaf: Any = Annotated[Annotated[OnOff, Tag("text")] | Annotated[mapping, Tag("map")], MAP_OR_TEXT]
     else:

@@ -19,7 +19,7 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import OLDEST_PROFILE, older_defaults, was_added_after
 from sim.model.cluster import Cluster as ClusterModel
 from sim.model.faults import Restart
-from sim.model.fields import At, attribute_of
+from sim.model.fields import ValidationContext, attribute_of
 from sim.model.job import Job
 from sim.model.scenario import Backtest, Overheads, Run, Scenario
 from sim.model.schema import document as doc
@@ -299,12 +299,12 @@ def _empty(section: type[T]) -> T:
 
 @cached_builder
 def _built(model: type[T], section: Options | None, here: str, reading: Reading) -> T:
-    return build_model(model, section, At((here,), reading))
+    return build_model(model, section, ValidationContext((here,), reading))
 
 
 @cached_builder
 def _build_checkpoint(section: Checkpoint, job: Job, profile: str, reading: Reading) -> CheckpointOptions:
-    at = At(("checkpoint",), reading, job=job, profile=profile)
+    at = ValidationContext(("checkpoint",), reading, job=job, profile=profile)
     return build_model(CheckpointOptions, section, at, state=build_model(StateOptions, section, at))
 
 

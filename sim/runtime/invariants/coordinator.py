@@ -8,7 +8,7 @@ from functools import partial
 from itertools import pairwise
 
 from sim.model.faults import JobManagerDown
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.results.tables import CheckpointStats
 from sim.results.violations import milliseconds, number_of, time_text
 from sim.runtime.context import Context, TaskSnapshot
@@ -27,28 +27,28 @@ COUNTS_ANEW = "a JobManager counts only failures since its election"
 
 _ORDERED = frozenset(
     {
-        Happening.TRIGGERED,
-        Happening.ACKNOWLEDGED,
-        Happening.PART_REPLACED,
-        Happening.LAST_ACKNOWLEDGED,
-        Happening.COMPLETED,
-        Happening.ABORTED,
-        Happening.NOTIFIED_COMPLETE,
+        EventType.TRIGGERED,
+        EventType.ACKNOWLEDGED,
+        EventType.PART_REPLACED,
+        EventType.LAST_ACKNOWLEDGED,
+        EventType.COMPLETED,
+        EventType.ABORTED,
+        EventType.NOTIFIED_COMPLETE,
     }
 )
 _JOB_MANAGER_ACTIONS = frozenset(
     {
-        *_ORDERED - {Happening.ABORTED},
-        Happening.TASKS_TRIGGERED,
-        Happening.NOTIFIED_ABORTED,
-        Happening.JOB_RESTARTING,
-        Happening.JOB_RESTORED,
-        Happening.JOB_RECOVERED,
-        Happening.DEPLOYMENT_FAILED,
-        Happening.JOB_FAILED,
-        Happening.JOB_FINISHED,
-        Happening.GIVEN_UP,
-        Happening.RESCALED,
+        *_ORDERED - {EventType.ABORTED},
+        EventType.TASKS_TRIGGERED,
+        EventType.NOTIFIED_ABORTED,
+        EventType.JOB_RESTARTING,
+        EventType.JOB_RESTORED,
+        EventType.JOB_RECOVERED,
+        EventType.DEPLOYMENT_FAILED,
+        EventType.JOB_FAILED,
+        EventType.JOB_FINISHED,
+        EventType.GIVEN_UP,
+        EventType.RESCALED,
     }
 )
 
@@ -70,31 +70,31 @@ class CheckpointOrder(Invariant):
         awaited: dict[int, int] = {}  # checkpoint -> number of tasks that must acknowledge
         acknowledged = defaultdict[int, set[int]](set)
         durable: set[int] = set()  # checkpoints whose metadata is written: all tasks have acknowledged
-        ended: dict[int, Happening] = {}
+        ended: dict[int, EventType] = {}
         for row in self.context.journal.only(_ORDERED):
-            happening, checkpoint = row.happening, row.checkpoint
+            event_type, checkpoint = row.event_type, row.checkpoint
             report = partial(self.report, time_ns=row.time_ns, checkpoint=checkpoint)
-            if happening in (Happening.ACKNOWLEDGED, Happening.PART_REPLACED):
+            if event_type in (EventType.ACKNOWLEDGED, EventType.PART_REPLACED):
                 acknowledged[checkpoint].add(row.task)
-            elif happening is Happening.TRIGGERED:
+            elif event_type is EventType.TRIGGERED:
                 if checkpoint <= newest:
                     report(IDS_GROW, f"it is triggered after checkpoint {newest}")
                 newest = max(newest, checkpoint)
                 awaited[checkpoint] = self.stats[checkpoint].tasks - row.number
-            elif happening is Happening.LAST_ACKNOWLEDGED:
+            elif event_type is EventType.LAST_ACKNOWLEDGED:
                 durable.add(checkpoint)
                 if missing := awaited[checkpoint] - len(acknowledged.pop(checkpoint, ())):
                     fact = f"its metadata is written although {missing} of {awaited[checkpoint]} tasks are missing"
                     report(ALL_ACKNOWLEDGED, fact)
-            elif happening is Happening.NOTIFIED_COMPLETE:
-                if ended.get(checkpoint) is not Happening.COMPLETED:
+            elif event_type is EventType.NOTIFIED_COMPLETE:
+                if ended.get(checkpoint) is not EventType.COMPLETED:
                     report(NOTIFIED_AFTERWARDS, "tasks are notified that it is complete, but it is not")
             else:
-                if happening is Happening.COMPLETED and checkpoint not in durable:
+                if event_type is EventType.COMPLETED and checkpoint not in durable:
                     report(ALL_ACKNOWLEDGED, "it completes although no metadata was written")
                 if checkpoint in ended:
-                    report(ENDS_ONCE, f"it is {happening.value} after it was {ended[checkpoint].value}")
-                ended[checkpoint] = happening
+                    report(ENDS_ONCE, f"it is {event_type.value} after it was {ended[checkpoint].value}")
+                ended[checkpoint] = event_type
                 acknowledged.pop(checkpoint, None)
 
     def _check_retained(self) -> None:
@@ -114,11 +114,11 @@ class CheckpointOrder(Invariant):
         """
         lost_ns: int | None = None
         for row in self.context.journal:
-            if row.happening is Happening.JOB_MANAGER_LOST:
+            if row.event_type is EventType.JOB_MANAGER_LOST:
                 lost_ns = row.time_ns if lost_ns is None else lost_ns
-            elif row.happening is Happening.JOB_MANAGER_ELECTED:
+            elif row.event_type is EventType.JOB_MANAGER_ELECTED:
                 lost_ns = None
-            elif lost_ns is not None and lost_ns < row.time_ns and row.happening in _JOB_MANAGER_ACTIONS:
+            elif lost_ns is not None and lost_ns < row.time_ns and row.event_type in _JOB_MANAGER_ACTIONS:
                 fact = self.formatter.sentence(row)
                 self.report(NO_ACTION_WITHOUT_JOB_MANAGER, fact, where="the job", time_ns=row.time_ns)
 
@@ -132,15 +132,15 @@ class CheckpointOrder(Invariant):
         restarts, failed = 0, 0  # since the election of this JobManager
         for row in self.run.events:
             fact = ""
-            if row.happening is Happening.JOB_MANAGER_ELECTED:
+            if row.event_type is EventType.JOB_MANAGER_ELECTED:
                 restarts, failed = -1, 0  # the restart by the new JobManager itself does not count
-            elif row.happening is Happening.JOB_RESTARTING:
+            elif row.event_type is EventType.JOB_RESTARTING:
                 restarts += 1
-            elif row.happening in (Happening.ABORTED, Happening.REFUSED):
+            elif row.event_type in (EventType.ABORTED, EventType.REFUSED):
                 failed += 1
-            elif row.happening is Happening.GIVEN_UP and attempts is not None and restarts < attempts:
+            elif row.event_type is EventType.GIVEN_UP and attempts is not None and restarts < attempts:
                 fact = f"the restart strategy gives up after {number_of(restarts, 'restart')} of {attempts}"
-            elif row.happening is Happening.JOB_FAILED and not row.number and failed <= tolerable:
+            elif row.event_type is EventType.JOB_FAILED and not row.number and failed <= tolerable:
                 fact = f"the job fails after {number_of(failed, 'failed checkpoint')}, {tolerable} may fail"
             if fact:
                 self.report(COUNTS_ANEW, fact, time_ns=row.time_ns)
@@ -224,16 +224,16 @@ class CheckpointTiming(Invariant):
         completed: list[tuple[int, int]] = []  # (time [ns], checkpoint)
         ended: set[int] = set()  # tasks whose data has ended
         for row in self.run.events:
-            match row.happening:
-                case Happening.COMPLETED:
+            match row.event_type:
+                case EventType.COMPLETED:
                     completed.append((row.time_ns, row.checkpoint))
-                case Happening.JOB_MANAGER_LOST:
+                case EventType.JOB_MANAGER_LOST:
                     completed.clear()
-                case Happening.END_OF_DATA:
+                case EventType.END_OF_DATA:
                     ended.add(row.task)
-                case Happening.TASK_RESTORED:
+                case EventType.TASK_RESTORED:
                     ended.discard(row.task)
-                case Happening.TRIGGERED if not self.stats[row.checkpoint].savepoint_format and len(ended) < tasks:
+                case EventType.TRIGGERED if not self.stats[row.checkpoint].savepoint_format and len(ended) < tasks:
                     earlier = ((end_ns, other) for end_ns, other in reversed(completed) if end_ns < row.time_ns)
                     before_ns, before = next(earlier, (-_NEVER_NS, -1))
                     if (after_ns := row.time_ns - before_ns) < min_pause_ns:
@@ -247,7 +247,7 @@ class CheckpointTiming(Invariant):
         checkpoint, it holds its lock, so expiry is delayed.
         """
         changed = [
-            (row.time_ns, row.number) for row in self.run.events if row.happening is Happening.CHECKPOINTS_CHANGED
+            (row.time_ns, row.number) for row in self.run.events if row.event_type is EventType.CHECKPOINTS_CHANGED
         ]
         timeouts = [(0, self.options.timeout_ns), *changed, (_NEVER_NS, 0)]
         for number, row in self.stats.items():
@@ -285,11 +285,11 @@ class CheckpointTiming(Invariant):
                 fact = f"it began before restart {restart.number}, and is under way behind it"
                 self._report(RESTART_ABORTS_LAW, fact, restart.time_ns, min(pending))
                 return
-            if row.happening is Happening.TRIGGERED:
+            if row.event_type is EventType.TRIGGERED:
                 pending.add(row.checkpoint)
-            elif row.happening is Happening.JOB_RESTORED:
+            elif row.event_type is EventType.JOB_RESTORED:
                 restart = row
-            elif row.happening in (Happening.COMPLETED, Happening.ABORTED):
+            elif row.event_type in (EventType.COMPLETED, EventType.ABORTED):
                 pending.discard(row.checkpoint)
             restart = restart if pending else None
 
@@ -306,11 +306,11 @@ class CheckpointTiming(Invariant):
                 self._report(TOLERABLE_FAILURES_LAW, fact, exceeded_ns, failed[-1], *failed[-4:])
                 return
             is_newer = row.checkpoint > latest_completed
-            if row.happening in (Happening.JOB_FAILED, Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED):
+            if row.event_type in (EventType.JOB_FAILED, EventType.JOB_MANAGER_LOST, EventType.JOB_MANAGER_ELECTED):
                 failed, exceeded_ns = [], _NEVER_NS
-            elif row.happening is Happening.COMPLETED and is_newer:
+            elif row.event_type is EventType.COMPLETED and is_newer:
                 failed, exceeded_ns, latest_completed = [], _NEVER_NS, row.checkpoint
-            elif row.happening is Happening.ABORTED and is_newer and row.detail in _COUNTED_FAILURES:
+            elif row.event_type is EventType.ABORTED and is_newer and row.detail in _COUNTED_FAILURES:
                 if not self.stats[row.checkpoint].savepoint_format:
                     failed.append(row.checkpoint)
                     exceeded_ns = row.time_ns if len(failed) == tolerable + 1 else exceeded_ns
@@ -322,9 +322,9 @@ class CheckpointTiming(Invariant):
         """
         attempts: list[tuple[int, list[int]]] = [(self._begun_ns, [])]
         for row in self.run.events:
-            if row.happening is Happening.JOB_RESTORED:
+            if row.event_type is EventType.JOB_RESTORED:
                 attempts.append((row.time_ns, []))
-            elif row.happening is Happening.TRIGGERED and not self.stats[row.checkpoint].savepoint_format:
+            elif row.event_type is EventType.TRIGGERED and not self.stats[row.checkpoint].savepoint_format:
                 attempts[-1][1].append(row.checkpoint)
         interval_ns = self.options.interval_during_backlog_ns
         for number, (begun_ns, checkpoints) in enumerate(attempts):
@@ -382,21 +382,21 @@ class StopWithSavepoint(Invariant):
             False,
         )  # savepoint in progress, completed one, whether a final checkpoint may follow
         for row in self.run.events if stops else ():
-            checkpoint, happening = row.checkpoint, row.happening
-            if checkpoint in stops and happening is Happening.TRIGGERED:
+            checkpoint, event_type = row.checkpoint, row.event_type
+            if checkpoint in stops and event_type is EventType.TRIGGERED:
                 pending = checkpoint
-            elif checkpoint in stops and happening is Happening.COMPLETED:
+            elif checkpoint in stops and event_type is EventType.COMPLETED:
                 over = checkpoint
-            elif checkpoint == pending and happening is Happening.ABORTED:
+            elif checkpoint == pending and event_type is EventType.ABORTED:
                 pending, final = 0, False
-            elif happening is Happening.JOB_MANAGER_LOST:
+            elif event_type is EventType.JOB_MANAGER_LOST:
                 pending, over, final = 0, 0, False
-            elif happening is Happening.END_OF_DATA:
+            elif event_type is EventType.END_OF_DATA:
                 final = final or row.detail == "drain"
-            elif happening is Happening.TRIGGERED and pending and final:
+            elif event_type is EventType.TRIGGERED and pending and final:
                 final = False
-            elif (happening is Happening.TRIGGERED and pending and not stats[checkpoint].savepoint_format) or (
-                happening is Happening.JOB_RESTORED and over
+            elif (event_type is EventType.TRIGGERED and pending and not stats[checkpoint].savepoint_format) or (
+                event_type is EventType.JOB_RESTORED and over
             ):
                 savepoint = over or pending
                 where = f"savepoint {savepoint}, with which the job stops"

@@ -11,7 +11,7 @@ from sim.plane.interface import ThreadState, channels_in
 from sim.results.violations import count_is, number_of, seconds
 from sim.runtime.context import ACTIVE, IDLE, LAST_WATERMARK, RestoredState, StateSnapshot, TaskSnapshot
 from sim.runtime.invariants.invariant import ByCheckpoint, Invariant, ObservedRun
-from sim.runtime.invariants.keyed_state import COVERED
+from sim.runtime.invariants.keyed_state import SNAPSHOT_COMPLETE
 
 # ---- The minimum watermark of a task's inputs, and the records of open windows, computed independently of the runtime.
 #
@@ -444,7 +444,7 @@ class EventTime(Invariant):
             fact = (
                 f"snapshot {checkpoint} has {number_of(held_bytes, 'byte')} for {number_of(late, 'record')} in windows"
             )
-            self._report(COVERED, task, f"{fact}, {window.record_bytes} each")
+            self._report(SNAPSHOT_COMPLETE, task, f"{fact}, {window.record_bytes} each")
         ends = self._window_ends.get(checkpoint, {}).get(self.context.names[task], ())
         if ends and not attempt.timers_stopped and not attempt.input_ended:
             records = records_in_state(late, ends, window.overlapping, copies=window.api == "datastream")

@@ -13,7 +13,7 @@ from sim.model.faults import JobManagerDown, StorageOutage
 from sim.model.storage import ObjectStore, SlowPlaces, Storage
 from sim.model.units import SECOND
 from sim.plane.interface import bytes_in_flight
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.violations import number_of, time_text
 from sim.runtime.context import Context, RestoredState, StateSnapshot, TaskSnapshot
 from sim.runtime.invariants.invariant import Invariant, ObservedRun
@@ -101,7 +101,7 @@ Checkpoints are not triggered while too many deletions are in progress, so the d
 _MAX_UNREFERENCED_NS = 500_000_000
 """Maximum time from when a file becomes unreferenced until it is deleted [ns]."""
 _ENDS_OF_TASKS = frozenset(
-    {Happening.TASK_FAILED, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_LOST, Happening.JOB_RESTARTING}
+    {EventType.TASK_FAILED, EventType.TASK_MANAGER_LOST, EventType.JOB_MANAGER_LOST, EventType.JOB_RESTARTING}
 )
 _OF_TASKS = frozenset({"keyed", "windows", "operator", "union"})
 _LOG = "changelog"
@@ -163,11 +163,11 @@ class FileLifetimes(Invariant):
             return
         # Flink's registry throws an exception for such an acknowledgement before the coordinator handles it.  Its files have
         # no owner, in Flink either.
-        unknown = {(row.checkpoint, row.task) for row in journal.only({Happening.STATE_UNKNOWN})}
+        unknown = {(row.checkpoint, row.task) for row in journal.only({EventType.STATE_UNKNOWN})}
         free = [row for row in free if (row[1].checkpoint, row[1].task) not in unknown]
-        if any(row.happening in _ENDS_OF_TASKS for row in self.run.events):
+        if any(row.event_type in _ENDS_OF_TASKS for row in self.run.events):
             # files of a task that failed before its acknowledgement was received have no owner, in Flink either
-            owned = {(row.checkpoint, row.task) for row in journal.only({Happening.ACKNOWLEDGED})}
+            owned = {(row.checkpoint, row.task) for row in journal.only({EventType.ACKNOWLEDGED})}
             free = [row for row in free if row[1].task < 0 or (row[1].checkpoint, row[1].task) in owned]
         if free:
             free_ns, file = min(free, key=lambda row: row[0])
@@ -337,7 +337,7 @@ class StoredSnapshots(Invariant):
         """
         downloaded = [piece for piece in restored_parts if piece.share == 1 and piece.copied_from is None]
         if downloaded and len(downloaded) == len(restored_parts):
-            row = self.context.journal.last(Happening.TASK_RESTORED)
+            row = self.context.journal.last(EventType.TASK_RESTORED)
             size_bytes = sum(piece.size_bytes for piece in downloaded)
             if row.number < size_bytes:
                 fact = _too_few_read(row.number, f"the state of {self.formatter.task(task)}", size_bytes)

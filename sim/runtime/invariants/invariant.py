@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from sim.plane.interface import channels_in, channels_out, places
 from sim.protocol.coordinator import Coordinator
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.results.violations import EVENTS, OF_SNAPSHOTS, JournalFormatter, Violation
 from sim.runtime.context import Checks, Context, KeptSnapshot
 from sim.runtime.invariants.ledger import Ledger
@@ -76,7 +76,7 @@ class Invariant(Checks):
     quotes as evidence.
     """
 
-    evidence_kinds: ClassVar[frozenset[Happening]] = OF_SNAPSHOTS
+    evidence_kinds: ClassVar[frozenset[EventType]] = OF_SNAPSHOTS
 
     def __init__(self, run: ObservedRun) -> None:
         self.run = run

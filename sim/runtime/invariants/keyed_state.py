@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sim.model.job import key_groups
 from sim.model.state import State
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.violations import milliseconds, number_of, seconds
 from sim.runtime.context import RestoredState, StateSnapshot, TaskSnapshot
 from sim.runtime.invariants.invariant import ByCheckpoint, Invariant, ObservedRun
@@ -24,7 +24,7 @@ from sim.storage.state_files import File, FrozenState, Handle
 
 # ---- State TTL: a key expires a fixed time after its last write, also across snapshots, restores and rescales (law 87).
 
-AGED = "a key expires exactly its time to live after its last write, also after a restore"
+TTL_EXACT = "a key expires exactly its time to live after its last write, also after a restore"
 _MAX_ROUNDINGS_BETWEEN_CHECKS = 300
 """Maximum number of times that the size of a cohort is rounded between two checks."""
 
@@ -48,7 +48,7 @@ def _expired(cohort: Cohort, horizon_ns: int) -> int:
     return size_bytes if horizon_ns >= end_ns else size_bytes * (horizon_ns - begin_ns) // (end_ns - begin_ns)
 
 
-def _bytes_of_a_ns(cohort: Cohort) -> int:
+def _bytes_per_ns(cohort: Cohort) -> int:
     """Return the bytes of a cohort per nanosecond, rounded up: the size of one rounding error."""
     begin_ns, end_ns, size_bytes = cohort
     return max(1, -(-size_bytes // max(1, end_ns - begin_ns)))
@@ -78,14 +78,14 @@ def ttl_errors(
     """
     horizon_ns = now_ns - ttl_ns
     oldest_ns = min(
-        (cohort[0] for cohort in after if _expired(cohort, horizon_ns) > _bytes_of_a_ns(cohort)), default=now_ns
+        (cohort[0] for cohort in after if _expired(cohort, horizon_ns) > _bytes_per_ns(cohort)), default=now_ns
     )
     if oldest_ns < horizon_ns:
         return (
             f"keys are there that were last written {seconds(now_ns - oldest_ns)} ago, and live for {seconds(ttl_ns)}"
         )
     ageing = [cohort for cohort in before if cohort[0] < horizon_ns and before_ns - ttl_ns < cohort[1]]
-    slack = (_MAX_ROUNDINGS_BETWEEN_CHECKS + len(before) + len(after)) * max(map(_bytes_of_a_ns, ageing), default=1)
+    slack = (_MAX_ROUNDINGS_BETWEEN_CHECKS + len(before) + len(after)) * max(map(_bytes_per_ns, ageing), default=1)
     survived, live = bytes_written_after(before, horizon_ns), sum(size_bytes for _, _, size_bytes in after)
     since = f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
     if live < survived - slack:
@@ -105,9 +105,11 @@ def ttl_errors(
 #
 # Laws 85, 86 and 117. A changelog must continue from its materialisation to the cut without a gap.
 
-COVERED = "the files that a snapshot names hold all of its state"
-WRITTEN_FIRST = "a completed checkpoint names files that are there in full, and nothing less than was frozen"
-CLOSED = "operators that had finished at their snapshot are not opened again: they have no state"
+SNAPSHOT_COMPLETE = "the files that a snapshot names hold all of its state"
+FILES_DURABLE_BEFORE_COMPLETION = (
+    "a completed checkpoint names files that are there in full, and nothing less than was frozen"
+)
+FINISHED_OPERATORS_STATELESS = "operators that had finished at their snapshot are not opened again: they have no state"
 
 _EXPECTED_PERCENT = 90
 """Minimum size of files in percent of the state.  It is below 100, because sizes of compacted files are expected values."""
@@ -224,7 +226,7 @@ def _sizes(frozen: FrozenState) -> dict[str, int]:
 class KeyedStates(Invariant):
     """Checks that snapshots contain all keyed state, that keys expire in time, and that restores get the same state."""
 
-    evidence_kinds = frozenset({Happening.SNAPSHOT_BEGUN, Happening.STATE_WRITTEN, Happening.ACKNOWLEDGED})
+    evidence_kinds = frozenset({EventType.SNAPSHOT_BEGUN, EventType.STATE_WRITTEN, EventType.ACKNOWLEDGED})
 
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
@@ -241,17 +243,17 @@ class KeyedStates(Invariant):
         if subtask is None:
             if task in self._closed and (held_bytes := sum(_sizes(frozen).values())) > self._closed[task]:
                 fact = f"it has {number_of(held_bytes, 'byte')} of state, and was restored as finished"
-                self._report(CLOSED, checkpoint, task, fact)
+                self._report(FINISHED_OPERATORS_STATELESS, checkpoint, task, fact)
             return
         served = self.ledger.served(checkpoint, task)
-        self._report(AGED, checkpoint, task, self._ttl_error(subtask, snapshot.ages, served))
+        self._report(TTL_EXACT, checkpoint, task, self._ttl_error(subtask, snapshot.ages, served))
         self._frozen.setdefault(checkpoint, {})[self.context.names[task]] = (
             frozen,
             _Content((), snapshot.ages, self.now_ns),
         )
         is_logged = subtask.state.changelog is not None and snapshot.type in ("checkpoint", "full")
         error = subtask.log_error(frozen, served) if is_logged else subtask.size_error(frozen, served, snapshot.ages)
-        self._report(COVERED, checkpoint, task, error)
+        self._report(SNAPSHOT_COMPLETE, checkpoint, task, error)
 
     def materialising(self, task: int, number: int) -> None:
         """Record the position of the log when a materialisation starts."""
@@ -278,12 +280,12 @@ class KeyedStates(Invariant):
             size_bytes, expected = sum(handle.size_bytes for handle in handles), frozen.full_bytes
             if size_bytes != expected:
                 fact = f"it names {number_of(len(handles), 'file')} with {size_bytes} bytes of keyed state, {expected} were frozen"
-                self._report(WRITTEN_FIRST, checkpoint, task, fact)
+                self._report(FILES_DURABLE_BEFORE_COMPLETION, checkpoint, task, fact)
             named = [handle for handle in snapshot.all_handles if handle.file is not None]
             if gone := [handle.name for handle in named if not files.exists(FileId(handle.file or 0))]:
                 are = "is" if len(gone) == 1 else "are"
                 fact = f"{number_of(len(gone), 'file')} it names {are} not there: {gone[0]}"
-                self._report(WRITTEN_FIRST, checkpoint, task, fact)
+                self._report(FILES_DURABLE_BEFORE_COMPLETION, checkpoint, task, fact)
 
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
@@ -352,7 +354,7 @@ class KeyedStates(Invariant):
 #
 # Source: PeriodicMaterializationManager, ChangelogKeyedStateBackend#initMaterialization.
 
-SETTLED_FIRST = (
+MATERIALIZATION_INTERVAL = (
     "a changelog is materialised once per interval, when a completed checkpoint has the materialisation before"
 )
 _MAX_CUTS_BEFORE_MATERIALISATION = 2
@@ -367,60 +369,66 @@ class Materialisations(Invariant):
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
         self._interval_ns: dict[int, int] = {}  # of each task with a changelog
-        self._at_once: set[int] = set()  # tasks that also materialise when they begin: their log lies in memory
+        self._in_memory_log: set[int] = set()  # tasks that also materialise when they begin: their log lies in memory
         for task in self.context.tasks:
             state = self.context.vertex(task).state
             if state is not None and state.changelog is not None:
                 self._interval_ns[task] = state.changelog.materialize_ns
                 if state.changelog.in_memory:
-                    self._at_once.add(task)
+                    self._in_memory_log.add(task)
         self._begun_ns: dict[int, int] = {}  # task -> start of its latest materialisation, or of its attempt
-        self._settled_ns: dict[int, int] = {}  # task -> when the one before was in a completed checkpoint; -1: not yet
-        self._overdue = Counter[int]()  # task -> its cuts since the next one was due
-        self._unsettled: dict[int, int] = {}  # task -> its durable materialisation that is in no completed checkpoint
-        self._in_snapshot = ByCheckpoint[int]()  # the durable materialisation of each task at its cut
+        self._confirmed_ns: dict[
+            int, int
+        ] = {}  # task -> when the one before was in a completed checkpoint; -1: not yet
+        self._checkpoints_since_due = Counter[int]()  # task -> its cuts since the next one was due
+        self._unconfirmed: dict[int, int] = {}  # task -> its durable materialisation that is in no completed checkpoint
+        self._materialization_at_snapshot = ByCheckpoint[int]()  # the durable materialisation of each task at its cut
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         for task in tasks:
             self._begun_ns.pop(task, None)
-            self._unsettled.pop(task, None)
-            self._settled_ns[task], self._overdue[task] = self.now_ns, 0
+            self._unconfirmed.pop(task, None)
+            self._confirmed_ns[task], self._checkpoints_since_due[task] = self.now_ns, 0
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """Check that the latest materialisation of a task, or the start of its attempt, is not too long ago."""
         if self.context.scenario.checkpoint.lost_notifications:
             return  # it may not know that the one before is in a completed checkpoint
-        since_ns = self._settled_ns.get(task, -1)
+        since_ns = self._confirmed_ns.get(task, -1)
         if task in self._interval_ns and since_ns >= 0 and not part.finished:
             after_ns, interval_ns = self.now_ns - since_ns, self._interval_ns[task]
-            self._overdue[task] += after_ns > 2 * interval_ns + _MAX_NOTIFICATION_NS
-            if self._overdue[task] > _MAX_CUTS_BEFORE_MATERIALISATION:
+            self._checkpoints_since_due[task] += after_ns > 2 * interval_ns + _MAX_NOTIFICATION_NS
+            if self._checkpoints_since_due[task] > _MAX_CUTS_BEFORE_MATERIALISATION:
                 fact = (
                     f"it is not materialised for {milliseconds(after_ns)}, the interval is {milliseconds(interval_ns)}"
                 )
-                self.report(SETTLED_FIRST, fact, checkpoint=checkpoint, task=task, once=True)
+                self.report(MATERIALIZATION_INTERVAL, fact, checkpoint=checkpoint, task=task, once=True)
 
     def materialising(self, task: int, number: int) -> None:
         now_ns, interval_ns = self.now_ns, self._interval_ns[task]
         after_ns, fact = now_ns - self._begun_ns.get(task, -interval_ns), ""
-        if after_ns < interval_ns and not (number == 2 and task in self._at_once):
+        if after_ns < interval_ns and not (number == 2 and task in self._in_memory_log):
             fact = f"it is materialised after {milliseconds(after_ns)}, the interval is {milliseconds(interval_ns)}"
-        elif task in self._unsettled:
-            fact = f"it is materialised again, and no completed checkpoint has materialisation {self._unsettled[task]}"
+        elif task in self._unconfirmed:
+            fact = (
+                f"it is materialised again, and no completed checkpoint has materialisation {self._unconfirmed[task]}"
+            )
         if fact:
-            self.report(SETTLED_FIRST, fact, task=task, once=True)
-        self._begun_ns[task], self._settled_ns[task], self._overdue[task] = now_ns, -1, 0
+            self.report(MATERIALIZATION_INTERVAL, fact, task=task, once=True)
+        self._begun_ns[task], self._confirmed_ns[task], self._checkpoints_since_due[task] = now_ns, -1, 0
 
     def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
-        self._unsettled[task] = number
+        self._unconfirmed[task] = number
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
-        if task in self._unsettled and not snapshot.is_savepoint:
-            self._in_snapshot.setdefault(checkpoint, {})[self.context.names[task]] = self._unsettled[task]
+        if task in self._unconfirmed and not snapshot.is_savepoint:
+            self._materialization_at_snapshot.setdefault(checkpoint, {})[self.context.names[task]] = self._unconfirmed[
+                task
+            ]
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
-        numbers = self._in_snapshot.get(checkpoint, {})
-        for task, number in list(self._unsettled.items()):
+        numbers = self._materialization_at_snapshot.get(checkpoint, {})
+        for task, number in list(self._unconfirmed.items()):
             if numbers.get(self.context.names[task], 0) >= number:
-                del self._unsettled[task]
-                self._settled_ns[task] = self.now_ns
+                del self._unconfirmed[task]
+                self._confirmed_ns[task] = self.now_ns

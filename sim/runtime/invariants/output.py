@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from sim.model.faults import FailedCommits, StorageOutage
 from sim.protocol.commit import Committable
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.results.tables import CommitStats, CommittedEpoch
 from sim.results.violations import OF_JOB, count_is, milliseconds, number_of, time_text
 from sim.runtime.context import TaskSnapshot, Uncommitted
@@ -48,7 +48,7 @@ class _Content(NamedTuple):
 class Commits(Invariant):
     """Checks that all records are committed once, and that transactions in a restored checkpoint are committed."""
 
-    evidence_kinds = frozenset({Happening.COMMITTED, Happening.OUTPUT_DROPPED})
+    evidence_kinds = frozenset({EventType.COMMITTED, EventType.OUTPUT_DROPPED})
 
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
@@ -240,7 +240,7 @@ AT_ONCE = "when all data has ended, a checkpoint that holds it begins at once"
 KNOWN = "a snapshot says that operators have finished from the end of their data on, and no more when the task was restarted"
 SILENT = "no timer fires behind the end of the data"
 
-_INTERRUPTIONS = OF_JOB - {Happening.JOB_RESTORED, Happening.JOB_RECOVERED, Happening.JOB_FINISHED}
+_INTERRUPTIONS = OF_JOB - {EventType.JOB_RESTORED, EventType.JOB_RECOVERED, EventType.JOB_FINISHED}
 _SOON_NS = 100_000_000
 """Time allowed for a final checkpoint to wait for calls and for the coordinator's lock; deletions are accounted for separately."""
 
@@ -297,7 +297,7 @@ class EndOfData(Invariant):
         layout, served = self.context.layout, self.context.plane.served()
         stops = [row for row in self.stats.values() if row.stops and row.status == "COMPLETED"]
         for row in self.run.events:
-            if row.happening is not Happening.END_OF_DATA or (stops and row.time_ns < stops[-1].trigger_ns):
+            if row.event_type is not EventType.END_OF_DATA or (stops and row.time_ns < stops[-1].trigger_ns):
                 continue
             total = self.context.vertex(row.task).total(layout.subtask[row.task])
             has_more = not layout.task_gates[row.task] and (total is None or int(served[row.task]) < total)
@@ -317,12 +317,12 @@ class EndOfData(Invariant):
         """
         finished: set[int] = set()
         for row in self.run.events:
-            if row.happening is Happening.TASK_FINISHED:
+            if row.event_type is EventType.TASK_FINISHED:
                 finished.add(row.task)
-            elif row.happening is Happening.JOB_RESTORED:
+            elif row.event_type is EventType.JOB_RESTORED:
                 finished -= self.run.deployed[row.number]
-            elif row.happening is Happening.TRIGGERED and row.number > len(finished):
-                kept = self.context.journal.only({Happening.PART_KEPT})
+            elif row.event_type is EventType.TRIGGERED and row.number > len(finished):
+                kept = self.context.journal.only({EventType.PART_KEPT})
                 counted = row.number - sum(other.checkpoint == row.checkpoint for other in kept)
                 if counted > len(finished):
                     fact = f"{number_of(counted, 'task')} need not acknowledge, {len(finished)} have finished since they were restarted"
@@ -335,26 +335,26 @@ class EndOfData(Invariant):
         ended, pending = set[int](), set[int]()  # tasks, checkpoints
         deleted, runs = deletions(context), True
         since: Entry | None = None
-        for row in (*self.run.events, Entry(self.now_ns, Happening.TASK_FINISHED)):
+        for row in (*self.run.events, Entry(self.now_ns, EventType.TASK_FINISHED)):
             if since is not None and row.time_ns - end_of_deletions_ns(since.time_ns, deleted) > within_ns:
                 fact = f"all data has ended, and no checkpoint begins for {milliseconds(row.time_ns - since.time_ns)}"
                 self.report(AT_ONCE, fact, where="the coordinator", time_ns=since.time_ns, once=True)
                 return
-            if row.happening in _INTERRUPTIONS:
+            if row.event_type in _INTERRUPTIONS:
                 since, runs = None, False
-            match row.happening:
-                case Happening.REFUSED:
+            match row.event_type:
+                case EventType.REFUSED:
                     since = None
-                case Happening.TRIGGERED:
+                case EventType.TRIGGERED:
                     since = None
                     pending.add(row.checkpoint)
-                case Happening.COMPLETED | Happening.ABORTED:
+                case EventType.COMPLETED | EventType.ABORTED:
                     pending.discard(row.checkpoint)
                     since = row if since is not None else None
-                case Happening.JOB_RESTORED:
+                case EventType.JOB_RESTORED:
                     ended -= self.run.deployed[row.number]
-                case Happening.END_OF_DATA if row.detail == "drain":
+                case EventType.END_OF_DATA if row.detail == "drain":
                     ended.add(row.task)
                     since = row if len(ended) == len(context.names) and runs and not pending else None
-                case Happening.JOB_RECOVERED:
+                case EventType.JOB_RECOVERED:
                     runs = True

@@ -11,7 +11,7 @@ import numpy as np
 from sim.model.randomness import draw, draws, stream
 from sim.plane.interface import EdgeSpec, Layout, Ship, is_bare
 from sim.protocol.options import Ending
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.results.tables import stopped_with
 from sim.results.violations import Violation, count_is, number_of
 from sim.runtime.context import TaskSnapshot
@@ -134,10 +134,10 @@ class ConsistentCuts(Invariant):
         stats, latest = self.stats, self.context.begun_from
         for row in self.run.events:
             checkpoint = row.checkpoint
-            if row.happening is Happening.COMPLETED:
+            if row.event_type is EventType.COMPLETED:
                 savepoint = checkpoint in stats and stats[checkpoint].savepoint_format
                 latest = latest if savepoint else max(latest, checkpoint)
-            elif row.happening is Happening.JOB_RESTORED:
+            elif row.event_type is EventType.JOB_RESTORED:
                 if max(checkpoint, 0) != latest:
                     fact = f"checkpoint {checkpoint} is restored, the latest completed one is {latest}"
                     where = f"restart {row.number}"
@@ -296,7 +296,7 @@ class RecordPositions(Invariant):
 
         For each kind of position, the first task is reported, and the others are counted.
         """
-        restored = self.context.journal.last(Happening.JOB_RESTORED)
+        restored = self.context.journal.last(EventType.JOB_RESTORED)
         which, (readers, writers) = stands.known, self.ledger.ends
         tasks = np.arange(len(which))
         has_input = np.isin(tasks, readers)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.model.faults import JobManagerDown, StorageOutage, TaskManagerLost
 from sim.model.randomness import quantile_table
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.results.violations import OF_JOB, milliseconds, number_of, time_text
 from sim.runtime.context import RestoredState
 from sim.runtime.invariants.files import deletions, end_of_deletions_ns
@@ -53,7 +53,7 @@ class Restarts(Invariant):
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
         self._begun_ns |= before._begun_ns
-        lost = before.context.journal.only({Happening.TASK_MANAGER_LOST})
+        lost = before.context.journal.only({EventType.TASK_MANAGER_LOST})
         self._losses_ns = [*before._losses_ns, *(row.time_ns for row in lost)]
         self._largest_job = max(self._largest_job, before._largest_job)
 
@@ -66,7 +66,7 @@ class Restarts(Invariant):
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """Check that the previous attempts of restarted tasks have stopped, and processed nothing since they were cancelled."""
-        restored = self.context.journal.last(Happening.JOB_RESTORED)
+        restored = self.context.journal.last(EventType.JOB_RESTORED)
         self.run.deployed[restored.number] = frozenset(tasks)
         served, before = self._served(), self._cancelled.pop(restored.number, None)
         for task in tasks:
@@ -133,10 +133,10 @@ class Restarts(Invariant):
         begun_ns: dict[int, int] = {}  # restart -> when its tasks are cancelled
         for row in self.run.events:
             now_failed: Iterable[int] = ()
-            match row.happening:
-                case Happening.JOB_RESTARTING:
+            match row.event_type:
+                case EventType.JOB_RESTARTING:
                     begun_ns[row.number] = row.time_ns
-                case Happening.JOB_RESTORED:
+                case EventType.JOB_RESTORED:
                     deployed = self.run.deployed[row.number]
                     affected = {regions[task] for task in failed_ns}
                     own = {regions[task] for task in deployed}
@@ -149,11 +149,11 @@ class Restarts(Invariant):
                     for task in deployed:
                         if failed_ns.get(task, row.time_ns) <= begun_ns.get(row.number, -1):
                             del failed_ns[task]
-                case Happening.TASK_FAILED | Happening.JOB_FAILED if row.task >= 0:
+                case EventType.TASK_FAILED | EventType.JOB_FAILED if row.task >= 0:
                     now_failed = [row.task]
-                case Happening.JOB_MANAGER_LOST | Happening.RESCALED | Happening.JOB_FAILED:
+                case EventType.JOB_MANAGER_LOST | EventType.RESCALED | EventType.JOB_FAILED:
                     now_failed = tasks
-                case Happening.TASK_MANAGER_LOST | Happening.DEPLOYMENT_FAILED:
+                case EventType.TASK_MANAGER_LOST | EventType.DEPLOYMENT_FAILED:
                     now_failed = [task for task, host in enumerate(context.hosts) if host == row.number]
             failed_ns |= dict.fromkeys(now_failed, row.time_ns)
 
@@ -169,18 +169,18 @@ class Restarts(Invariant):
         within_ns = options.rate_interval_ns if options.strategy == "failure-rate" else self.now_ns
         counted_ns, begun_ns = list[int](), dict[int, int]()
         for row in self.run.events:
-            if row.happening is Happening.JOB_MANAGER_ELECTED:
+            if row.event_type is EventType.JOB_MANAGER_ELECTED:
                 is_uncounted, counted_ns = True, []
-            elif row.happening is Happening.JOB_RESTARTING and is_uncounted:
+            elif row.event_type is EventType.JOB_RESTARTING and is_uncounted:
                 is_uncounted = False
-            elif row.happening is Happening.JOB_RESTARTING:
+            elif row.event_type is EventType.JOB_RESTARTING:
                 begun_ns[row.number] = row.time_ns
                 counted_ns.append(row.time_ns)
                 recent = sum(row.time_ns - at_ns <= within_ns for at_ns in counted_ns)
                 if options.most_restarts is not None and recent > options.most_restarts:
                     fact = f"it is the restart number {recent}, the strategy allows {options.most_restarts}"
                     self._report(ATTEMPTS, fact, row)
-            elif row.happening is Happening.JOB_RESTORED and row.number in begun_ns:
+            elif row.event_type is EventType.JOB_RESTORED and row.number in begun_ns:
                 if (after_ns := row.time_ns - begun_ns[row.number]) < options.delay_ns:
                     delay = milliseconds(options.delay_ns)
                     fact = f"its tasks are deployed {milliseconds(after_ns)} later, the delay is {delay}"
@@ -192,25 +192,25 @@ class Restarts(Invariant):
         earliest_ns = latest_ns = 0
         lost: Entry | None = None
         finished, runs = set[int](), True
-        for row in (*self.run.events, Entry(self.now_ns, Happening.JOB_RECOVERED)):
+        for row in (*self.run.events, Entry(self.now_ns, EventType.JOB_RECOVERED)):
             if lost is not None and row.time_ns > lost.time_ns + latest_ns + scenario.overheads.fail_ns:
                 fact = f"task manager {lost.number} is lost, and no restart begins for {milliseconds(row.time_ns - lost.time_ns)}"
                 self._report(DETECTED, fact, lost)
                 return
-            match row.happening:
-                case Happening.TASK_MANAGER_LOST if runs and lost is None:
+            match row.event_type:
+                case EventType.TASK_MANAGER_LOST if runs and lost is None:
                     on_it = {task for task, host in enumerate(hosts) if host == row.number}
                     lost = row if on_it - finished else None
                     earliest_ns, latest_ns = self._detection_ns(row.time_ns)
-                case Happening.JOB_RESTARTING if lost is not None and row.detail == f"task manager {lost.number} lost":
+                case EventType.JOB_RESTARTING if lost is not None and row.detail == f"task manager {lost.number} lost":
                     if (after_ns := row.time_ns - lost.time_ns) < earliest_ns:
                         self._report(DETECTED, f"its loss is detected after {milliseconds(after_ns)}", lost)
-                case Happening.TASK_FINISHED:
+                case EventType.TASK_FINISHED:
                     finished.add(row.task)
-                case Happening.JOB_RESTORED:
+                case EventType.JOB_RESTORED:
                     finished -= self.run.deployed[row.number]
-            if row.happening in OF_JOB and row.happening is not Happening.TASK_MANAGER_LOST:
-                lost, runs = None, row.happening is Happening.JOB_RECOVERED
+            if row.event_type in OF_JOB and row.event_type is not EventType.TASK_MANAGER_LOST:
+                lost, runs = None, row.event_type is EventType.JOB_RECOVERED
 
     def _detection_ns(self, lost_ns: int) -> tuple[int, int]:
         """Return the minimum and maximum time until a loss at `lost_ns` is detected.
@@ -240,21 +240,21 @@ class Restarts(Invariant):
         if scenario.cluster.profile == "2.x" and interval_ns is not None:
             rescale_ns += options.longest_rescale_delay_ns(interval_ns)
         due: tuple[int, str, Entry] | None = None
-        for row in (*self.run.events, Entry(self.now_ns, Happening.JOB_RECOVERED)):
+        for row in (*self.run.events, Entry(self.now_ns, EventType.JOB_RECOVERED)):
             if due is not None and row.time_ns > due[0]:
                 self._report(PROMPT, f"{due[1]} for {milliseconds(row.time_ns - due[2].time_ns)}", due[2])
                 return
-            if row.happening not in OF_JOB:
+            if row.event_type not in OF_JOB:
                 continue
-            if row.happening is Happening.TASK_MANAGER_LOST:
+            if row.event_type is EventType.TASK_MANAGER_LOST:
                 returned_ns = row.time_ns + absent_ns
             returned_ns = max([returned_ns, *(at_ns + absent_ns for at_ns in losses_ns)])
             due = None
-            if row.happening is Happening.JOB_RESTARTING and row.number in self._stopped_ns and not is_adaptive:
+            if row.event_type is EventType.JOB_RESTARTING and row.number in self._stopped_ns and not is_adaptive:
                 if options.strategy in ("fixed-delay", "failure-rate"):
                     ready_ns = max(row.time_ns + options.delay_ns, self._stopped_ns[row.number])
                     due = max(ready_ns, returned_ns) + waits_ns, "no task is deployed", row
-            elif row.happening is Happening.JOB_RECOVERED and is_adaptive and not scenario.rescale:
+            elif row.event_type is EventType.JOB_RECOVERED and is_adaptive and not scenario.rescale:
                 if len(self.context.names) < self._largest_job:
                     due = max(row.time_ns, returned_ns) + rescale_ns, "slots are back, and the job is not rescaled", row
 
@@ -263,9 +263,9 @@ class Restarts(Invariant):
         hosts, shortest_ns = self.context.hosts, int(min(quantile_table(self.context.scenario.restart.replacement)))
         there_ns: dict[int, int] = {}  # lost TaskManager -> earliest time of its replacement
         for row in self.run.events:
-            if row.happening is Happening.TASK_MANAGER_LOST:
+            if row.event_type is EventType.TASK_MANAGER_LOST:
                 there_ns[row.number] = row.time_ns + shortest_ns
-            elif row.happening is Happening.JOB_RESTORED:
+            elif row.event_type is EventType.JOB_RESTORED:
                 for task in sorted(self.run.deployed[row.number]):
                     if row.time_ns < (at_ns := there_ns.get(hosts[task], 0)):
                         fact = f"{self.formatter.task(task)} is deployed on task manager {hosts[task]}, which can be there from {time_text(at_ns)} on"
@@ -276,26 +276,26 @@ class Restarts(Invariant):
         down: set[int] = set()
         latest = 0
         for row in self.run.events:
-            if row.happening is Happening.JOB_RESTORED:
+            if row.event_type is EventType.JOB_RESTORED:
                 latest = row.number
                 down |= self.run.deployed[latest]
-            elif row.happening is Happening.TASK_FAILED:
+            elif row.event_type is EventType.TASK_FAILED:
                 down.add(row.task)
-            elif row.happening is Happening.TASK_RUNS:
+            elif row.event_type is EventType.TASK_RUNS:
                 down.discard(row.task)
-            elif row.happening is Happening.TRIGGERED and down:
+            elif row.event_type is EventType.TRIGGERED and down:
                 fact = f"checkpoint {row.checkpoint} begins, and {self.formatter.task(min(down))} does not run"
                 self._report(RUNNING, fact, row._replace(number=latest))
 
     def _check_lost_disks(self) -> None:
         """Check that no local copy is read that was written before its TaskManager was lost with its disk."""
-        losses = [row for row in self.run.events if row.happening is Happening.TASK_MANAGER_LOST]
+        losses = [row for row in self.run.events if row.event_type is EventType.TASK_MANAGER_LOST]
         for read_ns, task, written_ns in self._copies:
             for row in losses:
                 if row.number == self.context.hosts[task] and written_ns <= row.time_ns <= read_ns:
                     copy = f"a local copy on task manager {row.number}, lost at {time_text(row.time_ns)} with its disk"
                     fact = f"{self.formatter.task(task)} reads {copy}"
-                    self._report(COPY_THERE, fact, Entry(read_ns, Happening.TASK_RESTORED))
+                    self._report(COPY_THERE, fact, Entry(read_ns, EventType.TASK_RESTORED))
 
     def _resumes_within_ns(self) -> int | None:
         """Return the maximum time until checkpoints resume [ns].
@@ -318,14 +318,14 @@ class Restarts(Invariant):
         """Check that a checkpoint is triggered or refused within `within_ns` after all tasks run again."""
         recovered: Entry | None = None
         deleted = deletions(self.context)
-        for row in (*self.run.events, Entry(self.now_ns, Happening.TRIGGERED)):
+        for row in (*self.run.events, Entry(self.now_ns, EventType.TRIGGERED)):
             if recovered is not None and row.time_ns - end_of_deletions_ns(recovered.time_ns, deleted) > within_ns:
                 fact = f"all tasks run, and no checkpoint begins for {milliseconds(row.time_ns - recovered.time_ns)}"
                 self._report(RESUMES, fact, recovered)
                 return
-            if row.happening is Happening.JOB_RECOVERED:
+            if row.event_type is EventType.JOB_RECOVERED:
                 recovered = row
-            elif row.happening in OF_JOB or row.happening in (Happening.TRIGGERED, Happening.REFUSED):
+            elif row.event_type in OF_JOB or row.event_type in (EventType.TRIGGERED, EventType.REFUSED):
                 recovered = None
 
     def _check_rescales(self) -> None:
@@ -349,15 +349,15 @@ class Restarts(Invariant):
         since, runs, completed_ns, failed = 0, True, -1, 0
         for row in self.run.events:
             after_ns = row.time_ns - since
-            if row.happening is Happening.COMPLETED:
+            if row.event_type is EventType.COMPLETED:
                 completed_ns, failed = row.time_ns, 0
-            elif row.happening is Happening.ABORTED:
+            elif row.event_type is EventType.ABORTED:
                 failed += 1
                 completed_ns = row.time_ns if failed >= options.rescale_failures else completed_ns
-            elif row.happening in (Happening.JOB_RESTARTING, Happening.JOB_RESTORED):
-                runs, failed = row.happening is Happening.JOB_RESTORED, 0
+            elif row.event_type in (EventType.JOB_RESTARTING, EventType.JOB_RESTORED):
+                runs, failed = row.event_type is EventType.JOB_RESTORED, 0
                 since = row.time_ns - (deploy_ns if runs else 0)
-            elif row.happening is Happening.RESCALED:
+            elif row.event_type is EventType.RESCALED:
                 after, fact = milliseconds(after_ns), None
                 if not runs and after_ns < stable_ns:
                     fact = (

@@ -12,7 +12,7 @@ from typing import Self
 from sim.model.text import listed
 from sim.protocol.regional import RegionalCoordinator, referenced_by, regions_of
 from sim.protocol.splits import SplitEnumerator, Splits
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.tables import CommitStats
 from sim.results.violations import number_of
 from sim.runtime.context import Checks, RestoredState, StateSnapshot, TaskSnapshot
@@ -37,12 +37,12 @@ _NOT_JUDGED = frozenset(
 """Reasons of aborts that are not about the answers of tasks."""
 _OF_SPLITS = frozenset(
     {
-        Happening.TRIGGERED,
-        Happening.PART_REPLACED,
-        Happening.LAST_ACKNOWLEDGED,
-        Happening.COMPLETED,
-        Happening.JOB_MANAGER_ELECTED,
-        Happening.JOB_RESTORED,
+        EventType.TRIGGERED,
+        EventType.PART_REPLACED,
+        EventType.LAST_ACKNOWLEDGED,
+        EventType.COMPLETED,
+        EventType.JOB_MANAGER_ELECTED,
+        EventType.JOB_RESTORED,
     }
 )
 _DELETED_NS = 500_000_000
@@ -169,20 +169,20 @@ class Regions(Invariant):
                 next_ns += interval_ns
                 enumerator = enumerator.discover()
             checkpoint = row.checkpoint
-            match row.happening:
-                case Happening.TRIGGERED:
+            match row.event_type:
+                case EventType.TRIGGERED:
                     enumerator = enumerator.trigger(checkpoint)
-                case Happening.PART_REPLACED if row.task in enumerator.readers:
+                case EventType.PART_REPLACED if row.task in enumerator.readers:
                     failed.setdefault(checkpoint, set()).add(row.task)
-                case Happening.LAST_ACKNOWLEDGED if checkpoint in failed:  # follows the replacement of all parts
+                case EventType.LAST_ACKNOWLEDGED if checkpoint in failed:  # follows the replacement of all parts
                     fallback = self._fallbacks[checkpoint]
                     enumerator = enumerator.fall_back(checkpoint, fallback, failed[checkpoint])
-                case Happening.COMPLETED:
+                case EventType.COMPLETED:
                     enumerator = enumerator if checkpoint in failed else enumerator.complete(checkpoint)
                     self._check_owners(source, checkpoint, enumerator.checkpoints[checkpoint], row.time_ns)
-                case Happening.JOB_MANAGER_ELECTED:
+                case EventType.JOB_MANAGER_ELECTED:
                     resets = True
-                case Happening.JOB_RESTORED:
+                case EventType.JOB_RESTORED:
                     readers = self.run.deployed[row.number].intersection(enumerator.readers)
                     enumerator, resets = enumerator.restore(checkpoint, readers, resets=resets), False
 

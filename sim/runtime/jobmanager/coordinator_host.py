@@ -26,7 +26,7 @@ from sim.protocol.coordinator_messages import (
 )
 from sim.protocol.options import BarrierOptions, FailureReason
 from sim.protocol.task_finishing import FINISHING
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.tables import TOO_MANY_FAILED, CheckpointStats
 from sim.runtime.clock import begin
 from sim.runtime.context import Checks, Context
@@ -90,7 +90,7 @@ class JobEnd:
         self.finished |= {task}
         if self.finished == self.graph.tasks:
             self.dispatch(SchedulerStopped(self.context.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
-            self.context.note(Happening.JOB_FINISHED)
+            self.context.note(EventType.JOB_FINISHED)
             self.context.outcome.finish()
 
 
@@ -251,14 +251,14 @@ class CoordinatorHost:
 
         def arrive() -> None:
             if not self.files.acknowledged(checkpoint, task):
-                self._note(Happening.STATE_UNKNOWN, checkpoint, task)
+                self._note(EventType.STATE_UNKNOWN, checkpoint, task)
                 return
             stats = self.context.stats[checkpoint]
             stats.of(task).ack_ns = self.env.now
             if stats.status == "IN_PROGRESS":
                 stats.latest_ack_ns = self.env.now
                 stats.acknowledged += 1
-            self._note(Happening.ACKNOWLEDGED, checkpoint, task)
+            self._note(EventType.ACKNOWLEDGED, checkpoint, task)
             self.dispatch(coordinator_messages.Acknowledged(self.env.now, task, checkpoint))
 
         self._message(task, arrive, self.context.residual_ns("acknowledgement", task, checkpoint))
@@ -292,7 +292,7 @@ class CoordinatorHost:
                     lambda: self.dispatch(coordinator_messages.TriggerReady(self.env.now, self.plan(command.kind))),
                 )
             case coordinator_messages.TriggerTasks():
-                self._note(Happening.TASKS_TRIGGERED, command.checkpoint)
+                self._note(EventType.TASKS_TRIGGERED, command.checkpoint)
                 options = self.files.begun(command.checkpoint, command.options)
                 self._keep_parts(command.checkpoint)
                 for task in sorted(command.tasks):
@@ -309,12 +309,12 @@ class CoordinatorHost:
                 self._discard_state(command.checkpoint)
             case coordinator_messages.FailJob():
                 task = -1 if command.task is None else command.task
-                self._note(Happening.JOB_FAILED, task=task, number=int(command.stopping), detail=command.reason.name)
+                self._note(EventType.JOB_FAILED, task=task, number=int(command.stopping), detail=command.reason.name)
                 what = "the savepoint to stop with failed" if command.stopping else TOO_MANY_FAILED
                 self.fail_job(f"{what}: {command.reason.name}", command.task)
             case coordinator_messages.RecordRefused():
                 asked_for = command.kind is RequestKind.SAVEPOINT
-                self._note(Happening.REFUSED, number=int(asked_for), detail=command.reason.name)
+                self._note(EventType.REFUSED, number=int(asked_for), detail=command.reason.name)
             case coordinator_messages.RecordTriggered():
                 self._record_triggered(command)
             case coordinator_messages.RecordCompleted():
@@ -330,7 +330,7 @@ class CoordinatorHost:
         for task in sorted(plan.kept):
             part = self.contents.keep(checkpoint, task, before)
             self.files.keep(checkpoint, task, part)
-            self._note(Happening.PART_KEPT, checkpoint, task, part.checkpoint)
+            self._note(EventType.PART_KEPT, checkpoint, task, part.checkpoint)
             self.checks.part_kept(checkpoint, task, before)
 
     def _trigger(self, task: int, checkpoint: int, options: BarrierOptions) -> None:
@@ -370,7 +370,7 @@ class CoordinatorHost:
 
     def _write_metadata(self, checkpoint: int) -> None:
         """Write the metadata after the last acknowledgement, unless a partially finished vertex has union list state."""
-        self._note(Happening.LAST_ACKNOWLEDGED, checkpoint)
+        self._note(EventType.LAST_ACKNOWLEDGED, checkpoint)
         refusal = self.job_end.union_state.refusal(checkpoint)
         if refusal is not None:
             self.dispatch(coordinator_messages.MetadataWritten(self.env.now, checkpoint, failed=True, reason=refusal))
@@ -393,7 +393,7 @@ class CoordinatorHost:
 
     def _notify_complete(self, command: coordinator_messages.NotifyComplete) -> None:
         """Notify tasks of a completed checkpoint."""
-        self._note(Happening.NOTIFIED_COMPLETE, command.checkpoint)
+        self._note(EventType.NOTIFIED_COMPLETE, command.checkpoint)
         hosts = [self.tasks[task] for task in sorted(command.tasks) if not self._is_lost(command.checkpoint, task)]
         self.env.call_each_in(
             self.overheads.notify_ns, [partial(host.notify_complete, command.checkpoint) for host in hosts]
@@ -408,7 +408,7 @@ class CoordinatorHost:
 
     def _notify_aborted(self, command: coordinator_messages.NotifyAborted) -> None:
         """Notify tasks of an aborted checkpoint, and of the latest completed one."""
-        self._note(Happening.NOTIFIED_ABORTED, command.checkpoint)
+        self._note(EventType.NOTIFIED_ABORTED, command.checkpoint)
         for task in sorted(command.tasks):
             host, part = self.tasks[task], self.contents.of(command.latest_completed, task)
             latest = command.latest_completed if part is None else part.checkpoint
@@ -444,13 +444,13 @@ class CoordinatorHost:
         for task in finished:
             self.contents.cut(command.checkpoint, task, finished=True)
         self.job_end.begun(command.checkpoint, finished)
-        self.context.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint, number=settled)
+        self.context.journal.note(command.trigger_ns, EventType.TRIGGERED, command.checkpoint, number=settled)
 
     def _record_completed(self, command: coordinator_messages.RecordCompleted) -> None:
         """Record a completed checkpoint."""
         stats = self.context.stats[command.checkpoint]
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
-        self._note(Happening.COMPLETED, command.checkpoint)
+        self._note(EventType.COMPLETED, command.checkpoint)
         self.files.completed(command.checkpoint)
         self.contents.completed(command.checkpoint, self.machine.needed)
         self.checks.completed(command.checkpoint, self.machine.retained)
@@ -462,7 +462,7 @@ class CoordinatorHost:
         stats.status, stats.failed_ns, stats.failure = "FAILED", command.failed_ns, command.reason.name
         if command.reason is FailureReason.CHECKPOINT_EXPIRED:
             stats.standstill = standstill(self.context, self.tasks)
-        self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)
+        self._note(EventType.ABORTED, command.checkpoint, detail=command.reason.name)
         self.on_ended(completed=False)
 
 

@@ -30,7 +30,7 @@ from sim.protocol.coordinator_messages import (
     SchedulerStopped,
 )
 from sim.protocol.options import Ending, FailureReason
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
@@ -69,7 +69,7 @@ def update(context: Context, coordinator: CoordinatorHost, change: CheckpointUpd
         "no interval" if options.interval_ns is None else f"an interval of {format_duration(options.interval_ns)}"
     )
     values = f"{interval} and a timeout of {format_duration(options.timeout_ns)}"
-    context.note(Happening.CHECKPOINTS_CHANGED, number=options.timeout_ns, detail=values)
+    context.note(EventType.CHECKPOINTS_CHANGED, number=options.timeout_ns, detail=values)
 
 
 def request(context: Context, coordinator: CoordinatorHost, action: Action) -> None:
@@ -81,7 +81,7 @@ def request(context: Context, coordinator: CoordinatorHost, action: Action) -> N
     savepoint = Savepoint(action.format, None if action.stop is None else Ending(action.stop))
     if savepoint.stop is not None and not coordinator.machine.absent:
         if coordinator.plan(RequestKind.SAVEPOINT) is None:  # a required task is not running
-            context.note(Happening.REFUSED, number=1, detail=FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING.name)
+            context.note(EventType.REFUSED, number=1, detail=FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING.name)
             return
         coordinator.dispatch(SchedulerStopped(now))  # so that this savepoint makes the last commit
     coordinator.dispatch(CheckpointRequested(now, RequestKind.SAVEPOINT, savepoint))
@@ -171,15 +171,15 @@ class Faults:
             case JobManagerDown():
                 self.recovery.lose_job_manager(what.down_ns)
             case StorageOutage():
-                self.context.note(Happening.FAULT, detail=f"no storage for {what.lasts_ns / 1e9:g} s")
+                self.context.note(EventType.FAULT, detail=f"no storage for {what.lasts_ns / 1e9:g} s")
                 self._fail_storage(self.env.now + what.lasts_ns)
             case NetworkOutage():
                 self._cut_off(what)
             case SlowTask():
-                self.context.note(Happening.FAULT, detail=f"{what.vertex} slower by {what.factor}")
+                self.context.note(EventType.FAULT, detail=f"{what.vertex} slower by {what.factor}")
                 self._slow_down_until(what, None if what.lasts_ns is None else self.env.now + what.lasts_ns)
             case FailedCommits():
-                self.context.note(Happening.FAULT, detail=f"commits of {what.vertex} fail")
+                self.context.note(EventType.FAULT, detail=f"commits of {what.vertex} fail")
                 self.context.failing_commits[what.vertex] = (
                     None if what.lasts_ns is None else self.env.now + what.lasts_ns
                 )
@@ -206,7 +206,7 @@ class Faults:
         If the outage lasts for the heartbeat timeout or longer, the TaskManager is lost.
         """
         manager, until_ns = self._task_manager(what.host), self.env.now + what.lasts_ns
-        self.context.note(Happening.FAULT, detail=f"task manager {manager} cut off for {what.lasts_ns / 1e9:g} s")
+        self.context.note(EventType.FAULT, detail=f"task manager {manager} cut off for {what.lasts_ns / 1e9:g} s")
         if what.lasts_ns >= self.context.scenario.restart.heartbeat_timeout_ns:
             self.recovery.lose_task_manager(manager, TaskManagerLost(manager, silent=True))
             return

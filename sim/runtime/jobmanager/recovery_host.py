@@ -30,7 +30,7 @@ from sim.protocol.recovery import (
     regions,
     tasks_to_restart,
 )
-from sim.results.journal import NO_HEARTBEAT, Happening
+from sim.results.journal import NO_HEARTBEAT, EventType
 from sim.results.tables import NO_SLOTS, RecoveryStats, stopped_with
 from sim.runtime.context import Context
 from sim.runtime.host_loop import HostLoop
@@ -167,7 +167,7 @@ class Elasticity:
         def give_up() -> None:
             if self.is_current(restart):
                 reason = "no slot for as long as it waits for resources"
-                self.context.note(Happening.GIVEN_UP, detail=reason)
+                self.context.note(EventType.GIVEN_UP, detail=reason)
                 self.context.outcome.fail(reason)
 
         if wait_ns is not None and ready_ns > self.env.now + wait_ns:
@@ -242,7 +242,7 @@ class RecoveryHost:
         if not failing:
             return
         for task in failing:
-            self._note(Happening.TASK_FAILED, task=task, detail=reason)
+            self._note(EventType.TASK_FAILED, task=task, detail=reason)
             self.tasks[task].thread.fail()
         self.stop(failing)
         if self.election is not None and self._tasks_stopped_ns < 0:
@@ -264,7 +264,7 @@ class RecoveryHost:
         lost = [task for task in on_it if task in awaiting or task not in self.job_end.finished]
         failing = [task for task in lost if task in awaiting or not self.tasks[task].stopped]
         failed_ns, reason = self.env.now, f"task manager {number} lost"
-        self._note(Happening.TASK_MANAGER_LOST, number=number)
+        self._note(EventType.TASK_MANAGER_LOST, number=number)
         detection_ns = self.cluster.task_managers.lose(loss, number) - failed_ns
         refusal_ns = self.cluster.task_managers.slots.lost[number].refusal_ns
         if not loss.silent and (awaiting or self._has_remote_readers(number)):
@@ -344,7 +344,7 @@ class RecoveryHost:
 
     def _start_job_manager_outage(self) -> None:
         """Start the time without a JobManager: no checkpoints, no deployments, and reports to it are lost."""
-        self._note(Happening.JOB_MANAGER_LOST)
+        self._note(EventType.JOB_MANAGER_LOST)
         self.cluster.task_managers.lose_leader()
         self.election = self.env.event()
         self._starts_scheduler = self._keeps_scheduler = False
@@ -362,7 +362,7 @@ class RecoveryHost:
         if self.election is election:
             running = self._running(self.context.tasks)
             for task in running:
-                self._note(Happening.TASK_FAILED, task=task, detail=NO_HEARTBEAT)
+                self._note(EventType.TASK_FAILED, task=task, detail=NO_HEARTBEAT)
             self.stop(running)
             if self._tasks_stopped_ns < 0:
                 self._tasks_stopped_ns = self.env.now
@@ -372,7 +372,7 @@ class RecoveryHost:
         self._lost_job_managers -= 1
         if self._lost_job_managers or self.election is None:
             return  # JobManagers were lost at overlapping times: the last successor takes over
-        self._note(Happening.JOB_MANAGER_ELECTED)
+        self._note(EventType.JOB_MANAGER_ELECTED)
         election, self.election = self.election, None
         self.coordinator.elect_leader()
         self.cluster.task_managers.elect()
@@ -402,7 +402,7 @@ class RecoveryHost:
     def task_runs(self, task: int) -> None:
         """Mark a restored task as running: its state is downloaded and its recovered input is read."""
         self.tasks[task].running = True
-        self._note(Happening.TASK_RUNS, task=task)
+        self._note(EventType.TASK_RUNS, task=task)
         for restore in self.restores.values():
             restore.task_runs(task)
         if task in self.machine.initializing:
@@ -428,9 +428,9 @@ class RecoveryHost:
             case recovery.ResumeCheckpoints():
                 self._resume()
             case recovery.ReportRecovered():
-                self._note(Happening.JOB_RECOVERED)
+                self._note(EventType.JOB_RECOVERED)
             case recovery.FailForGood():
-                self._note(Happening.GIVEN_UP, detail=command.reason)
+                self._note(EventType.GIVEN_UP, detail=command.reason)
                 self.context.outcome.fail(command.reason)
             case recovery.FailStopped():
                 self.context.outcome.fail(f"stopped with a savepoint, then failed: {command.reason}")
@@ -452,7 +452,7 @@ class RecoveryHost:
         row.number, row.tasks, self.stats[number] = number, len(tasks), row
         restarted = [context.scenario.job.vertices[v].name for v in sorted({context.layout.vertex[t] for t in tasks})]
         row.vertices = listed(restarted) if len(tasks) < len(context.tasks) else ""
-        self._note(Happening.JOB_RESTARTING, number=number, detail=what)
+        self._note(EventType.JOB_RESTARTING, number=number, detail=what)
         self.stop(sorted(tasks))
         self.cluster.checks.restarting(number)
         unreachable = {task: self.coordinator.presumed_running.pop(task, 0) for task in tasks}
@@ -537,7 +537,7 @@ class RecoveryHost:
         """
         number = self.context.hosts[tasks[0]]
         reason = NO_SLOTS if deployment.is_lost else f"task manager {number} is not reachable"
-        self._note(Happening.DEPLOYMENT_FAILED, task=tasks[0], number=number, detail=reason)
+        self._note(EventType.DEPLOYMENT_FAILED, task=tasks[0], number=number, detail=reason)
 
         def report_unreachable() -> None:
             self._retried_restart = stats if is_entire_restart and self.stats.get(stats.number) is stats else None

@@ -15,7 +15,7 @@ from sim.protocol.regional import (
     without_claim,
     without_files,
 )
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.context import Contents, Context, StateSnapshot, TaskSnapshot
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
@@ -105,16 +105,16 @@ class RegionalCoordinatorHost(CoordinatorHost):
         ):  # a message that tasks ignore (notifyRegionalCheckpointFallback)
             tasks = len(command.failed)
             self._note(
-                Happening.NOTIFIED_FALLBACK, command.checkpoint, number=command.fallback, detail=f"{tasks} tasks"
+                EventType.NOTIFIED_FALLBACK, command.checkpoint, number=command.fallback, detail=f"{tasks} tasks"
             )
 
     def _note_with_regions(
-        self, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = ""
+        self, event_type: EventType, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = ""
     ) -> None:
         """Add a journal row, which says of the last acknowledgement what it is without."""
-        regional = self._loop.machine.replaced.get(checkpoint) if happening is Happening.LAST_ACKNOWLEDGED else None
+        regional = self._loop.machine.replaced.get(checkpoint) if event_type is EventType.LAST_ACKNOWLEDGED else None
         without = "" if regional is None else f", without those of {len(regional.tasks)} tasks in failed regions,"
-        self.context.note(happening, checkpoint, task, number, detail or without)
+        self.context.note(event_type, checkpoint, task, number, detail or without)
 
     def _replace_parts(self, command: WriteRegionalMetadata) -> None:
         """Replace the parts of failed regions by those of the fallback.
@@ -135,5 +135,5 @@ class RegionalCoordinatorHost(CoordinatorHost):
             self.contents.replaced.add((checkpoint, task))
             self.files.keep(checkpoint, task, part)
             self.files.store = without_claim(self.files.store)
-            self._note(Happening.PART_REPLACED, checkpoint, task, part.checkpoint)
+            self._note(EventType.PART_REPLACED, checkpoint, task, part.checkpoint)
             self.checks.part_kept(checkpoint, task, command.fallback)

@@ -9,7 +9,7 @@ import numpy as np
 import simpy
 
 from sim.plane.interface import Layout, channels_in, channels_out
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.tables import RecoveryStats
 from sim.runtime.context import Checks, Context, StateSnapshot, TaskSnapshot, initial_task_snapshot
 from sim.runtime.jobmanager.coordinator_host import JobEnd
@@ -139,7 +139,7 @@ class Restore:
         stats.deployed_ns, stats.checkpoint = self.env.now, self.checkpoint
         cluster.files.failed_over(self.checkpoint)
         tasks = sorted(self.tasks)
-        context.note(Happening.JOB_RESTORED, self.checkpoint, number=stats.number)
+        context.note(EventType.JOB_RESTORED, self.checkpoint, number=stats.number)
         parts = {task: self._part(task) for task in tasks}
         if context.scenario.checkpoint.recover_output_on_downstream:
             parts = on_downstream(parts, context.layout)
@@ -189,7 +189,7 @@ class Restore:
             return
         self.stats.restored_bytes += downloaded
         self.stats.recovered_bytes += part.in_flight_bytes
-        context.note(Happening.TASK_RESTORED, self.checkpoint, task, downloaded)
+        context.note(EventType.TASK_RESTORED, self.checkpoint, task, downloaded)
         host.restored(self.checkpoint, part)
         if host.stopped:
             return

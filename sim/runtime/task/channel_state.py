@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sim.model.cluster import spills_recovered_data
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts
 from sim.runtime.task.thread import Slot
@@ -78,11 +78,11 @@ class ChannelState(TaskPart):
         """Complete the channel state.  Call `stored` when the shared file is closed, or `failed` if writing it fails."""
 
         def closed() -> None:
-            self.slot.note(Happening.CHANNEL_STATE_WRITTEN, checkpoint, stats.persisted_bytes)
+            self.slot.note(EventType.CHANNEL_STATE_WRITTEN, checkpoint, stats.persisted_bytes)
             stored()
 
         self.barriers_complete(checkpoint)  # not called before if all barriers had arrived at the start
-        self.slot.note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
+        self.slot.note(EventType.IN_FLIGHT_COMPLETE, checkpoint)
         capture, stats = self._captures[checkpoint], self.context.stats[checkpoint].of(self.task)
         stats.captured_input_bytes, stats.captured_output_bytes = capture.input_bytes, capture.output_bytes
         self.context.contents.in_flight_final(

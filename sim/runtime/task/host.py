@@ -20,7 +20,7 @@ from sim.protocol.options import BarrierOptions, Ending, FailureReason
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_finishing import EndCommand, EndEvent, EndState, TaskEnd
 from sim.protocol.task_messages import GateClosed, InputEnded, TaskCommand, TaskEvent
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.tables import SubtaskStats
 from sim.runtime.context import (
     CANCELLATIONS,
@@ -189,7 +189,7 @@ class TaskEnding:
                 for part in self.parts:
                     part.quiesce()
             case task_finishing.ForwardEndOfData():
-                self.slot.note(Happening.END_OF_DATA, detail=command.ending.value)
+                self.slot.note(EventType.END_OF_DATA, detail=command.ending.value)
                 self.slot.checks.data_ended(self.slot.task, command.ending.value)
                 self.context.plane.forward(self.slot.task, Marker(1, Trait.NONE, END_OF_DATA))
             case task_finishing.ReportEndOfData():
@@ -199,7 +199,7 @@ class TaskEnding:
             case task_finishing.ForwardEndOfPartition():
                 self.context.plane.forward(self.slot.task, Marker(1, Trait.FINAL, END_OF_PARTITION))
             case task_finishing.ReportFinished():
-                self.slot.note(Happening.TASK_FINISHED)
+                self.slot.note(EventType.TASK_FINISHED)
                 for part in self.parts:
                     part.finished()
                 self._report(self.slot.job.task_finished)
@@ -357,7 +357,7 @@ class TaskHost:
 
     def _on_trigger(self, checkpoint: int, options: BarrierOptions) -> None:
         if self.ending.still_takes_part(checkpoint, options.stop, lambda: self._on_trigger(checkpoint, options)):
-            self._note(Happening.TRIGGER_RECEIVED, checkpoint)
+            self._note(EventType.TRIGGER_RECEIVED, checkpoint)
             self.dispatch(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
 
     # ------------------------------------------------------------------------------------------ stop, restore, start
@@ -427,7 +427,7 @@ class TaskHost:
             and self.context.scenario.checkpoint.barriers.reaches_output
         )
         priority = options.has_priority(now, converted=converted)
-        self._note(Happening.BARRIER_ARRIVED, notice.number, notice.channel)
+        self._note(EventType.BARRIER_ARRIVED, notice.number, notice.channel)
 
         def arrived() -> None:
             self.dispatch(
@@ -466,7 +466,7 @@ class TaskHost:
                 self.thread.vacate()
             case vocabulary.ResumeInputs():
                 self.plane.resume(self.task, checkpoint)  # no effect if a newer barrier has aborted this checkpoint
-                self._note(Happening.INPUTS_RESUMED, checkpoint)
+                self._note(EventType.INPUTS_RESUMED, checkpoint)
             case vocabulary.RunAsync():
                 self._run_async(command)
             case vocabulary.Acknowledge():
@@ -491,7 +491,7 @@ class TaskHost:
             case vocabulary.SettleBarriers():
                 self.plane.settle(self.task, checkpoint)
             case vocabulary.PrioritiseInput():
-                self._note(Happening.INPUT_PRIORITISED, checkpoint)
+                self._note(EventType.INPUT_PRIORITISED, checkpoint)
                 self.plane.prioritise(self.task, checkpoint)
             case vocabulary.ArmAlignmentTimer():
                 self._mail_at(command.at_ns, lambda now: vocabulary.AlignmentTimedOut(now, checkpoint))
@@ -499,15 +499,15 @@ class TaskHost:
                 self._mail_at(command.at_ns, lambda now: self._output_timed_out(now, checkpoint))
             case vocabulary.ConvertOutput():
                 overtaken_bytes = self.plane.convert_output(self.task, checkpoint)
-                self._note(Happening.OUTPUT_CONVERTED, checkpoint, overtaken_bytes)
+                self._note(EventType.OUTPUT_CONVERTED, checkpoint, overtaken_bytes)
                 self.slot.checks.barrier_converted(checkpoint, self.task)
                 for part in self.parts:
                     part.output_converted(checkpoint, overtaken_bytes)
             case vocabulary.DeclineCheckpoint():
-                self._note(Happening.DECLINED, checkpoint, detail=command.reason.name)
+                self._note(EventType.DECLINED, checkpoint, detail=command.reason.name)
                 self.job.decline(self.task, checkpoint, command.reason)
             case vocabulary.ForwardCancellation():
-                self._note(Happening.CANCELLATION_FORWARDED, checkpoint)
+                self._note(EventType.CANCELLATION_FORWARDED, checkpoint)
                 self.plane.forward(self.task, Marker(checkpoint, Trait.NONE, CANCELLATIONS))
             case vocabulary.CancelSnapshot():
                 self._cancel_snapshot(checkpoint)
@@ -529,7 +529,7 @@ class TaskHost:
         stats.snapshot_begun_ns = self.env.now
         polled = self._polled_at_first_barrier.pop(command.checkpoint, None)
         stats.processed_bytes = self.plane.polled(self.task) - polled if polled else 0
-        self._note(Happening.SNAPSHOT_BEGUN, command.checkpoint)
+        self._note(EventType.SNAPSHOT_BEGUN, command.checkpoint)
         stop = next(
             snapshot.options.stop for snapshot in self.machine.snapshots if snapshot.checkpoint == command.checkpoint
         )
@@ -546,7 +546,7 @@ class TaskHost:
             watched = watched or options.traits.announced
             overtakes = overtakes or options.traits.priority
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
-        self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
+        self._note(EventType.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
         if watched and self.context.scenario.checkpoint.barriers.reaches_output:
             self.slot.checks.barrier_waits(command.checkpoint, self.task)
         if overtakes:
@@ -598,7 +598,7 @@ class TaskHost:
 
     def _run_async(self, command: vocabulary.RunAsync) -> None:
         """Queue the asynchronous phase of a snapshot on the asynchronous thread."""
-        self._note(Happening.SYNC_FINISHED, command.checkpoint)
+        self._note(EventType.SYNC_FINISHED, command.checkpoint)
         self._stats(command.checkpoint).async_begun_ns = self.env.now
         finished = partial(self._finish, command.checkpoint, Phase.ASYNC)
         failed = partial(self._fail_async, command.checkpoint)
@@ -626,7 +626,7 @@ class TaskHost:
                 yield from self.state.write("keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
         if residual_ns := self.context.residual_ns("async", self.task, command.checkpoint):
             yield self.env.timeout(residual_ns)
-        self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)
+        self._note(EventType.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)
 
     def _acknowledge(self, command: vocabulary.Acknowledge) -> None:
         """Acknowledge a snapshot and record its measurements."""
@@ -637,7 +637,7 @@ class TaskHost:
         stored = self.state.close(command.checkpoint)
         stats.state_bytes, stats.written_bytes = stored.full_bytes, stored.written_bytes
         self.context.contents.stored(command.checkpoint, self.task, stored.full_bytes, stored)
-        self._note(Happening.ASYNC_FINISHED, command.checkpoint)
+        self._note(EventType.ASYNC_FINISHED, command.checkpoint)
         self.job.acknowledge(self.task, command.checkpoint, stored.all_handles)
         self.ending.snapshot_ended(command.checkpoint)
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 import sim.runtime.task
-from sim.model.fields import find_plugins
+from sim.model.fields import find_definitions
 from sim.plane.interface import Notice, NoticeKind
 from sim.protocol.coordinator_messages import Work as Piece
 from sim.protocol.task_messages import RunPreBarrier
@@ -192,7 +192,7 @@ _NOTHING_WAITS = WaitingBytes()
 @cache
 def task_features() -> tuple[TaskFeature, ...]:
     """Return the features that the modules of this package define, in the order of their stages."""
-    return tuple(sorted(find_plugins(sim.runtime.task, TaskFeature), key=lambda feature: feature.stage))
+    return tuple(sorted(find_definitions(sim.runtime.task, TaskFeature), key=lambda feature: feature.stage))
 
 
 class TaskParts:

@@ -31,7 +31,7 @@ from sim.protocol.commit import (
     SnapshotTaken,
     TaskClosed,
 )
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.tables import TIMED_OUT, CommitStats, CommittedEpoch
 from sim.runtime.clock import begin
 from sim.runtime.context import Uncommitted
@@ -488,7 +488,7 @@ class SinkCommitter:
         commit, retries = running.commit, self._retries is None or running.retries < self._retries
         follows = "tried again" if retries else "its records are lost" if self._drops else "the job restarts"
         records = sum(committable.records for committable in commit.committables)
-        self.slot.note(Happening.COMMIT_FAILED, commit.checkpoint, records, follows)
+        self.slot.note(EventType.COMMIT_FAILED, commit.checkpoint, records, follows)
         running.retries += 1
         if retries and not self._retry_ns:
             self._attempt(running)
@@ -528,13 +528,13 @@ class SinkCommitter:
         visible, gone = (
             tuple(self._stats(committable) for committable in committables) for committables in (committed, lost)
         )
-        for happening, number in (
-            (Happening.TRANSACTION_LOST, sum(epoch.records for epoch in gone)),
-            (Happening.COMMITTED, sum(epoch.records for epoch in visible)),
-            (Happening.FILE_MISSING, sum(epoch.missing for epoch in visible)),
+        for event_type, number in (
+            (EventType.TRANSACTION_LOST, sum(epoch.records for epoch in gone)),
+            (EventType.COMMITTED, sum(epoch.records for epoch in visible)),
+            (EventType.FILE_MISSING, sum(epoch.missing for epoch in visible)),
         ):
             if number:
-                self.slot.note(happening, checkpoint, number)
+                self.slot.note(event_type, checkpoint, number)
         trigger_ns = context.stats[checkpoint].trigger_ns if checkpoint in context.stats else -1
         context.commits.append(CommitStats(checkpoint, now, task, trigger_ns, visible, gone, again, why))
 
@@ -544,7 +544,7 @@ class SinkCommitter:
             committable.records for committable in command.committables if not self.output.settled(committable)
         )
         if records:
-            self.slot.note(Happening.OUTPUT_DROPPED, command.checkpoint, records, command.why)
+            self.slot.note(EventType.OUTPUT_DROPPED, command.checkpoint, records, command.why)
 
     def _stats(self, row: Committable) -> CommittedEpoch:
         """Return the row of results about a transaction."""

@@ -13,7 +13,7 @@ from sim.model.job import Vertex
 from sim.plane.interface import Position, channels_in
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_messages import TaskCommand, TaskEvent
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Checks, Context, JobManagerPort
 from sim.runtime.task_manager import TaskManager
@@ -369,6 +369,6 @@ class Slot:
         """The input channels of the task, in the order of its `Position`."""
         return channels_in(self.context.layout, self.task)
 
-    def note(self, happening: Happening, checkpoint: int = -1, number: int = 0, detail: str = "") -> None:
+    def note(self, event_type: EventType, checkpoint: int = -1, number: int = 0, detail: str = "") -> None:
         """Add a journal row about the task at the current time."""
-        self.context.journal.note(self.context.env.now, happening, checkpoint, self.task, number, detail)
+        self.context.journal.note(self.context.env.now, event_type, checkpoint, self.task, number, detail)

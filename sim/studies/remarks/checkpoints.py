@@ -15,7 +15,7 @@ from sim.model.text import listed
 from sim.model.units import UnitError, parse_flink_size
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.stored import commits_per_hour, known_sinks, rolled_back_sentences, whole_periods_ms
 from sim.results.tables import EXPIRED, is_periodic, job_of
 from sim.runtime.result import Result
@@ -130,7 +130,7 @@ def file_sentences(result: Result) -> Iterator[str]:
 def limit_sentences(result: Result) -> Iterator[str]:
     """Yield sentences on changed options, slow files, reached limits (asynchronous requests, acknowledgements, timeout) and growing sizes."""
     done = completed(result)
-    for row in result.journal.only({Happening.CHECKPOINTS_CHANGED}):
+    for row in result.journal.only({EventType.CHECKPOINTS_CHANGED}):
         yield f"From {ms_text(row.time_ns / 1e6)} on checkpoints have {row.detail}: the user changes them while the job runs (actions)"
     yield from overlap_sentences(result)
     yield from _slow_file_sentences(result, done)

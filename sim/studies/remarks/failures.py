@@ -20,7 +20,7 @@ from sim.protocol.recovery import outages
 from sim.results.consequences import replay_waits_ms
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
-from sim.results.journal import NO_HEARTBEAT, Happening
+from sim.results.journal import NO_HEARTBEAT, EventType
 from sim.results.rates import overload_since
 from sim.results.summary import bottleneck
 from sim.runtime.lowering import hosts, restarts_after_loss
@@ -141,18 +141,18 @@ def _leaderless_sentences(result: Result) -> Iterator[str]:
     rows = rows[rows["restored_checkpoint"] >= 0]  # the others are not restored by the end of the run
     if rows.empty:
         return  # saves a pass over a long journal
-    times_ms = defaultdict[Happening, list[float]](list)
+    times_ms = defaultdict[EventType, list[float]](list)
     ends = {
-        Happening.JOB_MANAGER_ELECTED: "another one leads",
-        Happening.TASK_MANAGER_LOST: "a task manager is lost",
-        Happening.TASK_FAILED: "a task fails",
+        EventType.JOB_MANAGER_ELECTED: "another one leads",
+        EventType.TASK_MANAGER_LOST: "a task manager is lost",
+        EventType.TASK_FAILED: "a task fails",
     }
-    for row in result.journal.only({Happening.JOB_MANAGER_LOST, *ends}):
+    for row in result.journal.only({EventType.JOB_MANAGER_LOST, *ends}):
         if row.detail != NO_HEARTBEAT:
-            times_ms[row.happening].append(row.time_ns / 1e6)
+            times_ms[row.event_type].append(row.time_ns / 1e6)
     ran_ms, failed_ms, count, number = max(
         (
-            failed_ms - max((ms for ms in times_ms[Happening.JOB_MANAGER_LOST] if ms <= failed_ms), default=failed_ms),
+            failed_ms - max((ms for ms in times_ms[EventType.JOB_MANAGER_LOST] if ms <= failed_ms), default=failed_ms),
             failed_ms,
             replayed,
             restored,
@@ -163,7 +163,7 @@ def _leaderless_sentences(result: Result) -> Iterator[str]:
     )
     if ran_ms == 0:
         return  # a lost TaskManager has stopped them before
-    named = (text for happening, text in ends.items() if failed_ms in times_ms[happening])
+    named = (text for event_type, text in ends.items() if failed_ms in times_ms[event_type])
     end = next(named, "they miss its heartbeats (restart.heartbeat-timeout)")
     begin = f"checkpoint {number}" if number else "the beginning"
     yield (

@@ -18,7 +18,7 @@ from sim.model.text import listed
 from sim.model.units import format_duration
 from sim.results.estimates import is_noise
 from sim.results.formats import count_text, ms_text, share_text
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.tables import NO_SLOTS
 from sim.runtime.host_loop import can_be_redistributed
 from sim.runtime.result import Result
@@ -33,7 +33,7 @@ _FULL_SHARE = 0.9
 def sentences_on_slots(result: Result) -> Iterator[str]:
     """Yield sentences on deployments without slots, and on how long an adaptive job waits for slots or runs on fewer."""
     scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
-    failed = sum(row.detail == NO_SLOTS for row in result.journal.only({Happening.DEPLOYMENT_FAILED}))
+    failed = sum(row.detail == NO_SLOTS for row in result.journal.only({EventType.DEPLOYMENT_FAILED}))
     if failed:
         limit = format_duration(restart.slot_timeout_ns)
         waits = f"a request for slots waits {limit} (restart.slot-timeout)"

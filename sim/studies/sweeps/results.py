@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sim.model.files import kept_in, replace_file
+from sim.model.files import replace_file, writing_to
 from sim.model.scenario import Scenario
 from sim.results.columns import numbers_of, units_of
 from sim.results.formats import write_csv
 from sim.studies.cells import OUTCOME, PROVENANCE
 from sim.studies.plan import Cell, CellPlan, planned_of
-from sim.studies.sweeps.store import KeptRows, Store, forget_files
+from sim.studies.sweeps.store import RowIndex, Store, forget_files
 
 RESULTS = "results.parquet"
 PART_ROWS = 50_000
@@ -46,7 +46,7 @@ def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
 def keep(store: Store, planned: Sequence[Cell]) -> None:
     """Write the table of finished cells, and the table of where they ran.  NotKeptError: the folder cannot be written."""
     plan = planned_of(planned)
-    with kept_in(store.folder):
+    with writing_to(store.folder):
         _keep(store.folder, store.kept(), plan)
     forget_files()
     if len(plan) > PART_ROWS:
@@ -72,7 +72,7 @@ def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataF
     return pd.DataFrame(columns_of, copy=False)
 
 
-def _keep(folder: Path, kept: KeptRows, plan: CellPlan) -> None:
+def _keep(folder: Path, kept: RowIndex, plan: CellPlan) -> None:
     """Write the tables `results` and `runs`.  `kept`: all stored rows."""
     indices = kept.find(plan.ids)
     ran = np.flatnonzero(indices >= 0)
@@ -91,7 +91,7 @@ def _keep(folder: Path, kept: KeptRows, plan: CellPlan) -> None:
 class _Results:
     """The rows of planned cells that have run (`places`); `numbers`: theirs among the kept ones."""
 
-    def __init__(self, plan: CellPlan, places: NDArray[np.int64], numbers: NDArray[np.int64], kept: KeptRows) -> None:
+    def __init__(self, plan: CellPlan, places: NDArray[np.int64], numbers: NDArray[np.int64], kept: RowIndex) -> None:
         self._plan, self._numbers, self._kept = plan.take(places), numbers, kept
         names = dict.fromkeys(axis for scenario in plan.scenarios.different for axis, _ in scenario.axes)
         texts = {name: _with_workload_of_baselines(plan, plan.axis(name)) for name in names}  # by all that are planned

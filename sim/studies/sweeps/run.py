@@ -15,7 +15,7 @@ from sim.studies.local import cores, run_each
 from sim.studies.plan import Cell, CellPlan
 from sim.studies.progress import Progress, Watch, no_watch
 from sim.studies.sweeps.results import read_results
-from sim.studies.sweeps.store import Store, WaitingRows
+from sim.studies.sweeps.store import RowBuffer, Store
 from sim.studies.sweeps.sweep_file import Definition
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def run_missing(
         return
     failed = 0
     with (
-        store.keeping() as waiting,
+        store.buffered_rows() as waiting,
         closing(workers.rows(missing, engine, _writing_rows(waiting, watch), check)) as rows,
     ):
         for row in rows:  # closing() stops all workers when the block ends
@@ -137,7 +137,7 @@ def run_missing(
     store.join()
 
 
-def _writing_rows(waiting: WaitingRows, watch: Watch) -> Watch:
+def _writing_rows(waiting: RowBuffer, watch: Watch) -> Watch:
     """Return a progress function that also writes waiting rows to disk, because the next cell may take an hour."""
 
     def progress(finished: int, simulated_ns: int) -> None:

@@ -49,7 +49,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sim.model.files import kept_in, remove_partials, replace_file
+from sim.model.files import remove_partials, replace_file, writing_to
 from sim.model.text import one_line
 from sim.studies.cells import OUTCOME, PROVENANCE, Row, table
 from sim.studies.plan import Cell, CellPlan, distinct, planned_of
@@ -68,7 +68,7 @@ KEY = ("cell", "status")
 """Columns that identify a row's cell and its status.  A sweep keeps only these columns in memory."""
 
 
-class BatchError(ValueError):
+class InvalidBatchError(ValueError):
     """Raised for a file whose rows must not be used.  The message is a short reason."""
 
 
@@ -97,19 +97,19 @@ def checked(path: Path) -> pa.Table:
     """
     content = path.read_bytes()
     if _digest(content) + _SUFFIX != path.name:
-        raise BatchError("its content does not match the checksum in its name")
+        raise InvalidBatchError("its content does not match the checksum in its name")
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         if not file.schema_arrow.equals(_COLUMNS):
-            raise BatchError("has columns of another version")
+            raise InvalidBatchError("has columns of another version")
         keys = file.read(columns=list(KEY))
     except (pa.ArrowException, OSError):
-        raise BatchError("is no table") from None
+        raise InvalidBatchError("is no table") from None
     are_valid = pc.and_(
         pc.greater(pc.binary_length(keys["cell"]), 0), pc.is_in(keys["status"], pa.array(["ok", "error"]))
     )
     if not pc.all(pc.fill_null(are_valid, fill_value=False), min_count=0).as_py():
-        raise BatchError("has rows of no cell or without a status")
+        raise InvalidBatchError("has rows of no cell or without a status")
     return keys
 
 
@@ -128,7 +128,7 @@ MAX_CACHED_GROUPS = 4
 """Maximum row groups in the cache.  A few suffice: rows are read in the order of the files, or scattered over all of them."""
 
 
-class KeptRows:
+class RowIndex:
     """Index of the rows in files.  Of each cell it uses the first successful row or, if there is none, the first row.
 
     `keys`: file -> its columns KEY.
@@ -193,7 +193,7 @@ class KeptRows:
         for number in np.unique(file_of).tolist():
             positions, file = np.flatnonzero(file_of == number), self.files[number]
             rows = self._row[places[positions]]
-            begins = _begins(file)
+            begins = _first_rows_of_groups(file)
             group_of = np.searchsorted(begins, rows, side="right") - 1
             for group in np.unique(group_of).tolist():
                 inside = group_of == group
@@ -214,7 +214,7 @@ def _read(file: Path, group: int, columns: tuple[str, ...] | None) -> pa.Table:
 
 
 @lru_cache(maxsize=256)
-def _begins(file: Path) -> NDArray[np.int32]:
+def _first_rows_of_groups(file: Path) -> NDArray[np.int32]:
     """Return the number of the first row in each row group."""
     metadata = pq.read_metadata(file)
     sizes = np.array([metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)], dtype=np.int32)
@@ -234,7 +234,7 @@ def _numbers(count: int) -> NDArray[np.int32]:
 
 # ---- The store: one file per batch of rows, written atomically, and used only if its checksum is right.
 
-MAX_WAIT_S = 1.0
+MAX_BUFFER_AGE_S = 1.0
 """Maximum time [s] for which finished rows are buffered, checked whenever a row is added or `put_if_due` is called."""
 ASIDE_FOLDER = "set-aside"
 """Subfolder for files whose rows are not used."""
@@ -256,7 +256,7 @@ class Store:
         for path in (folder, self._cells):
             remove_partials(path)
         self._keys: dict[Path, pa.Table] = {}  # file -> its columns KEY; files never change
-        self._kept: KeptRows | None = None  # index of the files in `_keys`
+        self._kept: RowIndex | None = None  # index of the files in `_keys`
         self._rows: dict[str, Row] | None = None  # all rows of the index, if they were loaded
         self._own: dict[Path, int] = {}  # file of this command that may be joined -> number of its rows
         self._skipped: dict[str, str] = {}  # unused file in `cells` -> reason
@@ -286,18 +286,18 @@ class Store:
             self._own.clear()
 
     @contextmanager
-    def keeping(self) -> Iterator[WaitingRows]:
+    def buffered_rows(self) -> Iterator[RowBuffer]:
         """Yield a buffer of rows.  The rows in it are written when the block ends, also by an exception."""
-        waiting = WaitingRows(self)
+        waiting = RowBuffer(self)
         try:
             yield waiting
         finally:
             waiting.put()
 
-    def kept(self) -> KeptRows:
+    def kept(self) -> RowIndex:
         """Return the index of all rows, including files added since the last call.  Invalid files are ignored, see `findings`."""
         if self._read_new_files() or self._kept is None:
-            self._kept, self._rows = KeptRows(self._keys), None
+            self._kept, self._rows = RowIndex(self._keys), None
         return self._kept
 
     def forget(self) -> None:
@@ -331,7 +331,7 @@ class Store:
         return lines
 
     def _put(self, name: str, content: bytes, count: int) -> None:
-        with kept_in(self.folder):
+        with writing_to(self.folder):
             replace_file(self._cells / name, lambda path: path.write_bytes(content))
         self._own[self._cells / name] = count
 
@@ -358,7 +358,7 @@ class Store:
             return
         try:
             self._keys[path] = checked(path)
-        except BatchError as error:
+        except InvalidBatchError as error:
             self._set_aside(path, str(error))
         except OSError as error:
             self._skipped[path.name] = error.strerror or "unreadable"
@@ -373,7 +373,7 @@ class Store:
             self._skipped[path.name] = why
 
 
-class WaitingRows:
+class RowBuffer:
     """Buffer of finished rows, which are written together at intervals of at least MAX_WAIT_S."""
 
     def __init__(self, store: Store) -> None:
@@ -386,7 +386,7 @@ class WaitingRows:
         self.put_if_due()
 
     def put_if_due(self) -> None:
-        if time.monotonic() - self._last_put_s >= MAX_WAIT_S:
+        if time.monotonic() - self._last_put_s >= MAX_BUFFER_AGE_S:
             self.put()
 
     def put(self) -> None:

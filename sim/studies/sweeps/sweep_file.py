@@ -91,7 +91,7 @@ def plan_windows(
             assert series is not None and section.length is not None  # noqa: PT018 - else a key is missing
             windows = [
                 TraceWindow(format_duration(begin_ns), begin_ns, section.length, None, {})
-                for begin_ns in _begins(section, series, folder)
+                for begin_ns in _first_rows_of_groups(section, series, folder)
             ]
         if section.most and len(windows) > section.most:
             windows = [windows[i * len(windows) // section.most] for i in range(section.most)]
@@ -153,7 +153,7 @@ def _replay_changes(
     return {f"job.{section.source}.source.rate": {**common, "from": format_duration(window.begin_ns)}, **duration}
 
 
-def _begins(section: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
+def _first_rows_of_groups(section: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
     """Return the starts [ns] of windows: those of `at`, or all at the distance `every` that fit in the trace.
 
     The last row of a trace is assumed to last as long as the one before.  Raises TraceError if the trace is shorter than a

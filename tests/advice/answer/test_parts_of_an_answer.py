@@ -16,9 +16,9 @@ from sim.advice.answer import (
     levers_left,
 )
 from sim.advice.configuration import differences
-from sim.advice.constraints import REPEATS, cautions
+from sim.advice.constraints import AT_LEAST_ONCE_CAUTION, cautions
 from sim.advice.judgement import Limits, Tight
-from sim.advice.settings import Assumption, Candidate, Change, Lever, Protocol, protocols
+from sim.advice.settings import Assumption, BarrierSetting, Candidate, Change, Lever, protocols
 from sim.advice.texts import (
     _alternatives,
     _near_ties,
@@ -70,7 +70,7 @@ def search_of(*settings, limits=LIMITS, **others):
 
 
 def candidate_of(name, *changes):
-    return Candidate(*name, {}, Protocol(name[1], {}, name[1].startswith("aligned")), changes)
+    return Candidate(*name, {}, BarrierSetting(name[1], {}, name[1].startswith("aligned")), changes)
 
 
 def lever_of(name, *, is_configuration=True):
@@ -338,10 +338,10 @@ def test_a_table_with_a_committer_is_one_table():
 
 
 def test_at_least_once_is_said_to_repeat_records():
-    (first, *_) = cautions(job_with_sink("kafka-exactly-once"), Protocol("at-least-once", {}, aligned=True), ())
+    (first, *_) = cautions(job_with_sink("kafka-exactly-once"), BarrierSetting("at-least-once", {}, aligned=True), ())
 
     assert first.short == "at-least-once: after a failure state and committed output repeat records"
-    assert REPEATS not in cautions(job_with_sink("kafka-exactly-once"), protocols()[0], ())
+    assert AT_LEAST_ONCE_CAUTION not in cautions(job_with_sink("kafka-exactly-once"), protocols()[0], ())
 
 
 @pytest.mark.parametrize(

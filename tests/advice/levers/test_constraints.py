@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sim.advice import settings
-from sim.advice.constraints import CONSTRAINTS, DEFAULT, cautions, unseen_firings
+from sim.advice.constraints import CONSTRAINTS, DEFAULT, cautions, firings_longer_than_trials
 from sim.advice.settings import BINDING
 from sim.advice.trials import LONG, TASK, UNDISTURBED, Bench
 from sim.model.schema.flink_keys import modelled_keys
@@ -290,7 +290,7 @@ def test_ends_of_windows_move_through_all_phases_of_flink_1(tmp_path):
 def test_firings_that_trials_do_not_show(changes, seen_s, text):
     scenario = read_scenario(WINDOWED, overrides=[override(key, value) for key, value in changes.items()])
 
-    assert [caution.short for caution in unseen_firings(scenario, seen_s * 10**9)] == [text] * bool(text)
+    assert [caution.short for caution in firings_longer_than_trials(scenario, seen_s * 10**9)] == [text] * bool(text)
 
 
 SAFE_SINK = WINDOWED.replace("fire: 10 ms}}", "fire: 10 ms}, connector: at-least-once}")

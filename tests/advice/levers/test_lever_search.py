@@ -38,7 +38,7 @@ def test_a_lever_is_tried_where_limits_are_kept_with_too_little_room(job):
     found = searched(job, Uploading(slow), checkpoint_ms=1000)
 
     assert found.chosen.protocol == "aligned, RocksDB incremental"
-    assert found.has_room
+    assert found.has_margin
 
 
 def test_the_lever_that_helps_is_chosen(job):
@@ -106,7 +106,7 @@ def test_other_levers_are_tried_in_place_of_one_that_long_runs_reject(job):
     found = searched(job, OfLongRuns(slow), checkpoint_ms=1000)
 
     assert found.chosen.protocol == "aligned, changelog"
-    assert found.has_room
+    assert found.has_margin
     assert {"checkpoint_ms"} == {
         limit for own in found.settings if "RocksDB" in own.protocol and own.ran_long for limit in own.breaks
     }
@@ -132,7 +132,7 @@ def test_where_no_lever_takes_the_place_of_the_last_one_another_stands_on_top(jo
     found = searched(job, TogetherOnly(slow), checkpoint_ms=1000)
 
     assert found.chosen.protocol == "aligned, RocksDB incremental, changelog"
-    assert found.has_room
+    assert found.has_margin
 
 
 def left_out(search, text):

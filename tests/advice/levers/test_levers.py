@@ -6,7 +6,7 @@ import pytest
 
 from sim.advice.constraints import relaxations
 from sim.advice.levers import LEVERS, TARGET, more_subtasks, not_released, rank_levers
-from sim.advice.settings import DEBLOAT, Protocol, Situation, allowed_protocols, make_candidate, protocols
+from sim.advice.settings import DEBLOAT, BarrierSetting, Situation, allowed_protocols, make_candidate, protocols
 from sim.advice.situation import LOSS, PARTS, QUEUE, UPLOAD
 from sim.model.job import SHIPPING
 from sim.model.schema.study import loads
@@ -140,7 +140,7 @@ def targets(network, limit_ms, protocol="aligned, debloating"):
     text = f"{JOB}cluster: {{network: {network}}}\n"
     point = {"checkpoint.barriers": "aligned", DEBLOAT: "on"}
     where = situation(text, **{QUEUE: 1.0})
-    where = replace(where, protocol=Protocol(protocol, point, aligned=True), checkpoint_limit_ms=limit_ms)
+    where = replace(where, protocol=BarrierSetting(protocol, point, aligned=True), checkpoint_limit_ms=limit_ms)
     return {change.protocol.name: change.protocol.point[DEBLOAT] for change in TARGET.proposes(where)}
 
 
@@ -168,6 +168,6 @@ def test_the_target_of_debloating_is_a_third_of_the_limit(network, limit_ms, exp
 @pytest.mark.parametrize("today", ["debloat: on", "segment-size: 32 KiB"])
 def test_a_target_is_written_whether_debloating_runs_today_or_not(today):
     scenario = read_scenario(f"{JOB}cluster: {{network: {{{today}}}}}\n")
-    lower = Protocol("aligned, debloating to 300 ms", {DEBLOAT: {"target": "300 ms"}}, aligned=True)
+    lower = BarrierSetting("aligned, debloating to 300 ms", {DEBLOAT: {"target": "300 ms"}}, aligned=True)
 
     assert make_candidate(scenario, 10**10, lower).point[DEBLOAT] == {"target": "300 ms"}

@@ -28,7 +28,7 @@ from sim.advice.levers import (
     rank_levers,
 )
 from sim.advice.rare_checkpoints import RareCheckpoints
-from sim.advice.settings import Lever, Protocol
+from sim.advice.settings import BarrierSetting, Lever
 from sim.advice.situation import (
     ALIGNMENT,
     CHANNEL_STATE,
@@ -203,7 +203,7 @@ def test_an_outage_causes_its_share_of_what_is_caught_up():
             "18 s of 18 s: barriers wait behind data ('sink[0]' alone is full)",
         ),
         (
-            {"milliseconds": {QUEUE: 18_000.0}, "protocol": Protocol("unaligned, debloating", {}, aligned=False)},
+            {"milliseconds": {QUEUE: 18_000.0}, "protocol": BarrierSetting("unaligned, debloating", {}, aligned=False)},
             "18 s of 18 s: barriers wait for a task thread",
         ),
         (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.faults import FaultLaw, gap_ns
+from sim.model.faults import FaultDistribution, gap_ns
 from sim.model.job import Distribution
 from sim.model.randomness import SLICES, folded, quantile_table, share_table, size_table, stream
 
@@ -153,12 +153,12 @@ N = 4000
 @pytest.mark.parametrize(
     ("law", "cv"),
     [
-        (FaultLaw(HOUR), 0),
-        (FaultLaw(HOUR, "exponential"), 1),
-        (FaultLaw(HOUR, "weibull", shape=1.0), 1),
-        (FaultLaw(HOUR, "weibull", shape=2.0), 0.5227),
-        (FaultLaw(HOUR, "weibull", shape=0.7), 1.4624),
-        (FaultLaw(HOUR, "lognormal", cv=0.5), 0.5),
+        (FaultDistribution(HOUR), 0),
+        (FaultDistribution(HOUR, "exponential"), 1),
+        (FaultDistribution(HOUR, "weibull", shape=1.0), 1),
+        (FaultDistribution(HOUR, "weibull", shape=2.0), 0.5227),
+        (FaultDistribution(HOUR, "weibull", shape=0.7), 1.4624),
+        (FaultDistribution(HOUR, "lognormal", cv=0.5), 0.5),
     ],
 )
 def test_mean_and_spread_are_those_of_the_law(law, cv):
@@ -170,7 +170,7 @@ def test_mean_and_spread_are_those_of_the_law(law, cv):
 
 
 def test_times_are_a_function_of_seed_and_number():
-    law = FaultLaw(HOUR, "exponential")
+    law = FaultDistribution(HOUR, "exponential")
 
     assert gap_ns(law, stream(3, "a"), 7) == gap_ns(law, stream(3, "a"), 7)
     assert gap_ns(law, stream(3, "a"), 7) != gap_ns(law, stream(4, "a"), 7)

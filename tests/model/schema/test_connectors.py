@@ -8,7 +8,7 @@ import sim
 from sim.model.schema.study import load, loads
 from sim.model.sinks import SINKS, commit_of
 from sim.protocol.options import forced_aligned_edges
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 from tests.places import ROOT
 from tests.scenarios import read_scenario, run_scenario
@@ -190,7 +190,7 @@ def ran(name, commit="{time: 100 ms}", *, profile="2.x", lasts=""):
 
 def failed(result):
     """What follows on each commit that failed."""
-    return [row.detail for row in result.journal if row.happening is Happening.COMMIT_FAILED]
+    return [row.detail for row in result.journal if row.event_type is EventType.COMMIT_FAILED]
 
 
 @pytest.mark.parametrize("name", COMMITTING)
@@ -218,7 +218,7 @@ def test_what_a_sink_does_while_commits_fail_for_long(name):
 def test_before_2_0_flink_tries_every_second_and_goes_on():
     """Without a limit, and the writer goes on meanwhile."""
     result = ran("kafka-exactly-once", "as-connector", profile="1.20", lasts="8 s")
-    times = [row.time_ns / 1e9 for row in result.journal if row.happening is Happening.COMMIT_FAILED]
+    times = [row.time_ns / 1e9 for row in result.journal if row.event_type is EventType.COMMIT_FAILED]
 
     assert 5 <= len(times) <= 9
     assert all(later - earlier == pytest.approx(1, abs=0.01) for earlier, later in pairwise(times[:4]))
@@ -230,7 +230,7 @@ def test_a_thread_with_records_to_serve_tries_again(profile, between_s):
     """Flink 2 tries again at once, with the thread at work all the time; a timer of Flink 1 waits for a record to end."""
     busy = "{time: 100 ms, retries: 3}, service: 9 ms"
     result = ran("kafka-exactly-once", busy, profile=profile, lasts="8 s")
-    times = [row.time_ns / 1e9 for row in result.journal if row.happening is Happening.COMMIT_FAILED]
+    times = [row.time_ns / 1e9 for row in result.journal if row.event_type is EventType.COMMIT_FAILED]
 
     between = [later - earlier for earlier, later in pairwise(times[:4])]
     assert between == pytest.approx([between_s] * 3, abs=0.01 if profile == "1.20" else 1e-9)

@@ -9,7 +9,7 @@ import pytest
 
 from sim.model.faults import (
     Fault,
-    FaultLaw,
+    FaultDistribution,
     JobManagerDown,
     Kill,
     NetworkOutage,
@@ -279,10 +279,10 @@ def test_every_fault_has_its_line(line, target):
 @pytest.mark.parametrize(
     ("every", "law"),
     [
-        ("10 min", FaultLaw(600 * S)),
-        ("{exponential: 1 h}", FaultLaw(3600 * S, "exponential")),
-        ("{weibull: {mean: 2 h, shape: 0.7}}", FaultLaw(7200 * S, "weibull", shape=0.7)),
-        ("{lognormal: {mean: 1 h, cv: 2}}", FaultLaw(3600 * S, "lognormal", cv=2.0)),
+        ("10 min", FaultDistribution(600 * S)),
+        ("{exponential: 1 h}", FaultDistribution(3600 * S, "exponential")),
+        ("{weibull: {mean: 2 h, shape: 0.7}}", FaultDistribution(7200 * S, "weibull", shape=0.7)),
+        ("{lognormal: {mean: 1 h, cv: 2}}", FaultDistribution(3600 * S, "lognormal", cv=2.0)),
     ],
 )
 def test_faults_come_by_a_law(every, law):

@@ -7,7 +7,7 @@ import pytest
 
 from sim.model.faults import Restart, TaskManagerLost
 from sim.model.job import Distribution
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.jobmanager.recovery_host import Elasticity
 from sim.runtime.jobmanager.task_managers import TaskManagers
 from tests.laws.small_jobs import SECOND, chain, scenario, with_options
@@ -123,7 +123,7 @@ class Job:
             can_do_without=lambda missing: len(missing) < 3,
             absent={number: SimpleNamespace(given_ns=at_s * SECOND) for number, at_s in dict(absent).items()},
         )
-        note = lambda happening, detail: self.log.append((self.env.now, happening, detail))  # noqa: E731
+        note = lambda event_type, detail: self.log.append((self.env.now, event_type, detail))  # noqa: E731
         outcome = SimpleNamespace(
             rescale=lambda missing: self.log.append((self.env.now // SECOND, "rescaled", set(missing))),
             fail=lambda reason: self.log.append((self.env.now // SECOND, "failed", reason)),
@@ -162,7 +162,7 @@ class TestWithoutAnySlot:
         job = Job({0: back_s, 1: 900, 2: 900})
         job.elasticity.waits(SECOND_RESTART)
         reason = "no slot for as long as it waits for resources"
-        failed = [(300 * SECOND, Happening.GIVEN_UP, reason), (300, "failed", reason)]
+        failed = [(300 * SECOND, EventType.GIVEN_UP, reason), (300, "failed", reason)]
         assert (failed if fails else []) == job.run(300)
 
 

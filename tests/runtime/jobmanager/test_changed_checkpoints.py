@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from sim.protocol.coordinator import Coordinator
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from tests.scenarios import read_scenario, run_scenario
 
 # A checkpoint takes 5 s, more than its timeout.
@@ -66,7 +66,7 @@ def test_both_are_kept_over_failovers(fault):
         assert {status for _, status in last} <= {"COMPLETED"}
         assert [b - a for (a, _), (b, _) in pairwise(last)] == [interval_s] * (len(last) - 1)
         assert result.violations == ()
-    assert len([*late.journal.only({Happening.CHECKPOINTS_CHANGED})]) == 1
+    assert len([*late.journal.only({EventType.CHECKPOINTS_CHANGED})]) == 1
 
 
 def test_a_rescaled_job_keeps_them_and_another_job_does_not():

@@ -12,7 +12,7 @@ from sim.model.scenario import Action
 from sim.model.sinks import Commit
 from sim.protocol import coordinator_messages
 from sim.protocol.recovery import regions
-from sim.results.journal import Happening, Journal
+from sim.results.journal import EventType, Journal
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.simulate import simulate
@@ -171,9 +171,11 @@ def test_a_job_stops_with_its_savepoint(kind, stop):
     """Sources end their data first, so the savepoint's barriers are behind it everywhere; it commits, and the job is over."""
     result = run_with_actions(requested((1300, "native", stop), kind=kind))
     savepoint = result.checkpoints[result.checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"].iloc[0]
-    ends = {row.task: row.time_ns for row in result.journal if row.happening is Happening.END_OF_DATA}
+    ends = {row.task: row.time_ns for row in result.journal if row.event_type is EventType.END_OF_DATA}
     begun = [
-        row for row in result.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.checkpoint == savepoint["id"]
+        row
+        for row in result.journal
+        if row.event_type is EventType.SNAPSHOT_BEGUN and row.checkpoint == savepoint["id"]
     ]
 
     assert result.job_status == "FINISHED"

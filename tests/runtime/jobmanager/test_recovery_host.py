@@ -17,7 +17,7 @@ from sim.model.faults import (
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.model.state import State, StateOptions
 from sim.plane.interface import ThreadState
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import (
     ALIGNED,
@@ -98,8 +98,8 @@ run: {duration: 60 s}
     assert 0 <= row["caught_up"] - row["running"] < 1000
 
 
-def times(result, happening):
-    return [row.time_ns / MS for row in result.journal if row.happening is happening]
+def times(result, event_type):
+    return [row.time_ns / MS for row in result.journal if row.event_type is event_type]
 
 
 def only(result):
@@ -117,7 +117,7 @@ def test_the_timeline_of_a_restart():
     row = only(result)
 
     assert tuple(row[name] for name in ("failed", "detected", "cancelled", "deployed")) == (1500, 1550, 1550, 1950)
-    assert [1950 + 400 * i for i in range(1, 6)] == times(result, Happening.TRIGGERED)[4:]
+    assert [1950 + 400 * i for i in range(1, 6)] == times(result, EventType.TRIGGERED)[4:]
     assert ["COMPLETED"] * len(result.checkpoints) == result.checkpoints["status"].tolist()
     assert list(range(1, 1 + len(result.checkpoints))) == result.checkpoints["id"].tolist()
     assert result.job_status == "RUNNING"
@@ -217,8 +217,8 @@ def test_from_the_second_failure_on_the_schedule_goes_on(profile, kept):
     failures = [(Kill("source", 0), at_ms) for at_ms in (1500, 2900, 4300)]
     scenario = failing(*failures, seconds=8)
     result = simulate(replace(scenario, cluster=replace(scenario.cluster, profile=profile)))
-    restored = times(result, Happening.JOB_RESTORED)
-    triggers = [at for at in times(result, Happening.TRIGGERED) if at > restored[0]]
+    restored = times(result, EventType.JOB_RESTORED)
+    triggers = [at for at in times(result, EventType.TRIGGERED) if at > restored[0]]
     gaps = {round(after - before) % 400 for before, after in pairwise(triggers)}
 
     assert len(restored) == 3
@@ -228,7 +228,7 @@ def test_from_the_second_failure_on_the_schedule_goes_on(profile, kept):
 def test_no_checkpoint_begins_before_every_task_runs():
     """A sink that takes seconds over its recovered input: triggers are refused meanwhile."""
     result = run((Kill("source", 0), 1500), kind=UNALIGNED, job=chain(1, sink_ns=60 * MS), seconds=6)
-    refused = [row for row in result.journal if row.happening is Happening.REFUSED]
+    refused = [row for row in result.journal if row.event_type is EventType.REFUSED]
 
     assert only(result)["running"] > only(result)["deployed"] + 400
     assert refused[0].detail == "NOT_ALL_REQUIRED_TASKS_RUNNING"
@@ -256,7 +256,7 @@ def test_a_thread_that_does_not_stop_takes_its_task_manager_down():
         (Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart
     )
 
-    assert times(result, Happening.TASK_MANAGER_LOST) == [750]
+    assert times(result, EventType.TASK_MANAGER_LOST) == [750]
     assert tuple(only(result)[name] for name in ("kind", "cancelled", "deployed")) == ("task", 750, 750 + 700 + 80)
 
 
@@ -342,19 +342,19 @@ def test_what_was_on_its_way_to_a_lost_job_manager_is_lost():
     sent = [
         row
         for row in result.journal
-        if row.happening is Happening.ASYNC_FINISHED and 1600 * MS < row.time_ns < 1800 * MS
+        if row.event_type is EventType.ASYNC_FINISHED and 1600 * MS < row.time_ns < 1800 * MS
     ]
 
     assert sent
-    assert not [at for at in times(result, Happening.ACKNOWLEDGED) if 1800 < at <= 2000]
+    assert not [at for at in times(result, EventType.ACKNOWLEDGED) if 1800 < at <= 2000]
 
 
 def test_the_last_of_several_job_managers_takes_over():
     """The second one is lost before it leads."""
     result = run((JobManagerDown(400 * MS), 1500), (JobManagerDown(600 * MS), 1700))
 
-    assert times(result, Happening.JOB_MANAGER_LOST) == [1500]
-    assert times(result, Happening.JOB_MANAGER_ELECTED) == [2300]
+    assert times(result, EventType.JOB_MANAGER_LOST) == [1500]
+    assert times(result, EventType.JOB_MANAGER_ELECTED) == [2300]
 
 
 def test_a_deployment_ends_with_its_job_manager():
@@ -371,14 +371,14 @@ def test_a_failure_suspends_checkpoints_that_another_restart_would_resume():
     result = run((Kill("source", 0), 1500), (Kill("source", 1), 2300), job=stateful, restart=restart)
 
     assert len(result.recoveries) == 2
-    assert times(result, Happening.REFUSED) == []
+    assert times(result, EventType.REFUSED) == []
 
 
 def test_a_job_without_another_attempt_is_given_up():
     result = run((Kill("source", 0), 1500), restart=Restart("none"))
 
     assert result.job_status == "FAILED: killed"
-    assert [row.detail for row in result.journal if row.happening is Happening.GIVEN_UP] == ["killed"]
+    assert [row.detail for row in result.journal if row.event_type is EventType.GIVEN_UP] == ["killed"]
 
 
 @pytest.mark.parametrize(("at_ms", "stopped"), [(2090, False), (2210, True)])
@@ -456,7 +456,7 @@ def slow_to_miss(**options):
 
 
 def gone(result):
-    return times(result, Happening.DEPLOYMENT_FAILED)
+    return times(result, EventType.DEPLOYMENT_FAILED)
 
 
 def test_deployments_fail_until_the_jobmaster_misses_the_task_manager():

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.invariants.regional import AGE, DISCARDED
 from sim.runtime.simulate import simulate
 from tests.oracle import oracle
@@ -36,7 +36,7 @@ def run(*changes, engine="compiled", job=JOB, **how):
 def replaced(result):
     """Checkpoint -> the checkpoints that parts in it are of."""
     found = {}
-    for row in result.journal.only({Happening.PART_REPLACED}):
+    for row in result.journal.only({EventType.PART_REPLACED}):
         found.setdefault(row.checkpoint, set()).add(row.number)
     return found
 
@@ -46,14 +46,14 @@ def test_a_region_that_is_slow_for_a_while_falls_back_and_catches_up():
 
     assert set(result.checkpoints["status"]) == {"COMPLETED"}
     assert replaced(result) == {3: {2}, 4: {2}}, "the reference of 4 is 3, its state that of 2"
-    assert [row.number for row in result.journal.only({Happening.NOTIFIED_FALLBACK})] == [2, 3]
+    assert [row.number for row in result.journal.only({EventType.NOTIFIED_FALLBACK})] == [2, 3]
     assert [row.law for row in result.violations] == [DISCARDED], "F3"
 
 
 @pytest.mark.parametrize("changes", [(), FILES], ids=["full", "incremental"])
 def test_a_restart_reads_each_part_under_its_own_number(changes):
     result = run(SLOW, KILLS, *changes)
-    restored = {row.checkpoint for row in result.journal.only({Happening.JOB_RESTORED})}
+    restored = {row.checkpoint for row in result.journal.only({EventType.JOB_RESTORED})}
 
     assert restored & replaced(result).keys()
     assert len(result.recoveries) == 2

@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sim.model.faults import Fault, FaultLaw, Kill, Rescale, Restart, SlowTask, StorageOutage, When
+from sim.model.faults import Fault, FaultDistribution, Kill, Rescale, Restart, SlowTask, StorageOutage, When
 from sim.model.job import Distribution, Job, Rate, Source, Vertex
 from sim.model.scenario import Instances
 from sim.model.schema.study import loads
 from sim.model.storage import Disk
 from sim.plane.interface import Position, layout
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.jobmanager.restore import on_downstream
 from sim.runtime.lowering import plane_spec
@@ -103,12 +103,12 @@ def test_an_outage_of_storage_goes_on(chained):
 def test_a_fault_that_fails_nothing_is_told_all_the_same():
     result = run(
         {},
-        Fault(StorageOutage(500 * MS), When(every=FaultLaw(1100 * MS))),
+        Fault(StorageOutage(500 * MS), When(every=FaultDistribution(1100 * MS))),
         fault_at(SlowTask("sink", 40, SECOND), 2000),
         seconds=3,
     )
 
-    assert [(entry.time_ns, entry.detail) for entry in result.journal if entry.happening is Happening.FAULT] == [
+    assert [(entry.time_ns, entry.detail) for entry in result.journal if entry.event_type is EventType.FAULT] == [
         (1100 * MS, "no storage for 0.5 s"),
         (2 * SECOND, "sink slower by 40"),
         (2200 * MS, "no storage for 0.5 s"),

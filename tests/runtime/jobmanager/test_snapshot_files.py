@@ -10,7 +10,7 @@ import simpy
 from sim.model.job import Distribution
 from sim.model.storage import Directories, ObjectStore
 from sim.protocol.options import BarrierOptions
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.simulate import simulate
@@ -149,7 +149,7 @@ def test_increments_that_overlap_lose_each_others_files():
     result = simulate(replace(base, checkpoint=several))
 
     assert result.violations == ()
-    assert Happening.STATE_UNKNOWN in {row.happening for row in result.journal}
+    assert EventType.STATE_UNKNOWN in {row.event_type for row in result.journal}
     assert "CHECKPOINT_SUBSUMED" in set(result.checkpoints["failure_message"]), (
         "it waits in vain until a newer one completes"
     )

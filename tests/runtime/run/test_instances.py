@@ -9,7 +9,7 @@ from sim.model.faults import JobManagerDown, Kill, Rescale, Restart
 from sim.model.job import Job, Rate, Source
 from sim.model.scenario import Action
 from sim.model.storage import Directories
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.result import segments
 from sim.runtime.simulate import Chain, simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, fault_at, scenario
@@ -161,7 +161,7 @@ def rescaled(kind=ALIGNED, *, seconds=6, down_ms=None, sink_ns=2 * MS, **options
 
 
 def rescaled_ns(result):
-    return [row.time_ns for row in result.journal if row.happening is Happening.RESCALED]
+    return [row.time_ns for row in result.journal if row.event_type is EventType.RESCALED]
 
 
 @pytest.mark.parametrize(("down_ms", "at_ns"), [(None, RESCALED_NS), (50, RESCALED_NS), (1500, 4400 * MS)])

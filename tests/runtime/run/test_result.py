@@ -19,7 +19,7 @@ from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.state import State
 from sim.model.storage import Storage
 from sim.protocol.options import FailureReason
-from sim.results.journal import Entry, Happening
+from sim.results.journal import Entry, EventType
 from sim.runtime import result as room
 from sim.runtime.result import identity
 from sim.runtime.simulate import simulate
@@ -63,8 +63,8 @@ def test_what_was_asked_in_vain_is_told_where_users_asked(result, actions, resca
         actions=("a savepoint",) * actions, rescale=[SimpleNamespace(savepoint=own) for own in rescales]
     )
     journal = [
-        Entry(10**9, Happening.REFUSED, number=1, detail=reason.name),
-        Entry(2 * 10**9, Happening.REFUSED, detail=reason.name),
+        Entry(10**9, EventType.REFUSED, number=1, detail=reason.name),
+        Entry(2 * 10**9, EventType.REFUSED, detail=reason.name),
     ]
     found = replace(result, scenario=wishes, journal=journal).refused
 

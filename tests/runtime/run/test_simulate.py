@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import sim
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import MS, UNALIGNED, chain, scenario, with_options
 from tests.scenarios import read_scenario
@@ -16,8 +16,8 @@ from tests.scenarios import read_scenario
 TINY = scenario(chain(), UNALIGNED, seconds=1, interval_ms=300)
 
 
-def journal_of(result, happening):
-    return [row for row in result.journal if row.happening is happening]
+def journal_of(result, event_type):
+    return [row for row in result.journal if row.event_type is event_type]
 
 
 def too_slow(**options):
@@ -43,7 +43,7 @@ def test_tolerated_failures_let_the_job_go_on():
 
     assert result.checkpoints["status"].tolist() == ["FAILED"] * 3
     assert [(number, "CHECKPOINT_EXPIRED") for number in (1, 2, 3)] == [
-        (row.checkpoint, row.detail) for row in journal_of(result, Happening.ABORTED)
+        (row.checkpoint, row.detail) for row in journal_of(result, EventType.ABORTED)
     ]
     assert result.job_status.startswith("FAILED")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.model.schema.study import loads
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 
 TEXT = """
@@ -67,6 +67,6 @@ def test_restarts_that_a_lasting_fault_causes_do_not_go_on_for_ever():
 
 
 def test_paimon_fails_once_more_after_it_has_committed_what_was_restored():
-    failed = [row for row in run("paimon", "sink: committer", 11).journal if row.happening is Happening.TASK_FAILED]
+    failed = [row for row in run("paimon", "sink: committer", 11).journal if row.event_type is EventType.TASK_FAILED]
 
     assert [row.detail for row in failed] == ["killed", "on purpose, after restored commits"]

@@ -8,7 +8,7 @@ import pytest
 from sim.model.schema.study import load
 from sim.model.sinks import Commit
 from sim.protocol.commit import Committable, CommittablesReceived, IcebergCommitter, SnapshotTaken
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.context import CommittedOutput, Uncommitted
 from sim.runtime.simulate import simulate
 from sim.runtime.task.sink import SinkCommitter
@@ -186,4 +186,4 @@ def test_version_1_behind_aligned_edges_loses_nothing(combinations):
     sealed = simulate(studied(combinations["iceberg-v1", "aligned-timeout 0.5 s"], exchange="aligned"))
 
     assert tuple(sealed.violations) == ()
-    assert Happening.OUTPUT_DROPPED not in {row.happening for row in sealed.journal}
+    assert EventType.OUTPUT_DROPPED not in {row.event_type for row in sealed.journal}

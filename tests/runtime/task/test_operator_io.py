@@ -12,7 +12,7 @@ from sim.model.faults import Kill, Restart
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.sinks import Commit, Flush
 from sim.model.storage import Disk, Retry, Storage
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.runtime.task.epochs import Epochs
 from sim.runtime.task.sink import OperatorFiles
 from sim.runtime.task_manager import StagingSpace
@@ -130,7 +130,7 @@ def test_a_failed_flush_leaves_the_thread():
 def test_a_full_staging_area_fails_the_task_if_it_must_not_wait():
     instance = ran(sinking(Flush(60_000, files=3), operator_io="async", staging_bytes=40_000, staging_full="fail"))
 
-    assert Happening.TASK_FAILED in {row.happening for row in instance.journal}
+    assert EventType.TASK_FAILED in {row.event_type for row in instance.journal}
 
 
 # ---------------------------------------------------------------------------------------------- commits
@@ -168,7 +168,7 @@ def test_a_restart_loses_nothing_that_is_visible_already():
     """Checkpoint 2 holds its own committables, older than the timeout when the task is back: they were committed before."""
     base = sinking(commit=Commit(transaction_timeout_ns=600 * MS), restart=Restart("fixed-delay", 900 * MS))
     instance = ran(replace(base, faults=(fault_at(Kill("sink", 0), 600),)))
-    restored = {row.checkpoint for row in instance.journal if row.happening is Happening.JOB_RESTORED}
+    restored = {row.checkpoint for row in instance.journal if row.event_type is EventType.JOB_RESTORED}
 
     assert {2} == restored
     assert [output.epoch for commit in instance.commits for output in commit.lost] == []
@@ -180,7 +180,7 @@ def test_a_loss_is_told_once():
     instance = ran(replace(base, faults=(fault_at(Kill("sink", 0), 900),)))
     lost = [(output.epoch, output.opened_ns) for commit in instance.commits for output in commit.lost]
 
-    (restored,) = {row.checkpoint for row in instance.journal if row.happening is Happening.JOB_RESTORED}
+    (restored,) = {row.checkpoint for row in instance.journal if row.event_type is EventType.JOB_RESTORED}
 
     assert restored in {epoch for epoch, _ in lost}
     assert len(set(lost)) == len(lost)

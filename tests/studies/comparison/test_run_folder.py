@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from sim.model.files import FolderInUseError, NotKeptError
+from sim.model.files import FolderInUseError, ResultsNotWrittenError
 from sim.studies import run_folder as room
 from sim.studies.run_folder import PICTURE, SHEET, SUMMARY, TABLE, UNFINISHED, replacing
 
@@ -129,7 +129,7 @@ def test_what_is_somebody_elses_is_not_removed(used, name):
     (used / name / "thesis.tex").write_text("mine")
 
     with (
-        pytest.raises(NotKeptError, match=r"was not written by ckptsim|is in the way"),
+        pytest.raises(ResultsNotWrittenError, match=r"was not written by ckptsim|is in the way"),
         replacing(used, print) as place,
     ):
         write(place, "new", ["b", "c"])

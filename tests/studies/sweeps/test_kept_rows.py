@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sim.studies.sweeps import store
-from sim.studies.sweeps.store import KeptRows, is_batch_name, packed
+from sim.studies.sweeps.store import RowIndex, is_batch_name, packed
 
 
 def row(cell, rate=1.0, status="ok", **others):
@@ -22,7 +22,7 @@ def kept(tmp_path):
             (tmp_path / name).write_bytes(content)
             keys[tmp_path / name] = store.checked(tmp_path / name)
         store.forget_files()
-        return KeptRows(keys)
+        return RowIndex(keys)
 
     return of
 
@@ -53,7 +53,7 @@ def test_rows_of_many_groups_and_files_are_put_together(kept, monkeypatch):
     rows = kept([row(f"a{i}", float(i)) for i in range(5)], [row(f"b{i}", 10.0 + i) for i in range(3)])
     ids = names("b2", "a4", "a0", "b0", "a3", "a1", "b1", "a2")
 
-    assert [store._begins(file).tolist() for file in rows.files] == [[0, 2, 4], [0, 2]]
+    assert [store._first_rows_of_groups(file).tolist() for file in rows.files] == [[0, 2, 4], [0, 2]]
     assert rows.table(rows.find(ids)).to_pydict()["throughput_per_second"] == [
         12.0,
         4.0,
@@ -100,7 +100,7 @@ def test_a_file_that_is_no_table_is_named_by_what_it_is(tmp_path):
     path = tmp_path / (store._digest(content) + ".parquet")
     path.write_bytes(content)
 
-    with pytest.raises(store.BatchError, match=r"^is no table$"):
+    with pytest.raises(store.InvalidBatchError, match=r"^is no table$"):
         store.checked(path)
 
 
@@ -109,7 +109,7 @@ def test_a_row_of_no_cell_or_without_a_status_spoils_its_file(tmp_path, wrong):
     name, content = packed([row("a"), row("b") | wrong])
     (tmp_path / name).write_bytes(content)
 
-    with pytest.raises(store.BatchError, match=r"^has rows of no cell or without a status$"):
+    with pytest.raises(store.InvalidBatchError, match=r"^has rows of no cell or without a status$"):
         store.checked(tmp_path / name)
 
 

@@ -8,7 +8,7 @@ from random import Random
 import pandas as pd
 import pytest
 
-from sim.model.files import NotKeptError
+from sim.model.files import ResultsNotWrittenError
 from sim.studies.plan import cells
 from sim.studies.sweeps import store as room
 from sim.studies.sweeps import store as stored_rows
@@ -43,7 +43,7 @@ def test_rows_wait_for_others_only_a_moment(planned, tmp_path, monkeypatch):
     store = Store(tmp_path)
 
     def work():
-        with store.keeping() as waiting:
+        with store.buffered_rows() as waiting:
             waiting.add(row(planned[0]))
             assert store.rows() == {}
             now[0] = 1.0
@@ -87,7 +87,7 @@ def test_no_partial_file_counts(planned, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(NotKeptError, match="No space left"):
+    with pytest.raises(ResultsNotWrittenError, match="No space left"):
         store.put([row(planned[0])])
 
     assert list((tmp_path / "cells").iterdir()) == []
@@ -315,7 +315,7 @@ def test_rows_that_wait_are_kept_once(planned, tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
     store = Store(tmp_path)
-    with store.keeping() as waiting:
+    with store.buffered_rows() as waiting:
         for now[0], host in ((0.9, "a"), (1.0, "b"), (1.9, "c"), (2.1, "d")):
             waiting.add(row(planned[0], host=host))
         assert len(batches(tmp_path)) == 2

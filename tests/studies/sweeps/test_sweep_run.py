@@ -95,7 +95,7 @@ def test_rows_are_put_together_part_by_part(file, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "GROUP_ROWS", 2)
     Store(tmp_path / "again").put(list(reversed(Store(tmp_path / "rows").rows().values())))
 
-    assert store._begins(next((tmp_path / "again" / "cells").iterdir())).tolist() == [0, 2, 4]
+    assert store._first_rows_of_groups(next((tmp_path / "again" / "cells").iterdir())).tolist() == [0, 2, 4]
     assert complete.equals(run_sweep(file, tmp_path / "again").results)
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.results.end_of_job import finish, last_trigger_s
-from sim.results.journal import Happening
+from sim.results.journal import EventType
 from sim.results.side_by_side import StrategyRow
 from sim.results.summary import summarize
 from sim.results.verdict import verdict
@@ -148,8 +148,8 @@ def test_the_checkpoint_that_holds_the_end_is_named(interval, fault, final):
     text = REPORT_14.replace("interval: 30 s", f"interval: {interval}") + fault + "\n"
     result = run_scenario(text)
     found = finish([result.tables], [result.ended_ns / 1e9], 0)
-    ended_ns = max(row.time_ns for row in result.journal if row.happening is Happening.END_OF_DATA)
-    completed = {row.checkpoint: row.time_ns for row in result.journal if row.happening is Happening.COMPLETED}
+    ended_ns = max(row.time_ns for row in result.journal if row.event_type is EventType.END_OF_DATA)
+    completed = {row.checkpoint: row.time_ns for row in result.journal if row.event_type is EventType.COMPLETED}
 
     assert found.final in completed
     assert completed[found.final] > ended_ns
