@@ -358,7 +358,9 @@ def _unaligned_cautions(scenario: Scenario) -> Iterator[Caution]:
     ]
     for vertex, kind in inside:
         why = f"'{vertex}' writes to {kind.title}: {kind.why}. {ALIGNED_INSIDE}."
-        yield Caution(f"{kind.title}: not before Flink 2.0 or 1.20.2", why, f"{kind.source}; FLINK-37870")
+        yield Caution(
+            f"{kind.title}: unaligned needs Flink 1.19.3, 1.20.2 or 2.0.1", why, f"{kind.source}; FLINK-37870"
+        )
     if edges := _forced_aligned_edges(scenario):
         text = f"Flink keeps barriers aligned on edges that are pointwise or broadcast: {', '.join(edges)}. So does the simulation."
         yield Caution(f"stays aligned: {edges[0]}", text, WATERMARKS)

@@ -115,9 +115,8 @@ def integer(least: int, most: int = 2**31 - 1) -> ValueType:
 
     def check(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueError(  # pydantic collects ValueErrors
-                f"expected a whole number, {least} or more" + (f", not '{value}'" if isinstance(value, str) else ""),
-            )
+            # pydantic collects ValueErrors
+            raise ValueError(f"expected a whole number, {least} or more, not '{value}'")
         if not least <= value <= most:
             raise ValueError(f"{value} is out of range: expected {least} to {most}")
         return value
@@ -160,7 +159,7 @@ def _percent(value: object) -> int:
 def _edge(value: object) -> tuple[str, str]:
     ends = [end.strip() for end in value.split("->")] if isinstance(value, str) else []
     if len(ends) != 2 or not all(ends):
-        raise ValueError(f"'{value}' is not a edge: write 'upstream -> downstream'")
+        raise ValueError(f"'{value}' is not an edge: write 'upstream -> downstream'")
     return ends[0], ends[1]
 
 

@@ -235,7 +235,7 @@ def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, most,
 
 
 @pytest.mark.parametrize(
-    ("longest_ms", "runs", "has_room", "kept"),
+    ("longest_ms", "runs", "has_margin", "kept"),
     [
         (831.0, LONG_RUNS, True, True),
         (832.0, LONG_RUNS, False, True),

@@ -2039,7 +2039,7 @@ TEMPLATES = (
     ),
     template(
         "a killed task manager",
-        rf"{ABOUT}(?:The JobMaster hears|A killed task manager fails the job)[^.]*(?:\.\d[^.]*)*",
+        rf"{ABOUT}(?:The JobMaster learns|A killed task manager fails the job)[^.]*(?:\.\d[^.]*)*",
         loses_a_task_manager,
     ),
     template(
@@ -2099,7 +2099,7 @@ TEMPLATES = (
     ),
     template(
         "failure rate",
-        rf"{ABOUT}(?:At most )?(?P<count>\d+) failures(?P<others>, deployments that fail among them,)? come within (?P<within>MS), "
+        rf"{ABOUT}(?:At most )?(?P<count>\d+) failures?(?P<others>, deployments that fail among them,)? come within (?P<within>MS), "
         r"of (?P<rate>\d+) that restart\.rate "
         r"tolerates(?P<fails>: the job fails)?",
         come_within,

@@ -104,7 +104,7 @@ def counted(*rows, attempts=1, tolerable=1):
 
 
 @pytest.mark.parametrize(
-    "happening",
+    "event_type",
     [
         H.TRIGGERED,
         H.ACKNOWLEDGED,

@@ -219,7 +219,7 @@ class _Session:
             events, outcome = self.watcher.on_invalid_response(now_ms, one_line(error, 200)), "strange"
         self.is_new = False
         self._report(events)
-        known_events = len(self.events)
+        newest = self.events[-1] if self.events else None
         if outcome == "answered" and self.watcher.wants_forecast and self._may_try_forecast(now_ms):
             outcome, new = self._forecast(now_ms)
             rows += new
@@ -235,7 +235,7 @@ class _Session:
             **{name: getattr(measured, name, {}) for name in ("load", "busy", "pressed")},
         }
         self._store(now_ms, rows, row)
-        self._publish(now_ms, has_news=bool(events) or len(self.events) > known_events)
+        self._publish(now_ms, has_news=bool(events) or bool(self.events and self.events[-1] is not newest))
 
     def _client(self, total_s: float) -> Client:
         return Client(

@@ -675,7 +675,7 @@ def enlarge(w: PlaneState, c: int, rest: int) -> int:
     """Enlarge the open buffer for the rest of a record, up to a whole segment, if the partition is not available.  Return the bytes gained."""
     ch = w.channels[c]
     at_most = ch.opened_at + w.g.segment_bytes
-    if w.g.stretching == 0 or ch.full_at >= at_most or has_margin(w, ch.partition):
+    if w.g.stretching == 0 or ch.full_at >= at_most or has_room(w, ch.partition):
         return 0
     before = ch.full_at
     ch.full_at = ch.written + rest
@@ -716,7 +716,7 @@ def close(w: PlaneState, c: int) -> None:
         give_back(w, c)
 
 
-def has_margin(w: PlaneState, p: int) -> bool:
+def has_room(w: PlaneState, p: int) -> bool:
     """Return whether a partition is available (O2; Flink: LocalBufferPool)."""
     part = w.partitions[p]
     return part.used < part.pool and part.full == 0
@@ -726,7 +726,7 @@ def available(w: PlaneState, t: int) -> bool:
     """Return whether all partitions of a task are available (O2)."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
-        if not has_margin(w, p):
+        if not has_room(w, p):
             return False
     return True
 

@@ -57,9 +57,9 @@ def outage_sentence(scenario: Scenario) -> str:
     gives_up = f"the restart strategy gives up before there are slots in {share:.0f} % of all cases"
     if not redeployed:
         return f"A killed task manager fails the job: {gives_up}"
-    by = "of its end" if restart.provider != "standalone" else "by its heartbeats (heartbeat-interval)"
+    by = "from the ResourceManager" if restart.provider != "standalone" else "by its heartbeats (heartbeat-interval)"
     missed = _range([case.missed_ns for case in cases])
-    sentence = f"The JobMaster hears {by} after {missed} that a task manager was killed"
+    sentence = f"The JobMaster learns {by} after {missed} that a task manager was killed"
     failing = sorted({case.deployments - 1 for case in redeployed})
     if restart.scheduler != "adaptive":
         if failing[-1]:
@@ -176,12 +176,12 @@ def _failure_rate_sentence(result: Result, failed_ms: pd.Series[float]) -> str:
     """Return a sentence on the most failures within the interval of the restart strategy `failure-rate`, and on its limit."""
     restart, within_ms = result.scenario.restart, result.scenario.restart.rate_interval_ns / 1e6
     others = ", deployments that fail among them," if failed_ms.duplicated().any() else ""
-    limit = f"failures{others} come within {ms_text(within_ms)}, of {restart.rate} that restart.rate tolerates"
+    limit = f"{others} come within {ms_text(within_ms)}, of {restart.rate} that restart.rate tolerates"
     last = (failed_ms >= result.ended_ns / 1e6 - within_ms).sum()
     if result.job_status.startswith("FAILED") and last >= restart.rate:
-        return f"{last + 1} {limit}: the job fails"
+        return f"{last + 1} failures{limit}: the job fails"
     most = max(failed_ms.between(begin_ms, begin_ms + within_ms).sum() for begin_ms in failed_ms)
-    return f"At most {most} {limit}"
+    return f"At most {most} failure{'s' if most > 1 else ''}{limit}"
 
 
 def _restore_sentences(result: Result) -> Iterator[str]:

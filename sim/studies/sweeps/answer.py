@@ -121,7 +121,9 @@ def _means_of_runs(question: Question, results: pd.DataFrame, columns: Sequence[
 def _overloaded(question: Question, results: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on settings under which sources emit less than is due, so that delays grow with the run."""
     used = ("emitted_per_second", "offered_per_second", "busiest_subtask_share", "recovering")
-    unfinished = results["unfinished"].fillna("") if "unfinished" in results else pd.Series("", results.index)
+    unfinished = (
+        results["unfinished"].astype(object).fillna("") if "unfinished" in results else pd.Series("", results.index)
+    )
     rows = results.assign(recovering=unfinished.astype(str).str.contains(r"\bcaught_up_ms\b"))
     if (means := _means_of_runs(question, rows, used)) is None:
         return

@@ -322,7 +322,8 @@ class Store:
         lines = []
         if self._moved:
             lines.append(
-                f"{_listing(self._moved)} cannot be trusted and were moved to {self.folder / ASIDE_FOLDER}; their cells run again"
+                f"{_listing(self._moved)} cannot be trusted and {'was' if len(self._moved) == 1 else 'were'} moved to "
+                f"{self.folder / ASIDE_FOLDER}; the cells run again"
             )
         if new := {name: why for name, why in self._skipped.items() if name not in self._reported}:
             lines.append(f"skipped in {self._cells}: {_listing(new)}")

@@ -145,7 +145,7 @@ def test_a_changed_value_is_not_used(ckptsim, tiny, tmp_path):
     assert done.exit_code == 0
     assert (
         without_axes(done).count(
-            f"cannot be trusted and were moved to {tmp_path / 'out' / 'set-aside'}; their cells run again\n"
+            f"cannot be trusted and was moved to {tmp_path / 'out' / 'set-aside'}; the cells run again\n"
         )
         == 1
     )
@@ -164,7 +164,7 @@ def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, 
             raise OSError(error, "of a library's, longer")
         real(path, write)
 
-    monkeypatch.setattr(store, "MAX_WAIT_S", 0)
+    monkeypatch.setattr(store, "MAX_BUFFER_AGE_S", 0)
     monkeypatch.setattr(store, "replace_file", full)
     done = ckptsim(command)
     monkeypatch.setattr(store, "replace_file", real)

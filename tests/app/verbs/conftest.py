@@ -30,7 +30,7 @@ def both_ways(tmp_path, monkeypatch):
 
     The command and Python find the same `files` in folders of their own: `tmp_path/command` and `tmp_path/python`.
     """
-    monkeypatch.setattr(store, "MAX_WAIT_S", 1e9)  # all rows in one file, however fast they come
+    monkeypatch.setattr(store, "MAX_BUFFER_AGE_S", 1e9)  # all rows in one file, however fast they come
 
     def call(files, command, python):
         for name in ("command", "python"):

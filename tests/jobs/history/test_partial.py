@@ -462,7 +462,7 @@ def test_an_error_of_a_reader_of_messages_is_not_taken_for_a_source_without_scen
     def refuse(remarks, listener):
         raise RecordingError("the listener failed")
 
-    monkeypatch.setattr("sim.app.verbs.explain.tell", refuse)
+    monkeypatch.setattr("sim.app.verbs.explain.report_remarks", refuse)
 
     with pytest.raises(RecordingError, match="the listener failed"):
         explain_source(read_source([DATA / "rest" / "pressed.zip"]))

@@ -16,7 +16,7 @@ MS = 1_000_000
 
 
 HEARD = (
-    "The JobMaster hears by its heartbeats (heartbeat-interval) after 10.1 s to 19.9 s that a task manager was killed"
+    "The JobMaster learns by its heartbeats (heartbeat-interval) after 10.1 s to 19.9 s that a task manager was killed"
 )
 TRIED = f"{HEARD}; 4 to 5 deployments fail before"
 

@@ -104,7 +104,7 @@ def test_whoever_watches_sees_how_far_it_is(planned, tmp_path):
 
 def test_a_sweep_leaves_one_file_of_its_own(planned, tmp_path, monkeypatch):
     """However often its rows were written meanwhile."""
-    monkeypatch.setattr("sim.studies.sweeps.store.MAX_WAIT_S", 0.0)
+    monkeypatch.setattr("sim.studies.sweeps.store.MAX_BUFFER_AGE_S", 0.0)
     run_missing(planned, Store(tmp_path), Made(), **OPTIONS)
 
     assert len(list((tmp_path / "cells").glob("*.parquet"))) == 1
