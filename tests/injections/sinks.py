@@ -152,6 +152,6 @@ def a_committable_is_counted_twice(original):
     def receive(self, sent, *, behind):
         original(self, sent, behind=behind)
         if sent:
-            self._tell(CommittablesReceived(self.slot.now, (sent[0].committable,), behind))
+            self._dispatch(CommittablesReceived(self.slot.now, (sent[0].committable,), behind))
 
     return receive
