@@ -309,7 +309,9 @@ def test_cautions_before_a_setting_is_applied():
     inside = loads(FORWARDED.replace("count: forward}", "count: forward}, connector: file-sink-compaction")).scenarios[
         0
     ]
-    assert "unaligned needs Flink 1.19.3, 1.20.2 or 2.0.1" in " ".join(own.short for own in cautions(inside, protocols()[-1], []))
+    assert "unaligned needs Flink 1.19.3, 1.20.2 or 2.0.1" in " ".join(
+        own.short for own in cautions(inside, protocols()[-1], [])
+    )
     assert condition(read_scenario(FORWARDED), protocols()[-1]) == "'sink' is not Iceberg's FlinkSink or Hudi"
 
 
