@@ -89,9 +89,11 @@ class _Restarts:
                 self.scaled.append(vertex)
             except ScenarioError:  # e.g. sources and transactional sinks
                 self.fixed.append(vertex.name)
-        self.best, self.worst, self.assumed = self._assumptions()
+        text = bench.file.read_text(encoding="utf-8")
+        self.best, self.worst, self.assumed = self._assumptions(text)
         fresh_ns = self.scenario.restart.fresh_start_ns
-        is_default = not re.search(r"^\s+fresh-start:", bench.file.read_text(encoding="utf-8"), re.MULTILINE)
+        self.fresh_start_ms = fresh_ns / 1e6
+        is_default = not re.search(r"^\s+fresh-start:", text, re.MULTILINE)
         self.fresh_ms = [ns / 1e6 for ns in (_FRESH_START_NS if is_default else (fresh_ns, fresh_ns))]
         if is_default:
             self.assumed.append("restart.fresh-start")
@@ -119,9 +121,9 @@ class _Restarts:
     def _rescale(self, parallelism: dict[str, int]) -> Point:
         return {"rescale": [{"at": self.at, "parallelism": parallelism, "from": "checkpoint"}] if parallelism else []}
 
-    def _assumptions(self) -> tuple[Point, Point, list[str]]:
+    def _assumptions(self, text: str) -> tuple[Point, Point, list[str]]:
         """Return the best and the worst values of assumed constants that restarts depend on, and their keys."""
-        text, best, worst = self.bench.file.read_text(encoding="utf-8"), {}, {}
+        best, worst = {}, {}
         marked = {unknown.key for unknown in unknowns(text, _ASSUMED)}
         if "restart.state-start" in marked:
             best["restart.state-start"], worst["restart.state-start"] = _STATE_START
@@ -140,7 +142,8 @@ class _Restarts:
 
 def _times(restarts: _Restarts, recorded_ms: float | None, factors: Sequence[float]) -> Iterator[RestartTime]:
     """Yield the restart times, by parallelism."""
-    today_ms = restarts.run(restarts.parallelisms(1))[0] + restarts.scenario.restart.fresh_start_ns / 1e6
+    fresh_ms = restarts.fresh_start_ms
+    today_ms = restarts.run(restarts.parallelisms(1))[0] + fresh_ms
     off = 1.0 if recorded_ms is None else recorded_ms / today_ms
     seen: list[dict[str, int]] = []
     for factor in factors if restarts.scaled else (1,):
@@ -150,7 +153,6 @@ def _times(restarts: _Restarts, recorded_ms: float | None, factors: Sequence[flo
         usual_ms, state_bytes = restarts.run(parallelism)
         in_place_ms = usual_ms if factor <= 1 else restarts.run(parallelism, fresh=True)[0]
         least_ms, most_ms = (restarts.run(parallelism, extra=extra)[0] for extra in (restarts.best, restarts.worst))
-        fresh_ms = restarts.scenario.restart.fresh_start_ns / 1e6
         spread = (most_ms + restarts.fresh_ms[1]) / (least_ms + restarts.fresh_ms[0])
         most_ms = max((most_ms + restarts.fresh_ms[1]) * (1 + RECOVERY_ERROR), (usual_ms + fresh_ms) * off)
         yield RestartTime(

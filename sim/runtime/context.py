@@ -234,9 +234,17 @@ class Contents:
         """Create the snapshot of a task that has just forwarded its barrier, and return it.  `fill` adds the content of its operators."""
         part = TaskSnapshot(checkpoint, self.plane.bare_position(task), finished=finished)
         fill(part)
+        self.add_part(checkpoint, task, part)
+        return part
+
+    def add_part(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """Add the snapshot that a task has just taken."""
         self.checkpoints.setdefault(checkpoint, {})[task] = part
         self.on_cut(checkpoint, task, part)
-        return part
+
+    def writable_part(self, checkpoint: int, task: int) -> TaskSnapshot | None:
+        """Return the snapshot of a task to which its later content is added, or None as `of` does."""
+        return self.of(checkpoint, task)
 
     def keep(self, checkpoint: int, task: int, before: int) -> TaskSnapshot:
         """Reuse the task's snapshot of the checkpoint `before`, because the task does not take part in this one.  Return it."""
@@ -270,7 +278,7 @@ class Contents:
 
     def in_flight_final(self, checkpoint: int, task: int, *, captured: bool, overtaken: bool) -> None:
         """Record the channel state of a task, which is complete.  `captured`: it has input.  `overtaken`: it has output."""
-        if (captured or overtaken) and (part := self.of(checkpoint, task)) is not None:
+        if (captured or overtaken) and (part := self.writable_part(checkpoint, task)) is not None:
             position = self.plane.position(task)
             part.position = part.position._replace(
                 captured=position.captured if captured else part.position.captured,
@@ -280,18 +288,18 @@ class Contents:
     def in_flight_stored(self, checkpoint: int, tasks: Iterable[int], file: FileId) -> None:
         """Record that the channel state of a group of tasks is durable in `file`."""
         for task in tasks:
-            if (part := self.of(checkpoint, task)) is not None:
+            if (part := self.writable_part(checkpoint, task)) is not None:
                 part.channel_file = file
 
     def in_flight_inlined(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """Record that the channel state of these tasks is too small for a file and is sent with their acknowledgements."""
         for task in tasks:
-            if (part := self.of(checkpoint, task)) is not None:
+            if (part := self.writable_part(checkpoint, task)) is not None:
                 part.inlined_bytes = part.in_flight_bytes
 
     def stored(self, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
         """Record that the state of a task is durable."""
-        if (part := self.of(checkpoint, task)) is not None:
+        if (part := self.writable_part(checkpoint, task)) is not None:
             part.state_bytes, part.parts = state_bytes, ((files, _WHOLE),)
             self.on_stored(checkpoint, task, files)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,10 +16,9 @@ from sim.protocol.regional import (
     without_files,
 )
 from sim.results.journal import EventType
-from sim.runtime.context import Contents, Context, StateSnapshot, TaskSnapshot
+from sim.runtime.context import Contents, Context, TaskSnapshot
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
-from sim.storage.ledger import FileId
 
 
 @dataclass(slots=True)
@@ -42,36 +41,12 @@ class RegionalContents(Contents):
         if after[task] not in before:
             self.added.add(task)
 
-    def cut(
-        self,
-        checkpoint: int,
-        task: int,
-        fill: Callable[[TaskSnapshot], None] = lambda _: None,
-        *,
-        finished: bool = False,
-    ) -> TaskSnapshot:
+    def add_part(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         if (checkpoint, task) not in self.replaced:
-            return Contents.cut(self, checkpoint, task, fill, finished=finished)
-        part = TaskSnapshot(checkpoint, self.plane.bare_position(task), finished=finished)
-        fill(part)
-        return part
+            Contents.add_part(self, checkpoint, task, part)
 
-    def in_flight_final(self, checkpoint: int, task: int, *, captured: bool, overtaken: bool) -> None:
-        if (checkpoint, task) not in self.replaced:
-            Contents.in_flight_final(self, checkpoint, task, captured=captured, overtaken=overtaken)
-
-    def in_flight_stored(self, checkpoint: int, tasks: Iterable[int], file: FileId) -> None:
-        Contents.in_flight_stored(self, checkpoint, self._own(checkpoint, tasks), file)
-
-    def in_flight_inlined(self, checkpoint: int, tasks: Iterable[int]) -> None:
-        Contents.in_flight_inlined(self, checkpoint, self._own(checkpoint, tasks))
-
-    def stored(self, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
-        if (checkpoint, task) not in self.replaced:
-            Contents.stored(self, checkpoint, task, state_bytes, files)
-
-    def _own(self, checkpoint: int, tasks: Iterable[int]) -> list[int]:
-        return [task for task in tasks if (checkpoint, task) not in self.replaced]
+    def writable_part(self, checkpoint: int, task: int) -> TaskSnapshot | None:
+        return None if (checkpoint, task) in self.replaced else self.of(checkpoint, task)
 
 
 class RegionalCoordinatorHost(CoordinatorHost):
@@ -134,6 +109,6 @@ class RegionalCoordinatorHost(CoordinatorHost):
             self.contents.keep(checkpoint, task, command.fallback)
             self.contents.replaced.add((checkpoint, task))
             self.files.keep(checkpoint, task, part)
-            self.files.store = without_claim(self.files.store)
             self._note(EventType.PART_REPLACED, checkpoint, task, part.checkpoint)
             self.checks.part_kept(checkpoint, task, command.fallback)
+        self.files.store = without_claim(self.files.store)
