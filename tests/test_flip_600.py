@@ -9,6 +9,7 @@ from sim.model.schema.study import load
 from sim.model.schema.text import Reading, compose
 from sim.results.formats import bytes_text
 from sim.results.journal import EventType
+from sim.runtime.invariants.regional import DISCARDED
 from sim.runtime.simulate import simulate
 from tests.places import ROOT
 from tests.test_commands_of_pages import call, is_printed
@@ -69,7 +70,7 @@ def test_a_fallback_is_older():
 
     assert len({row.checkpoint for row in rows}) == 3
     assert all(row.number < row.checkpoint for row in rows)
-    assert result.violations == ()
+    assert [row.law for row in result.violations] == [DISCARDED], "F3"
 
 
 def test_the_table_of_costs_is_what_the_benchmark_prints():

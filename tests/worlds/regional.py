@@ -16,6 +16,7 @@ from sim.results.journal import EventType
 from sim.results.tables import TIMED_OUT
 from sim.runtime.invariants import regional as laws
 from sim.runtime.simulate import simulate
+from sim.studies.local import cores, run_each
 from tests.oracle import oracle
 from tests.printing import print_line
 from tests.scenarios import read_scenario
@@ -119,23 +120,33 @@ def run(seed):
     return sorted({*found}), others, len(replaced), sum(number in {*replaced} for number in restored)
 
 
+def _run(seed, _progress):
+    return run(seed)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=cores())
     chosen = parser.parse_args()
     tally, faults, began = Counter(), 0, time.monotonic()
-    for seed in range(chosen.first, chosen.first + chosen.count):
-        answer = run(seed)
-        if answer is None:
-            tally["refused"] += 1
-            continue
-        findings, others, replaced, restored = answer
-        tally.update(["run", *findings])
-        tally.update({"with replaced parts": replaced > 0, "restored from replaced parts": restored > 0})
-        if others:
-            faults += 1
-            print_line(f"seed {seed}: {others[0]}")
+    seeds = range(chosen.first, chosen.first + chosen.count)
+    try:
+        for done, (number, answer) in enumerate(run_each(_run, seeds, jobs=chosen.jobs), 1):
+            if answer is None:
+                tally["refused"] += 1
+                continue
+            findings, others, replaced, restored = answer
+            tally.update(["run", *findings])
+            tally.update({"with replaced parts": replaced > 0, "restored from replaced parts": restored > 0})
+            if others:
+                faults += 1
+                print_line(f"seed {seeds[number]}: {others[0]}")
+            if done % 250 == 0:
+                print_line(f"{done} of {chosen.count} worlds, {faults} not explained, {time.monotonic() - began:.0f} s")
+    except KeyboardInterrupt:
+        print_line("stopped")
     print_line(f"{dict(tally)}, {faults} not explained, {time.monotonic() - began:.0f} s")
     return bool(faults)
 

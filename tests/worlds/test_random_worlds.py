@@ -6,7 +6,7 @@ import pytest
 
 from sim.model.schema.study import loads
 from tests.oracle import oracle
-from tests.worlds import trial
+from tests.worlds import regional, trial
 from tests.worlds.generator import FOLDER, document, text
 from tests.worlds.keys import EXCEPTIONS, all_keys, keys_of
 from tests.worlds.limits import LONG_NS
@@ -105,3 +105,18 @@ def test_engines_that_disagree_are_a_finding(monkeypatch):
         (outcome := run_text(SOUND_WORLD.read_text(), compare=True)).kind,
         outcome.fact,
     ) == ("differ", "reference and compiled: tasks.numRecordsOut")
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(20797, id="an acknowledgement is on its way when its part is replaced"),
+        pytest.param(20546, id="files are needed until the last reference to them goes"),
+        pytest.param(31435, id="and so is metadata"),
+    ],
+)
+def test_worlds_with_regional_checkpoints_violate_what_the_proposal_violates(seed):
+    _, others, replaced, _ = regional.run(seed)
+
+    assert others == []
+    assert replaced > 0

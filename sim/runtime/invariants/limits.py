@@ -9,7 +9,7 @@ from sim.model.units import SECOND
 from sim.results.violations import milliseconds
 from sim.runtime.context import RestoredState, TaskSnapshot
 from sim.runtime.invariants.invariant import Invariant, ObservedRun
-from sim.storage.ledger import Name
+from sim.storage.ledger import Name, StoredFile
 from sim.storage.media.object_store import ObjectStorage
 from sim.storage.media.slow_nodes import uniform
 
@@ -48,13 +48,16 @@ class ObjectStoreRequests(Invariant):
         self._spare[prefix] = now_ns, left - SECOND if admitted else left
 
     def at_the_end(self) -> None:
-        latest = {row.name: row for row in self.context.storage.files} if self._parts_ns else {}
+        uploads: dict[Name, list[StoredFile]] = {}  # a task that has restarted may write a file of the same name
+        for row in self.context.storage.files if self._parts_ns else ():
+            uploads.setdefault(row.name, []).append(row)
         for name, at_ns in self._parts_ns.items():
-            row = latest.get(name)
-            if row is None or row.given_up_ns is None or name[0] == _WRITTEN_BY_OTHERS:
+            given_up_ns = [row.given_up_ns for row in uploads.get(name, ()) if row.given_up_ns is not None]
+            if not given_up_ns or name[0] == _WRITTEN_BY_OTHERS:
                 continue
-            if at_ns > row.given_up_ns:
-                fact = f"a part is sent {milliseconds(at_ns - row.given_up_ns)} after the upload was given up"
+            ends_ns = [row.durable_ns if row.given_up_ns is None else row.given_up_ns for row in uploads[name]]
+            if all(end_ns is not None and end_ns < at_ns for end_ns in ends_ns):
+                fact = f"a part is sent {milliseconds(at_ns - max(given_up_ns))} after the upload was given up"
                 self.report(NO_MORE_PARTS, fact, where="/".join(map(str, name)), time_ns=at_ns, once=True)
 
 

@@ -203,19 +203,26 @@ class ReferencedLifetimes(FileLifetimes):
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
         self._overwritten = set[tuple[int, int]]()  # (checkpoint, task) of acknowledged parts that were replaced
+        self._fallbacks: dict[int, int] = {}  # checkpoint with replaced parts -> the one that it refers to
+        self._oldest_kept: list[tuple[int, int]] = []  # (time [ns], the oldest checkpoint that is kept since then)
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        super().completed(checkpoint, retained)
+        kept = {*retained, *referenced_by(retained, self._fallbacks)}
+        self._oldest_kept.append((self.now_ns, min(kept, default=0)))
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
         super().part_kept(checkpoint, task, before)
+        self._fallbacks[checkpoint] = before
         if self.stats[checkpoint].of(task).ack_ns >= 0:
             self._overwritten.add((checkpoint, task))
 
     def _check_unreferenced(self) -> None:
         """Check files of parts that were replaced (R6, F3), and then all others."""
         super()._check_unreferenced()
-        latest_ns = max((row.completed_ns for row in self.stats.values() if row.status == "COMPLETED"), default=0)
         left = [row for row in super()._owned_files() if (row.checkpoint, row.task) in self._overwritten]
         left = [row for row in left if row.last < self._oldest]
-        if left and self.now_ns - latest_ns > _DELETED_NS:
+        if left:
             size = number_of(sum(row.stored.size_bytes for row in left), "byte")
             fact = f"it was written over and not discarded; so were {number_of(len(left) - 1, 'other file')}, {size} in all"
             where, first = f"the file {'/'.join(map(str, left[0].stored.name))}", left[0]
@@ -227,8 +234,9 @@ class ReferencedLifetimes(FileLifetimes):
 
     @property
     def _oldest(self) -> int:
-        """The oldest checkpoint that is kept."""
-        return min(self.run.coordinator.needed, default=0)
+        """The oldest checkpoint that was kept when deletions of files that are to be gone by now began."""
+        until_ns = self.now_ns - _DELETED_NS
+        return max((oldest for time_ns, oldest in self._oldest_kept if time_ns < until_ns), default=0)
 
 
 class UnconfirmedMaterialisations(Materialisations):

@@ -329,7 +329,7 @@ class CoordinatorHost:
         plan, before = self.machine.pending[-1].plan, self.machine.latest_completed
         for task in sorted(plan.kept):
             part = self.contents.keep(checkpoint, task, before)
-            self.files.keep(checkpoint, task, part)
+            self.files.keep(checkpoint, part)
             self._note(EventType.PART_KEPT, checkpoint, task, part.checkpoint)
             self.checks.part_kept(checkpoint, task, before)
 

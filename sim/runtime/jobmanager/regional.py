@@ -108,7 +108,7 @@ class RegionalCoordinatorHost(CoordinatorHost):
             self.files.store = without_files(self.files.store, checkpoint, numbers)
             self.contents.keep(checkpoint, task, command.fallback)
             self.contents.replaced.add((checkpoint, task))
-            self.files.keep(checkpoint, task, part)
+            self.files.keep(checkpoint, part)
             self._note(EventType.PART_REPLACED, checkpoint, task, part.checkpoint)
             self.checks.part_kept(checkpoint, task, command.fallback)
         self.files.store = without_claim(self.files.store)

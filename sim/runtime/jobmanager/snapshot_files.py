@@ -93,10 +93,7 @@ class SnapshotFiles:
 
     def offer(self, checkpoint: int, task: int, handles: Iterable[Handle]) -> None:
         """Record the files of an acknowledgement that a task sends."""
-        ledger = self.context.storage.files  # has the size of the file; a handle may refer to a part of it
-        stored = ((FileId(handle.file), handle.scope) for handle in handles if handle.file is not None)
-        named = tuple(self._file(file, scope, ledger[file].size_bytes, checkpoint) for file, scope in stored)
-        if named:
+        if named := self._named(checkpoint, handles):
             self._offered[checkpoint, task] = named
 
     def acknowledged(self, checkpoint: int, task: int) -> bool:
@@ -106,10 +103,9 @@ class SnapshotFiles:
         """
         return self._register(checkpoint, self._offered.pop((checkpoint, task), ()))
 
-    def keep(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        """Register the files of `part`, which the task took for an earlier checkpoint, for this checkpoint too."""
-        self.offer(checkpoint, task, part.handles)
-        self.acknowledged(checkpoint, task)
+    def keep(self, checkpoint: int, part: TaskSnapshot) -> None:
+        """Register the files of `part`, which a task took for an earlier checkpoint, for this checkpoint too."""
+        self._register(checkpoint, self._named(checkpoint, part.handles))
 
     def channel_state(self, checkpoint: int, tasks: Iterable[int], file: FileId, size_bytes: int) -> None:
         """Register the file that stores the channel state of a group of subtasks."""
@@ -223,6 +219,12 @@ class SnapshotFiles:
                 self.context.env, self.context.storage.delete(ids[thread::_MAX_PARALLEL_DELETIONS]), ended, ended
             )
             self._deleting += [] if process is None or by_task else [process]
+
+    def _named(self, checkpoint: int, handles: Iterable[Handle]) -> tuple[StateFile, ...]:
+        """Return the files that handles of a snapshot refer to."""
+        ledger = self.context.storage.files  # has the size of the file; a handle may refer to a part of it
+        stored = ((FileId(handle.file), handle.scope) for handle in handles if handle.file is not None)
+        return tuple(self._file(file, scope, ledger[file].size_bytes, checkpoint) for file, scope in stored)
 
     def _file(self, stored: FileId, scope: Scope, size_bytes: int, checkpoint: int) -> StateFile:
         """Return the file with this id.  If it is not known yet, this instance has written it for `checkpoint`."""

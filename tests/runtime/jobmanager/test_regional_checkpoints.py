@@ -50,6 +50,17 @@ def test_a_region_that_is_slow_for_a_while_falls_back_and_catches_up():
     assert [row.law for row in result.violations] == [DISCARDED], "F3"
 
 
+def test_files_of_an_acknowledgement_that_arrives_after_the_timeout_are_deleted():
+    """Its task is in a failed region: the acknowledgement was sent before its part was replaced."""
+    slow = "faults=[{slow: 'work[1]', factor: 130, at: 1500 ms, lasts: 1600 ms}]"
+    result = run(slow, "overheads.acknowledge=300 ms")
+    (late,) = {row.checkpoint for row in result.journal.only({EventType.PART_REPLACED})}
+    files = result.files[result.files["path"].str.contains(f"/chk-{late}/")]
+
+    assert [row.law for row in result.violations] == [DISCARDED], "F3: files of 'parse', which acknowledged in time"
+    assert (files["deleted"] < 0).sum() == 1
+
+
 @pytest.mark.parametrize("changes", [(), FILES], ids=["full", "incremental"])
 def test_a_restart_reads_each_part_under_its_own_number(changes):
     result = run(SLOW, KILLS, *changes)
