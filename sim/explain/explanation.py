@@ -6,22 +6,63 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.explain.causes import Causes
 from sim.explain.close_up import CloseUp
-from sim.explain.what_if import WhatIf, what_if
 from sim.model.text import PrintableError, capitalised, one_line
 from sim.results.critical_path import PathKind, PathPart
 from sim.results.formats import ms_text, share_text
 from sim.results.summary import warm_up
 from sim.results.tables import first_uploads, job_of
-from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:
+    from sim.explain.causes import SlowPlace
     from sim.explain.close_up import ObservedInstance
     from sim.model.scenario import Scenario
-    from sim.plane import Engine
+
+
+# ---- Changes that would shorten a critical path, with the time that they save.
+#
+# The saved time is only an estimate: after a change another path may be critical, and the rest of the path may be shorter,
+# too.  Only a simulation gives the duration of the checkpoint.
+
+_CHANGES = {
+    PathKind.QUEUE: "with unaligned barriers",
+    PathKind.TIMEOUT: "with unaligned barriers",
+    PathKind.ALIGNMENT: "with unaligned barriers",
+    PathKind.FLUSH: "with files written in the asynchronous part",
+    PathKind.PRE_BARRIER: "without the work before the barrier",
+    PathKind.SYNC: "without the synchronous part",
+    PathKind.ASYNC_QUEUE: "without the asynchronous work",  # of older checkpoints
+    PathKind.ASYNC_WORK: "without the asynchronous work",
+    PathKind.UPLOAD: "with storage that takes no time",
+    PathKind.CHANNEL_STATE: "with storage that takes no time",
+    PathKind.COMMIT: "with a commit that takes no time",
+}
+"""Kind of wait -> the change that would avoid it.  Messages and work of the JobManager have none."""
+
+
+class WhatIf(NamedTuple):
+    """A change, and the time by which it shortens the critical path."""
+
+    change: str  # "without ..." or "with ..."
+    saved_ns: int
+
+
+def what_if(kind: PathKind, spent_ns: int, *, is_unaligned: bool, slow: SlowPlace | None = None) -> WhatIf | None:
+    """Return the change that would avoid a wait, or None if there is none.
+
+    `spent_ns`: duration of the wait.  `is_unaligned`: barriers are unaligned already; they cannot overtake a thread that
+    fires timers.  `slow`: slow part of storage that delayed it.
+    """
+    if slow is not None:
+        place = "node" if "node" in slow.place else "stream"
+        return WhatIf(f"without the slow {place}", int(spent_ns * (1 - 1 / slow.factor)))
+    change = _CHANGES.get(kind, "")
+    if not change or (is_unaligned and change == _CHANGES[PathKind.QUEUE]):
+        return None
+    return WhatIf(change, spent_ns)
 
 
 # ---- Accounts: the critical path of a checkpoint. Each part has a place, a cause, and a change that would avoid it.
@@ -88,7 +129,7 @@ class Account:
         for line in self.lines:
             if (change := line.what_if) is not None:
                 before_ns = saved[change.change].saved_ns if change.change in saved else 0
-                saved[change.change] = replace(change, saved_ns=before_ns + change.saved_ns)
+                saved[change.change] = change._replace(saved_ns=before_ns + change.saved_ns)
         least_ns = NOTABLE * self.duration_ns
         return () if self.is_open else tuple(change for change in saved.values() if change.saved_ns >= least_ns)
 
@@ -100,7 +141,7 @@ def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int
     """
     stats, path = instance.context.stats[checkpoint], instance.path_finder().of(checkpoint)
     causes = Causes(instance, checkpoint)
-
+    is_unaligned = instance.context.scenario.checkpoint.barriers.kind == "unaligned"
     serialising = {
         part.task for part in path.parts if part.kind is PathKind.ASYNC_WORK and stats.savepoint_format == "canonical"
     }
@@ -113,12 +154,10 @@ def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int
             is_thread = kind is PathKind.QUEUE and causes.waits_for_thread(consecutive[0])
             # entries of a canonical savepoint are serialised while files are written, and the slower of both counts
             is_hidden = kind is PathKind.UPLOAD and consecutive[0].task in serialising
-            change = (
-                None
-                if is_thread or is_hidden
-                else what_if(kind, consecutive, causes.slow(consecutive), instance.context)
-            )
             begin_ns, end_ns = (at_ns - stats.trigger_ns for at_ns in (consecutive[0].begin_ns, consecutive[-1].end_ns))
+            change = None
+            if not is_thread and not is_hidden:
+                change = what_if(kind, end_ns - begin_ns, is_unaligned=is_unaligned, slow=causes.slow(consecutive))
             yield AccountLine(kind, begin_ns, end_ns, causes.place(consecutive[0]), causes.text(consecutive), change)
 
     facts = stats.number, stats.status, stats.failure, stats.savepoint_format, stats.trigger_ns
@@ -132,11 +171,8 @@ _NAME, _PLACE, _TAKES = 20, 22, 7
 _BAR = WIDTH - _NAME - _PLACE - _TAKES - 8
 
 
-def text(account: Account, simulated: Mapping[str, int | None] | None = None) -> str:
-    """Return an account as text.
-
-    `simulated`: change -> simulated duration of the checkpoint with it [ns], or None if it does not complete.
-    """
+def text(account: Account) -> str:
+    """Return an account as text."""
     if not account.lines:
         return fill(sentence(account), WIDTH)
     lines = (*account.lines, *account.after)
@@ -148,7 +184,7 @@ def text(account: Account, simulated: Mapping[str, int | None] | None = None) ->
         fill(sentence(account), WIDTH),
         "\n".join(rows),
         "\n".join(_notes(account)),
-        "\n".join(_effects(account, simulated or {})),
+        "\n".join(_effects(account)),
     ]
     return "\n\n".join(block for block in blocks if block)
 
@@ -229,24 +265,20 @@ def _notes(account: Account) -> Iterator[str]:
             yield fill(note, WIDTH, initial_indent=f"{number:>3}  ", subsequent_indent="     ")
 
 
-def _effects(account: Account, simulated: Mapping[str, int | None]) -> Iterator[str]:
-    """Yield a line per change: the duration of the rest of the path, and the simulated duration, which may differ from it."""
+def _effects(account: Account) -> Iterator[str]:
+    """Yield a line per change: the duration of the rest of the path."""
     now = duration(account.duration_ns)
     for change in account.changes:
-        if (rest := duration(account.duration_ns - change.saved_ns)) == now and change.change not in simulated:
-            continue
-        effect = f"{capitalised(change.change)}: the rest of the path takes {rest} of {now}"
-        if change.change in simulated:
-            took_ns = simulated[change.change]
-            effect += "; simulated, it does not complete" if took_ns is None else f"; simulated, {duration(took_ns)}"
-        yield fill(f"{effect}.", WIDTH, subsequent_indent="  ")
+        if (rest := duration(account.duration_ns - change.saved_ns)) != now:
+            effect = f"{capitalised(change.change)}: the rest of the path takes {rest} of {now}."
+            yield fill(effect, WIDTH, subsequent_indent="  ")
 
 
 # ---- An account as JSON-ready values. Times are in ns, so that sums are exact.
 
 
-def record(account: Account, simulated: Mapping[str, int | None] | None = None) -> dict[str, Any]:
-    """Return an account as JSON-ready values.  `simulated`: see `text`."""
+def record(account: Account) -> dict[str, Any]:
+    """Return an account as JSON-ready values."""
     return {
         "strategy": account.strategy,
         "job": account.job,
@@ -259,7 +291,10 @@ def record(account: Account, simulated: Mapping[str, int | None] | None = None) 
         "sentence": sentence(account),
         "parts": [_part(line) for line in account.lines],
         "after": [_part(line) for line in account.after],
-        "what_if": [_change(account, change, simulated or {}) for change in account.changes],
+        "what_if": [
+            {"change": change.change, "rest_of_path_ns": account.duration_ns - change.saved_ns}
+            for change in account.changes
+        ],
     }
 
 
@@ -274,13 +309,7 @@ def _part(line: AccountLine) -> dict[str, Any]:
     }
 
 
-def _change(account: Account, change: WhatIf, simulated: Mapping[str, int | None]) -> dict[str, Any]:
-    """Return the duration of the rest of the path with a change, and the simulated duration if there is one."""
-    values = {"change": change.change, "rest_of_path_ns": account.duration_ns - change.saved_ns}
-    return values | ({"simulated_duration_ns": simulated[change.change]} if change.change in simulated else {})
-
-
-# ---- The selection of checkpoints to explain, and the simulation of changes.
+# ---- The selection of checkpoints to explain.
 
 
 class NoCheckpointError(PrintableError, LookupError):
@@ -315,27 +344,6 @@ def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list
         chosen = _typical(run)
     roles = chosen.items()
     return [replace(account(strategy, job, run.instances[job], number), role=role) for (job, number), role in roles]
-
-
-def simulate_changes(explained: Account, engine: Engine = "compiled") -> dict[str, int | None]:
-    """Simulate each change that a setting can make.
-
-    Returns {change: duration of the checkpoint with it [ns]}, with None if it does not complete.
-    """
-    return {
-        change.change: _simulated(explained, change.scenario, engine)
-        for change in explained.changes
-        if change.scenario is not None
-    }
-
-
-def _simulated(explained: Account, scenario: Scenario, engine: Engine) -> int | None:
-    """Return the duration of the checkpoint in a run of `scenario` [ns], or None if it does not complete."""
-    table = simulate(scenario, engine=engine, check=False).checkpoints
-    if "x_job" in table:
-        table = table[table["x_job"] == explained.job]
-    row = table[(table["id"] == explained.number) & (table["status"] == "COMPLETED")]
-    return None if row.empty else round(float(row["end_to_end_duration"].iloc[0]) * 1e6)
 
 
 def _typical(run: CloseUp) -> dict[tuple[int, int], str]:

@@ -1,6 +1,5 @@
-"""What each change of a scenario changes, and nothing else; where files are slow."""
+"""Which change would spare a wait; where files are slow."""
 
-from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -8,11 +7,10 @@ import pytest
 
 from sim.explain.causes import SlowPlace, _slowest, slow_file
 from sim.explain.close_up import rerun_with_observers
-from sim.explain.what_if import bound, what_if
-from sim.results.critical_path import PathKind, PathPart
+from sim.explain.explanation import what_if
+from sim.results.critical_path import PathKind
 from tests.scenarios import read_scenario
 
-MS = 10**6
 JOB = """
 version: 1
 job:
@@ -23,110 +21,35 @@ checkpoint: {interval: 1 s, max-concurrent: 3, savepoint-rate: 10 MB/s}
 storage: {bandwidth: 100 MB/s, metadata-latency: 20 ms, slow: {share: 10 %, factor: 20}}
 run: {duration: 12 s}
 """
-SINK = "job.vertices.1"
-UNALIGNED = {"checkpoint.barriers.kind": "unaligned", "checkpoint.max_concurrent": 1}
-NO_WORK = {
-    "checkpoint.state.savepoint_bytes_per_second": None,
-    f"{SINK}.snapshot.pre_barrier_ns": 0,
-    f"{SINK}.snapshot.sync_ns": 0,
-    f"{SINK}.snapshot.async_ns": 0,
-    f"{SINK}.state.serialize_bytes_per_second": None,
-    f"{SINK}.state.lsm.flush_bytes_per_second": 10**15,
-    f"{SINK}.state.lsm.link_ns": 0,
-}
-NO_STORAGE = {
-    "overheads.file_ns": 0,
-    "storage.bytes_per_second": None,
-    "storage.read_bytes_per_second": None,
-    "storage.slow_probability": 0.0,
-    "storage.slow_factor": 1,
-}
 CHANGES = {
-    PathKind.TRIGGER: ("with a trigger that takes no time", {"overheads.trigger_ns": 0}),
-    PathKind.QUEUE: ("with unaligned barriers", UNALIGNED),
-    PathKind.TIMEOUT: ("with unaligned barriers", UNALIGNED),
-    PathKind.ALIGNMENT: ("with unaligned barriers", UNALIGNED),
-    PathKind.FLUSH: ("with files written in the asynchronous part", {"checkpoint.operator_io": "async"}),
-    PathKind.PRE_BARRIER: ("without the work before the barrier", NO_WORK),
-    PathKind.SYNC: ("without the synchronous part", NO_WORK | {f"{SINK}.state.lsm.freeze_ns": 0}),
-    PathKind.ASYNC_QUEUE: ("without the asynchronous work", NO_WORK | {f"{SINK}.state.lsm.upload_ns": 0}),
-    PathKind.ASYNC_WORK: ("without the asynchronous work", NO_WORK | {f"{SINK}.state.lsm.upload_ns": 0}),
-    PathKind.UPLOAD: ("with storage that takes no time", NO_STORAGE),
-    PathKind.CHANNEL_STATE: ("with storage that takes no time", NO_STORAGE),
-    PathKind.ACKNOWLEDGEMENT: ("with acknowledgements that take no time", {"overheads.acknowledge_ns": 0}),
-    PathKind.FINALISATION: (
-        "with _metadata that takes no time",
-        {"overheads.complete_ns": 0, "storage.metadata_ns": 0},
-    ),
-    PathKind.NOTIFICATION: ("with notifications that take no time", {"overheads.notify_ns": 0}),
-    PathKind.COMMIT: ("with a commit that takes no time", {f"{SINK}.commit.time_ns": 0}),
+    "with unaligned barriers": {PathKind.QUEUE, PathKind.TIMEOUT, PathKind.ALIGNMENT},
+    "with files written in the asynchronous part": {PathKind.FLUSH},
+    "without the work before the barrier": {PathKind.PRE_BARRIER},
+    "without the synchronous part": {PathKind.SYNC},
+    "without the asynchronous work": {PathKind.ASYNC_QUEUE, PathKind.ASYNC_WORK},
+    "with storage that takes no time": {PathKind.UPLOAD, PathKind.CHANNEL_STATE},
+    "with a commit that takes no time": {PathKind.COMMIT},
 }
-MESSAGES = {PathKind.TRIGGER, PathKind.ACKNOWLEDGEMENT, PathKind.FINALISATION, PathKind.NOTIFICATION}
-"""No setting of a real job spares them."""
 
 
-def context_of(scenario):
-    return SimpleNamespace(scenario=scenario, layout=SimpleNamespace(vertex=range(len(scenario.job.vertices))))
+@pytest.mark.parametrize("is_unaligned", [False, True])
+def test_what_a_setting_would_spare(is_unaligned):
+    """Barriers that overtake gain nothing by unaligned ones; messages and work of the JobManager have no setting."""
+    found = {kind: change for kind in PathKind if (change := what_if(kind, 7, is_unaligned=is_unaligned))}
+    expected = {kind: (name, 7) for name, kinds in CHANGES.items() for kind in kinds}
 
-
-def change(kind, scenario, task=1, slow=None):
-    parts = [PathPart(kind, 0, 60 * MS, task), PathPart(kind, 60 * MS, 100 * MS, task)]
-    return what_if(kind, parts, slow, context_of(scenario))
-
-
-def differences(before, after, place=""):
-    """The values that differ, by their place."""
-    if type(before) is type(after) and is_dataclass(before):
-        pairs = [(field.name, getattr(before, field.name), getattr(after, field.name)) for field in fields(before)]
-    elif isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
-        pairs = [(str(i), *pair) for i, pair in enumerate(zip(before, after, strict=True))]
-    else:
-        return {} if before == after else {place.removeprefix("."): after}
-    return {key: value for name, *pair in pairs for key, value in differences(*pair, f"{place}.{name}").items()}
-
-
-@pytest.fixture(scope="module")
-def scenario():
-    return read_scenario(JOB)
-
-
-@pytest.mark.parametrize("kind", PathKind)
-def test_what_a_change_changes(scenario, kind):
-    """And that a part of a real job has a bound where a setting spares it; barriers that overtake gain nothing by unaligned ones."""
-    found, (name, changed) = change(kind, scenario), CHANGES.get(kind, ("", {}))
-
-    assert (found is not None) == (kind in CHANGES)
-    if found is not None:
-        assert (found.change, found.saved_ns, differences(scenario, found.scenario)) == (name, 100 * MS, changed)
-    for overtakes in (False, True):
-        limit = bound(kind, 7, overtakes=overtakes)
-        is_spared = kind in CHANGES.keys() - MESSAGES and not (overtakes and changed is UNALIGNED)
-        assert ((name, 7, None) if is_spared else None) == (limit and (limit.change, limit.saved_ns, limit.scenario))
-
-
-def test_what_is_so_already_is_no_change(scenario):
-    """The coordinator and a vertex without state or commits have nothing to spare either."""
-    unaligned, behind = (change(kind, scenario).scenario for kind in (PathKind.QUEUE, PathKind.FLUSH))
-
-    assert change(PathKind.QUEUE, unaligned) is None
-    assert change(PathKind.FLUSH, behind).scenario is None
-    assert change(PathKind.SYNC, scenario, task=-1).scenario is None
-    assert [change(PathKind.COMMIT, scenario, task).scenario for task in (-1, 0)] == [None, None]
-    assert differences(scenario, change(PathKind.SYNC, scenario, task=0).scenario) == {
-        "checkpoint.state.savepoint_bytes_per_second": None
-    }
+    assert {kind: pair for kind, pair in expected.items() if not is_unaligned or "unaligned" not in pair[0]} == found
 
 
 @pytest.mark.parametrize(
     ("place", "name"),
     [("node 3 was slow", "without the slow node"), ("the stream was a slow one", "without the slow stream")],
 )
-def test_a_slow_place_costs_what_its_factor_says(scenario, place, name):
-    """A twentieth of the bandwidth: without it 100 ms become 5 ms, and nothing is slow any more."""
-    found = change(PathKind.UPLOAD, scenario, slow=SlowPlace(Fraction(20), place))
+def test_a_slow_place_costs_what_its_factor_says(place, name):
+    """A twentieth of the bandwidth: without it 100 ms become 5 ms."""
+    slow = SlowPlace(Fraction(20), place)
 
-    assert (name, 95 * MS) == (found.change, found.saved_ns)
-    assert differences(scenario, found.scenario) == {"storage.slow_probability": 0.0, "storage.slow_factor": 1}
+    assert (name, 95) == what_if(PathKind.UPLOAD, 100, is_unaligned=False, slow=slow)
 
 
 def test_a_place_is_as_slow_as_at_its_slowest_moment(monkeypatch):

@@ -127,19 +127,17 @@ def _drawn(chart: Chart | None, caption: str) -> Picture:
 class RunAgain:
     """Base class for `explain` and `timeline`, which run the first replication of each combination again with observers."""
 
-    def explain(
-        self, checkpoint: int | None = None, *, strategy: str | None = None, verify: bool = False
-    ) -> Explanation:
+    def explain(self, checkpoint: int | None = None, *, strategy: str | None = None) -> Explanation:
         """Explain where a checkpoint spent its time, and why.
 
-        `checkpoint`: its id; None: the median and the slowest.  `strategy`: by default, all.  `verify`: simulate the effect
-        of removing each part.  The runs made for this are not stored.
+        `checkpoint`: its id; None: the median and the slowest.  `strategy`: by default, all.  The runs made for this are not
+        stored.
 
         OptionError (a ValueError): no such strategy.  LookupError: no such checkpoint.
         """
         from sim.app.verbs.explain import explain_runs
 
-        return explain_runs(self._again, checkpoint, strategy=strategy, verify=verify, listener=Notebook())
+        return explain_runs(self._again, checkpoint, strategy=strategy, listener=Notebook())
 
     @documented(WindowOptions)
     def timeline(self, file: str | PathLike[str], **options: Unpack[WindowOptions]) -> WrittenTimeline:

@@ -17,7 +17,6 @@ from sim.explain.explanation import (
     NoCheckpointError,
     accounts,
     record,
-    simulate_changes,
     text,
     with_checkpoints,
 )
@@ -62,8 +61,8 @@ class Explanation(Displayed):
 
     @property
     def what_if(self) -> pd.DataFrame:
-        """Return a row per change: the rest of the path [ms] and, after `verify`, the simulated duration [ms]."""
-        return self._table("what_if", {"rest_of_path_ns": "rest_of_path_ms", "simulated_duration_ns": "simulated_ms"})
+        """Return a row per change: the rest of the path [ms]."""
+        return self._table("what_if", {"rest_of_path_ns": "rest_of_path_ms"})
 
     @property
     def facts(self) -> list[dict[str, Any]] | Mapping[str, Any]:
@@ -79,7 +78,7 @@ class Explanation(Displayed):
             for record in self.records
             for row in record[key]
         )
-        times = [name for name in in_ms if name in table]
+        times = [name for name in in_ms if name in table]  # a table without rows has no columns
         return table.assign(**{name: table[name] / 1e6 for name in times}).rename(columns=in_ms)
 
     def _parts(self) -> list[str]:
@@ -94,14 +93,12 @@ def explain_runs(
     checkpoint: int | None = None,
     *,
     strategy: str | None = None,
-    verify: bool = False,
     engine: Engine = "compiled",
     listener: Listener = SILENT,
 ) -> Explanation:
     """Explain a checkpoint of each strategy, or of one.
 
-    `checkpoint`: its id; None: a first upload, the median and the slowest.  `verify`: simulate the effect of removing
-    each part.
+    `checkpoint`: its id; None: a first upload, the median and the slowest.
 
     OptionError: no such strategy.  NoCheckpointError: nothing to explain.
     """
@@ -118,9 +115,8 @@ def explain_runs(
             missing.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
             continue
         for account in accounts_of_run:
-            simulated = simulate_changes(account, engine) if verify else {}
-            texts.append(text(account, simulated))
-            records.append(record(account, simulated) | {"known_issues": known_issues_json([scenario])})
+            texts.append(text(account))
+            records.append(record(account) | {"known_issues": known_issues_json([scenario])})
     if not records:
         raise NoCheckpointError(f"{runs.name}: {'; '.join(missing)}")
     for line in missing:
@@ -168,8 +164,7 @@ def explain(name: str, *, listener: Listener = SILENT, **given: Unpack[ExplainOp
         return explain_job(place_of([name], given, given["deadline"]), checkpoint=checkpoint, listener=listener)
     refuse_others(ExplainOptions, given, "simulated runs")
     runs = runs_of(Path(name), lines_of(given["changes"]))
-    strategy, verify, engine = given["strategy"], given["verify"], given["engine"]
-    return explain_runs(runs, checkpoint, strategy=strategy, verify=verify, engine=engine, listener=listener)
+    return explain_runs(runs, checkpoint, strategy=given["strategy"], engine=given["engine"], listener=listener)
 
 
 # ---- `explain` of a real job, from any source that `import` reads. Nothing is simulated.

@@ -471,7 +471,6 @@ class ExplainOptions(TypedDict, total=False):
         ),
     ]
     strategy: StrategyOption
-    verify: Annotated[bool, Option("Simulate each suggested change and show its effect.", False, of="simulated runs")]
     changes: SetOption
     engine: EngineOption
     job: JobOption

@@ -11,8 +11,7 @@ from statistics import median
 from textwrap import fill
 from typing import Any
 
-from sim.explain.explanation import WIDTH, Account, AccountLine, record, text, title
-from sim.explain.what_if import bound
+from sim.explain.explanation import WIDTH, Account, AccountLine, record, text, title, what_if
 from sim.jobs.history.causes import HistoryCauses, name_of, place
 from sim.jobs.history.history import (
     History,
@@ -48,8 +47,8 @@ def account(history: History, point: RecordedCheckpoint) -> Account:
     for (kind, _, _), group in groupby(steps(history, point), key=lambda step: (step.kind, step.subtask, step.writer)):
         alike = list(group)
         first, spent_ns = alike[0], sum(step.duration_ns for step in alike)
-        what_if = None if first.is_open else bound(kind, spent_ns, overtakes=history.overtakes)
-        lines.append(AccountLine(kind, first.begin_ns, alike[-1].end_ns, place(first), causes.text(first), what_if))
+        change = None if first.is_open else what_if(kind, spent_ns, is_unaligned=history.overtakes)
+        lines.append(AccountLine(kind, first.begin_ns, alike[-1].end_ns, place(first), causes.text(first), change))
     savepoint = "stopping" if point.checkpoint_type.startswith("SYNC") else "requested"
     return Account(
         history.strategy or ("unaligned" if is_unaligned(point) else "barriers not known"),

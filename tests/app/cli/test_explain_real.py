@@ -107,7 +107,6 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, fake_flink, tmp_path, tiny):
         (f"{pressed} --checkpoint 99", 2, "pressed.zip: no checkpoint 99: there are"),
         (f"{pressed} --strategy aligned", 2, "--strategy: is for simulated runs"),
         (f"{pressed} --set a=b", 2, "--set: is for simulated runs"),
-        (f"{pressed} --verify", 2, "--verify: is for simulated runs"),
         (f"{pressed} --deadline '1 s'", 2, "--deadline: is for live jobs"),
         (f"{tiny} --job a", 2, "--job: is for real jobs"),
         (f"{tmp_path}/cut.json.gz", 3, "truncated"),

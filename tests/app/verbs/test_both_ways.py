@@ -146,8 +146,8 @@ def test_the_span_of_a_trace_stands_before_and_in_the_answer(both_ways, tmp_path
 
 
 def test_an_explanation_is_the_same(both_ways):
-    done, explained = both_ways(FILES, "explain tiny.yaml --verify", lambda: sim.load("tiny.yaml").explain(verify=True))
-    as_json, again = both_ways({}, "explain tiny.yaml --verify --json", lambda: explained)
+    done, explained = both_ways(FILES, "explain tiny.yaml", lambda: sim.load("tiny.yaml").explain())
+    as_json, again = both_ways({}, "explain tiny.yaml --json", lambda: explained)
 
     assert done.exit_code == 0, done.stderr
     assert f"{explained!r}\n" == done.stdout
