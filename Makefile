@@ -108,7 +108,7 @@ $(VENV)/.made-test: pyproject.toml constraints.txt
 	@sh .ci/venv "$(PY)" '.[test]' "$(VENV)" && touch $(VENV)/.made-core $@
 
 $(VENV)/.made-slow: pyproject.toml constraints.txt
-	@sh .ci/venv "$(PY)" '.[test,spark,notebook,docs,package,viewer]' "$(VENV)"
+	@sh .ci/venv "$(PY)" '.[test,spark,notebook,docs,package]' "$(VENV)"
 	@{ sh .ci/venv "$(PY)" '.[flink]' "$(VENV)" && touch $(VENV)/.made-flink; } || echo "No Flink can be installed here: tests/live will be skipped." >&2
 	@touch $(VENV)/.made-core $(VENV)/.made-docs $(VENV)/.made-test $@
 

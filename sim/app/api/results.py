@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from sim.app.report.figures import (
     QUANTITIES,
@@ -21,7 +21,6 @@ from sim.app.report.figures import (
     with_moments,
 )
 from sim.app.verbs.common import Displayed, Embedded, Notebook, Picture
-from sim.app.verbs.options import WindowOptions, documented
 from sim.results.charts import Chart, still
 from sim.results.columns import TABLES
 from sim.results.formats import TextTable
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.app.verbs.explain import Explanation
-    from sim.app.verbs.pictures import WrittenTimeline
     from sim.app.verbs.run import RunOutcome
     from sim.model.scenario import Backtest
     from sim.results.page import Page
@@ -121,11 +119,11 @@ def _drawn(chart: Chart | None, caption: str) -> Picture:
     return Picture(still(chart), caption)
 
 
-# ---- Explanations and timelines of studies and results.
+# ---- Explanations and animations of studies and results.
 
 
 class RunAgain:
-    """Base class for `explain` and `timeline`, which run the first replication of each combination again with observers."""
+    """Base class for `explain` and `player`, which run the first replication of each combination again with observers."""
 
     def explain(self, checkpoint: int | None = None, *, strategy: str | None = None) -> Explanation:
         """Explain where a checkpoint spent its time, and why.
@@ -138,16 +136,6 @@ class RunAgain:
         from sim.app.verbs.explain import explain_runs
 
         return explain_runs(self._again, checkpoint, strategy=strategy, listener=Notebook())
-
-    @documented(WindowOptions)
-    def timeline(self, file: str | PathLike[str], **options: Unpack[WindowOptions]) -> WrittenTimeline:
-        """Write the activity of every subtask, file and barrier as Trace Event JSON, for ui.perfetto.dev.
-
-        `strategy`: by default the first.  OptionError (a ValueError): no such strategy, or an empty window.
-        """
-        from sim.app.verbs.pictures import write_timeline
-
-        return write_timeline(self._again, Path(file), listener=Notebook(), **options)
 
     def player(self, checkpoint: int | None = None, *, strategy: str | None = None, height: int = 720) -> Embedded:
         """Return one checkpoint as an animation for display below a notebook's cell: bytes, barriers and phases of tasks.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.app.verbs.importing import ImportedJob
-    from sim.app.verbs.pictures import SimulatedForReport, WrittenReport, WrittenTimeline
+    from sim.app.verbs.pictures import SimulatedForReport, WrittenReport
     from sim.app.verbs.validate import Validation
 
 
@@ -110,35 +110,21 @@ EXPLAIN_VERB = Verb("explain", Purpose.WHY, 1, "Show where one checkpoint spent 
 # ---- ``ckptsim timeline``
 
 
-def export_timeline(
+def animate_checkpoint(
     run: Annotated[str, argument("RUN", "A results folder or a scenario file.")],
     *,
-    out: Annotated[Path, Option("Output file (.json, or .html).", flag="--out -o")],
+    out: Annotated[Path, Option("Output file (.html).", flag="--out -o")],
     **options: Unpack[TimelineOptions],
 ) -> None:
-    """Write the activity of every subtask, file and barrier as Trace Event JSON, for ui.perfetto.dev.
-
-    FILE.html: one checkpoint as an animation, with the strategies side by side.
-    """
+    """Write one checkpoint as an animation: barriers, bytes in channels and phases of tasks, with the strategies side by side."""
     with stoppable("nothing is kept"):
-        from sim.app.verbs.pictures import draw
+        from sim.app.verbs.pictures import animate
 
-        with Console(_show_timeline) as console:
-            draw(run, out, listener=console, **options)
-
-
-def _show_timeline(written: WrittenTimeline | WrittenReport) -> None:
-    from sim.app.verbs.pictures import WrittenTimeline
-
-    if not isinstance(written, WrittenTimeline):
-        print_message(str(written.file))
-        return
-    if written.others:
-        print_message(f"timeline of {written.strategy} (--strategy: {', '.join(written.others)})")
-    print_message(f"{written.file}: open it with ui.perfetto.dev")
+        with Console(lambda written: print_message(str(written.file))) as console:
+            animate(run, out, listener=console, **options)
 
 
-TIMELINE_VERB = Verb("timeline", Purpose.WHY, 2, "Export a run as a Perfetto trace.", export_timeline)
+TIMELINE_VERB = Verb("timeline", Purpose.WHY, 2, "Play one checkpoint as an animation.", animate_checkpoint)
 
 
 # ---- ``ckptsim report``

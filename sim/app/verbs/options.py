@@ -478,20 +478,13 @@ class ExplainOptions(TypedDict, total=False):
     headers: HeadersOption
 
 
-class WindowOptions(TypedDict, total=False):
-    """Time window of a timeline."""
-
-    strategy: StrategyOption
-    begin: Annotated[str, Option("Start of the window, e.g. '30 s'.", "0 s", "--from", "TIME")]
-    end: Annotated[str | None, Option("End of the window. (Default: end of the run.)", None, "--to", "TIME")]
-    engine: EngineOption
-
-
-class TimelineOptions(WindowOptions, total=False):
+class TimelineOptions(TypedDict, total=False):
     """Options of `timeline`."""
 
-    checkpoint: Annotated[int | None, Option("Animate this checkpoint; FILE.html only. (Default: the slowest.)", min=1)]
+    checkpoint: Annotated[int | None, Option("Checkpoint id. (Default: the slowest.)", min=1)]
+    strategy: StrategyOption
     changes: SetOption
+    engine: EngineOption
 
 
 class ReportOptions(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""`timeline`: export a run as a Perfetto trace.  `report`: write results as an HTML page."""
+"""`timeline`: write a checkpoint as an animation.  `report`: write results as an HTML page."""
 
 from __future__ import annotations
 
@@ -10,27 +10,22 @@ from sim.app.report.job_page import job_page
 from sim.app.report.results_page import page_of, provenance_text
 from sim.app.verbs import run as running
 from sim.app.verbs import sweep as sweeping
-from sim.app.verbs.common import SILENT, Listener, OptionError, parse_option, stoppable
+from sim.app.verbs.common import SILENT, Listener, OptionError, stoppable
 from sim.app.verbs.explain import choose_strategies, is_real, rerun_observed
 from sim.app.verbs.findings import with_provenance, write_page
 from sim.app.verbs.importing import place_of
 from sim.app.verbs.options import (
     ReportOptions,
     TimelineOptions,
-    WindowOptions,
     command_line,
     lines_of,
-    part_of,
     refuse_others,
     with_all_options,
 )
 from sim.explain.player import choose_checkpoints, describe
-from sim.explain.timeline import timeline
 from sim.jobs.history.explanation import answer
 from sim.jobs.history.reading import history_of
-from sim.model.files import replace_text
 from sim.model.text import without_credentials
-from sim.model.units import format_duration, parse_duration
 from sim.results.page import Block, Page
 from sim.studies.run_folder import FolderError, runs_of
 from sim.studies.sweeps.sweep_file import define
@@ -41,80 +36,32 @@ if TYPE_CHECKING:
     from sim.studies.run_folder import Runs
 
 
-# ---- `timeline`: run a simulation again and write it as Trace Event JSON.
-
-
-_MAX_EVENTS = 1_000_000
-"""Maximum events of a file; trace viewers cope with about as many."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class WrittenTimeline:
-    """The result of `timeline`: a file for ui.perfetto.dev."""
-
-    file: Path
-    strategy: str
-    others: tuple[str, ...]  # strategies that the file does not show
-    events: int  # number of events in the file
-
-    def __repr__(self) -> str:
-        return f"{self.file}: {self.strategy}, {self.events} events; open it with ui.perfetto.dev"
+# ---- `timeline`: one checkpoint as an animation.
 
 
 @with_all_options(TimelineOptions)
-def draw(
-    name: str, file: Path, *, listener: Listener = SILENT, **given: Unpack[TimelineOptions]
-) -> WrittenTimeline | WrittenReport:
-    """Write the timeline of a scenario file or a results folder, or one checkpoint as an animation (FILE.html).
+def animate(name: str, file: Path, *, listener: Listener = SILENT, **given: Unpack[TimelineOptions]) -> WrittenReport:
+    """Write one checkpoint of a scenario file or a results folder as an animation.
 
-    FolderError: `name` is a real job, or has no results.  OptionError: an option is for the other kind of file.  Other
-    errors are those of `write_timeline` and `player_page`.
+    FolderError: `name` is a real job, or has no results.  OptionError: `file` is not an HTML file.  Other errors are those of
+    `player_page`.
     """
     if is_real(name):
         raise FolderError(
             f"{without_credentials(name)}: timelines show simulated runs only: ckptsim report and ckptsim explain show the checkpoints of a "
             "real job, and ckptsim import turns it into a scenario"
         )
-    window, runs = part_of(WindowOptions, given), runs_of(Path(name), lines_of(given["changes"]))
-    checkpoint = given["checkpoint"]
-    if file.suffix.lower() == ".html":
-        if given["begin"] != "0 s" or given["end"] is not None:
-            raise OptionError(
-                "begin", f"{file}: an animation shows one checkpoint: --checkpoint instead of --from and --to"
-            )
-        command = command_line("timeline", [Path(name), "-o", file], TimelineOptions, given)
-        page = player_page(runs, checkpoint, given["strategy"], given["engine"], command=command, listener=listener)
-        write_page(page, file)
-        written = WrittenReport(file)
-        listener.result(written)
-        return written
-    if checkpoint is not None:
-        raise OptionError("checkpoint", f"{file}: the animation of a checkpoint is a file that ends in .html")
-    return write_timeline(runs, file, listener=listener, **window)
-
-
-@with_all_options(WindowOptions)
-def write_timeline(
-    runs: Runs, file: Path, *, listener: Listener = SILENT, **given: Unpack[WindowOptions]
-) -> WrittenTimeline:
-    """Write the timeline of a strategy (default: the first) between `begin` and `end`.
-
-    OptionError: no such strategy, an empty window, or too many events.  NoCheckpointError: no strategy takes checkpoints.
-    """
-    (name, scenario), *others = choose_strategies(runs, given["strategy"], listener).items()
-    begin, end, end_ns = given["begin"], given["end"], scenario.run.duration_ns
-    begin_ns = parse_option("begin", begin, parse_duration)
-    if end is not None:
-        end_ns = min(end_ns, parse_option("end", end, parse_duration))
-    if begin_ns >= end_ns:
-        raise OptionError("begin", f"{begin}: the window ends at {format_duration(end_ns)}: nothing lies in it")
-    drawn = timeline(rerun_observed(name, scenario, given["engine"], listener), begin_ns, end_ns)
-    if len(drawn.events) > _MAX_EVENTS:
+    if file.suffix.lower() != ".html":
         raise OptionError(
-            "end", f"{len(drawn.events):,} events, of which viewers show {_MAX_EVENTS:,}: narrow the window"
+            "out", f"{file}: expected a file that ends in .html: one checkpoint is written as an animation"
         )
-    replace_text(file, drawn.document(name, scenario))
-    written = WrittenTimeline(file, name, tuple(dict(others)), len(drawn.events))
+    runs = runs_of(Path(name), lines_of(given["changes"]))
+    command = command_line("timeline", [Path(name), "-o", file], TimelineOptions, given)
+    page = player_page(
+        runs, given["checkpoint"], given["strategy"], given["engine"], command=command, listener=listener
+    )
+    write_page(page, file)
+    written = WrittenReport(file)
     listener.result(written)
     return written
 

@@ -62,13 +62,8 @@ def test_an_explanation_has_parts_that_sum_to_the_duration(results):
         results.explain(99)
 
 
-def test_a_report_and_a_timeline_are_files(results, tmp_path):
+def test_a_report_is_a_file(results, tmp_path):
     assert results.report(tmp_path / "report.html").read_text().startswith("<!doctype html>")
-    assert json.loads(results.timeline(tmp_path / "t.json", strategy="unaligned", end="1 s").file.read_text())[
-        "traceEvents"
-    ]
-    with pytest.raises(ValueError, match=r"begin: 5 s: the window ends at .*: nothing lies in it"):
-        results.timeline(tmp_path / "t.json", begin="5 s")
 
 
 def test_a_report_is_displayed_below_a_cell(results, tmp_path):
@@ -89,13 +84,13 @@ def test_an_import_has_its_history_beside_its_results(study, tmp_path):
     assert "The unchanged job, compared with its history" in done.report(tmp_path / "page.html").read_text()
 
 
-def test_a_study_without_checkpoints_has_nothing_to_explain_or_draw(study, tmp_path):
+def test_a_study_without_checkpoints_has_nothing_to_explain_or_draw(study):
     bare = study["aligned"].with_({"checkpoint.interval": "off"})
 
     with pytest.raises(LookupError, match="no strategy takes checkpoints"):
         bare.explain()
     with pytest.raises(LookupError, match="no strategy takes checkpoints"):
-        bare.timeline(tmp_path / "t.json")
+        bare.player()
 
 
 def test_studies_and_results_stand_side_by_side_under_names(study, results):

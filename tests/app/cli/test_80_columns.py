@@ -49,7 +49,7 @@ COMMANDS = [
     "init",
     RUN,
     "explain run",
-    "timeline run -o timeline.json",
+    "timeline run -o timeline.html",
     "report run -o report.html",
     "diff job.yaml job.yaml --set checkpoint.barriers=aligned --set-b run.seed=2 --replications 1",
     "diff run job.yaml --strategy aligned --set-b 'checkpoint.interval=9 s' --replications 1 --jobs 1",

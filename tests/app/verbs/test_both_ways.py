@@ -154,20 +154,6 @@ def test_an_explanation_is_the_same(both_ways):
     assert again.facts == json.loads(as_json.stdout)
 
 
-def test_the_same_timeline_is_written(both_ways, tmp_path):
-    """And which strategies it leaves out is said by both."""
-    done, written = both_ways(
-        FILES,
-        "timeline tiny.yaml -o t.json --from '1 s' --to '2 s'",
-        lambda: sim.load("tiny.yaml").timeline("t.json", begin="1 s", end="2 s"),
-    )
-
-    assert done.exit_code == 0, done.stderr
-    assert contents(tmp_path / "command") == contents(tmp_path / "python")
-    assert "timeline of aligned (--strategy: unaligned)" in done.stderr
-    assert f"t.json: aligned, {written.events} events" in repr(written)
-
-
 def test_tables_and_windows_of_traces(both_ways, tmp_path):
     """And all that is said of them."""
     day = "t_s,rate\n" + "".join(f"{second},{1000 + 10 * (second % 7)}\n" for second in range(60)) + "61,many\n"
