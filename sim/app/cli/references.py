@@ -261,7 +261,7 @@ def read(
         str,
         argument(
             "FOLDER",
-            "Folder of traces or one file, also s3://, gs://, hdfs://; or the URL of a Prometheus range query.",
+            "Folder of traces or one file, also s3://, gs://, hdfs://.",
         ),
     ],
     *,

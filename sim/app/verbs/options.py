@@ -550,9 +550,6 @@ class ReadTracesOptions(TypedDict, total=False):
     """Options of `traces read`."""
 
     progress: ProgressOption
-    format: Annotated[
-        str | None, Option("Format of every text file. (Default: detected from its columns.)", metavar="NAME")
-    ]
     time: Annotated[
         str | None, Option("Custom tables: time column; a number (0, 1, ...) if there is no header.", metavar="COLUMN")
     ]

@@ -23,7 +23,6 @@ from sim.results.formats import write_csv
 from sim.studies.run_folder import FolderError
 from sim.studies.traces.anywhere import cut_anywhere, must_be_spark, read_anywhere
 from sim.studies.traces.choices import Choices
-from sim.studies.traces.files import local_copy
 from sim.studies.traces.listing import list_files
 from sim.studies.traces.tables import NO_TABLE
 from sim.studies.traces.windows import CUTS, Cutting
@@ -111,7 +110,7 @@ def _choices(given: ReadTracesOptions) -> Choices:
     unit, per = given["time_unit"], given["per"]
     unit_s = None if unit is None else parse_option("time_unit", f"1 {unit}", parse_duration) / 1e9
     per_s = None if per is None else parse_positive_seconds("per", per)
-    return Choices(given["format"], given["time"], unit_s, given["value"], given["meaning"], per_s, given["zone"])
+    return Choices(given["time"], unit_s, given["value"], given["meaning"], per_s, given["zone"])
 
 
 @with_all_options(ReadTracesOptions)
@@ -120,7 +119,7 @@ def read_traces(
 ) -> ReadTraces:
     """Convert CSV series, Prometheus JSON, arrivals, failures, recordings and logs to Parquet files in `tables`.
 
-    `folder`: folder or file, also in a bucket, or the URL of a Prometheus range query.
+    `folder`: folder or file, also in a bucket.
 
     In the result, `counts` has a row per trace and table with the number of its rows (`count`).  Rows of kind
     `quarantine` count invalid rows, with file, line and reason.  Rows of kind `note` say how a file was read: the unit of
@@ -131,12 +130,11 @@ def read_traces(
     """
     master, conf, chosen, tables = given["master"], given["conf"], _choices(given), str(tables)
     must_be_spark(master, conf)
-    with local_copy(str(folder)) as place:
-        files, remarks = list_files(place, exclude=tables)
-        if "://" not in tables:
-            writable_folder(Path(tables))
-        with stoppable(f"{tables} may mix tables of two runs; run the same command to write all of them again"):
-            counts = read_anywhere(files, tables, chosen, master=master, conf=conf)
+    files, remarks = list_files(str(folder), exclude=tables)
+    if "://" not in tables:
+        writable_folder(Path(tables))
+    with stoppable(f"{tables} may mix tables of two runs; run the same command to write all of them again"):
+        counts = read_anywhere(files, tables, chosen, master=master, conf=conf)
     found = ReadTraces(counts, tuple(remarks))
     listener.result(found)
     return found

@@ -9,7 +9,7 @@ from functools import partial
 from sim.model.series.columns import GRAFANA_TIME_COLUMN, RATE_COLUMNS, TIME_COLUMNS, find_column, is_zone
 from sim.model.series.monitoring import TIME, quantity_in_name
 from sim.model.text import PrintableError
-from sim.studies.traces.parsing import FORMATS, Format, arrivals, failures, rates, recognised
+from sim.studies.traces.parsing import Format, arrivals, failures, rates, recognised
 
 MEANINGS = ("rates", "arrivals", "failures")
 """Meanings of a table's values that a user can choose (--as)."""
@@ -25,7 +25,6 @@ class ChoiceError(PrintableError, ValueError):
 class Choices:
     """Options for reading files.  An option that is None is detected from the file, unless its comment gives a default."""
 
-    format: str | None = None  # name of the format of all text tables, independent of their columns
     time: str | None = None  # time column
     unit_s: float | None = None  # unit of numeric times [s]; None: detected from their magnitude
     value: str | None = None  # value column
@@ -34,22 +33,17 @@ class Choices:
     zone: str | None = None  # time zone of timestamps without one; None: UTC
 
     def __post_init__(self) -> None:
-        names = [format_.name for format_ in FORMATS]
         if self.zone is not None and not is_zone(self.zone):
             raise ChoiceError(f"--zone: '{self.zone}' is not a time zone: write one such as Europe/Berlin or UTC")
-        if self.format is not None and self.format not in names:
-            raise ChoiceError(f"--format: expected {', '.join(names)}, not '{self.format}'")
         if self.meaning is not None and self.meaning not in MEANINGS:
             raise ChoiceError(f"--as: expected {', '.join(MEANINGS)}, not '{self.meaning}'")
         if self.value is None and (self.meaning == "rates" or (self.time is not None and self.meaning is None)):
             raise ChoiceError("--value: say which column has the value, or --as arrivals or failures")
-        if self.format is not None and (self.time or self.value or self.meaning):
-            raise ChoiceError("--format: a format knows its columns; write either it or --time, --value, --as")
+        if self.value is not None and self.meaning in ("arrivals", "failures"):
+            raise ChoiceError(f"--value: {self.meaning} have no value")
 
     def format_of(self, columns: Sequence[str]) -> Format | None:
         """Return the format of a table with these columns, or None if it is unknown."""
-        if self.format is not None:
-            return next(format_ for format_ in FORMATS if format_.name == self.format)
         is_chosen = self.time is not None or self.value is not None or self.meaning is not None
         time = self.time or find_column(TIME_COLUMNS, columns)
         if is_chosen and time in columns and (self.value is None or self.value in columns):
@@ -69,12 +63,8 @@ class Choices:
         return find_column(RATE_COLUMNS, columns) if format_.name == "rates" else None
 
     def of_source(self, column: str) -> Choices:
-        """Return the options for a table with the rates of this source.  If the user chose a column or a format, return self."""
-        return (
-            self
-            if self.value is not None or self.format is not None
-            else replace(self, time=TIME, value=column, meaning="rates")
-        )
+        """Return the options for a table with the rates of this source.  If the user chose a column, return self."""
+        return self if self.value is not None else replace(self, time=TIME, value=column, meaning="rates")
 
     def _of_grafana(self, columns: Sequence[str]) -> Format | None:
         """Return the format of a table that Grafana exports from a panel with one series, whose name is in the legend; or None."""
@@ -91,7 +81,7 @@ class Choices:
         parse: Callable[..., object] = {
             "rates": partial(rates, time=time, rate=self.value or "", unit_s=unit, per_s=self.per_s),
             "arrivals": partial(arrivals, time=time, unit_s=unit),
-            "failures": partial(failures, time=time, duration=self.value, unit_s=unit),
+            "failures": partial(failures, time=time, unit_s=unit),
         }[meaning]
         return Format("own", lambda _: True, parse, ordered=meaning if meaning in ("rates", "arrivals") else "")  # type: ignore[arg-type]
 

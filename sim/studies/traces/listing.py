@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -106,37 +105,19 @@ MAX_TRACE_NAME_BYTES = 200
 
 
 def _local(base: Path, notes: list[str]) -> Iterator[tuple[str, int]]:
-    """Yield (path, size in bytes) of the files below a folder.  Symbolic links are followed, and each folder is visited once.
-
-    Entries that are skipped get a note.
-    """
+    """Yield (path, size in bytes) of the files below a folder.  Links to folders are not followed; what is skipped gets a note."""
     if not base.exists():
         raise FileNotFoundError(2, "no such file or folder", str(base))
-    visited = {os.path.realpath(base)}
-
-    def note_error(error: OSError) -> None:
-        notes.append(f"{Path(error.filename).relative_to(base)}: cannot be listed: {error.strerror}")
-
-    for folder, subfolders, names in os.walk(base, followlinks=True, onerror=note_error):
-        for name in sorted(subfolders):
-            real = os.path.realpath(os.path.join(folder, name))
-            if real in visited:
-                notes.append(f"{Path(folder, name).relative_to(base).as_posix()}: is a link to a folder already listed")
-                subfolders.remove(name)
-            visited.add(real)
-        subfolders.sort()
-        for name in sorted(names):
-            file = Path(folder, name)
-            path = file.relative_to(base).as_posix()
-            try:
-                status = file.stat()
-            except OSError as error:  # e.g. a link to itself
-                notes.append(f"{path}: is a broken symbolic link: {error.strerror}")
-                continue
-            if stat.S_ISREG(status.st_mode):
-                yield path, status.st_size
-            else:
-                notes.append(f"{path}: is not a regular file")
+    for file in sorted(base.rglob("*")):
+        path = file.relative_to(base).as_posix()
+        if file.is_file():
+            yield path, file.stat().st_size
+        elif file.is_symlink():
+            notes.append(f"{path}: is a link to a folder, or a broken one: not followed")
+        elif not file.is_dir():
+            notes.append(f"{path}: is not a regular file")
+        elif not os.access(file, os.R_OK | os.X_OK):
+            notes.append(f"{path}: cannot be listed")
 
 
 def _remote(filesystem: Any, base: str) -> Iterator[tuple[str, int]]:

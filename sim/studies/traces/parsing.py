@@ -5,8 +5,11 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from gzip import BadGzipFile, GzipFile
+from io import BufferedReader
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -66,12 +69,13 @@ def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dic
 
 # ---- Lines of an untrusted file, read in bounded memory. It may have very long lines, or be a compression bomb.
 
-BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 16
 """Maximum bytes of a line; a row of numbers has a few hundred."""
 MAX_EXPANSION, MAX_BYTES_AT_ANY_RATIO = 200, 100 << 20
 """Maximum compression ratio (real tables have 5 to 50, compression bombs 1000), and bytes that are accepted at any ratio."""
-GZIP = b"\x1f\x8b"
+PEEK_BYTES = 1 << 16
+"""Bytes of a file that can be inspected before it is read."""
+_GZIP = b"\x1f\x8b"
 
 
 class TraceFileError(PrintableError, ValueError):
@@ -88,72 +92,60 @@ class TraceLine(NamedTuple):
     fault: str = ""  # reason why the line is not usable; `text` may then be its beginning only.  "": it is usable
 
 
-def lines(stream: BinaryIO) -> Iterator[TraceLine]:
-    """Yield the lines of a file, decompressed and without line ends.
+class TraceContent:
+    """The content of a file, decompressed if it is gzip.
 
-    Raises TraceFileError if the file is damaged or a compression bomb.
+    TraceFileError: the file is damaged, or a compression bomb.
     """
-    number, kept, skipping = 0, b"", False
-    for block in unpacked(stream):
-        *ended, rest = (kept + block).split(b"\n")
-        for line in ended:
+
+    def __init__(self, stream: BinaryIO, stored_bytes: int = 0) -> None:
+        buffered = BufferedReader(stream, PEEK_BYTES)  # type: ignore[type-var]  # any file object will do
+        self._stream = GzipFile(fileobj=buffered) if buffered.peek(2)[:2] == _GZIP else buffered
+        self._left = max(MAX_BYTES_AT_ANY_RATIO, MAX_EXPANSION * stored_bytes)  # bytes that may still be read
+
+    def peek(self) -> bytes:
+        """Return the first bytes, which are still to be read."""
+        with _unpacking():
+            return self._stream.peek(PEEK_BYTES)
+
+    def read(self, size: int) -> bytes:
+        """Return at most `size` bytes."""
+        with _unpacking():
+            return self._stream.read(size)
+
+    def lines(self) -> Iterator[TraceLine]:
+        """Yield the lines, without their ends."""
+        number = 0
+        while data := self._begin_of_line():
             number += 1
-            yield _line(number, line, cut=skipping)
-            skipping = False
-        if len(rest) > MAX_LINE_BYTES:  # keep the beginning only
-            rest, skipping = rest[:MAX_LINE_BYTES], True
-        kept = rest
-    if kept:
-        yield _line(number + 1, kept, cut=skipping)
-
-
-def _line(number: int, data: bytes, *, cut: bool) -> TraceLine:
-    """Return a decoded line.  `cut`: `data` is only the beginning of a line that is too long."""
-    if cut or len(data) > MAX_LINE_BYTES:
-        return TraceLine(number, data[:MAX_LINE_BYTES].decode("utf-8", errors="replace"), "the line is too long")
-    try:
-        return TraceLine(number, data.decode("utf-8").rstrip("\r"))
-    except UnicodeDecodeError:
-        return TraceLine(number, data.decode("utf-8", errors="replace").rstrip("\r"), "is not UTF-8")
-
-
-def unpacked(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the content in blocks, decompressed if it is gzip.
-
-    Raises TraceFileError if the file is damaged or a compression bomb.
-    """
-    first = stream.read(BLOCK_BYTES)
-    if first[: len(GZIP)] == GZIP:
-        yield from _unpacked(first, stream)
-        return
-    while first:
-        yield first
-        first = stream.read(BLOCK_BYTES)
-
-
-def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the decompressed blocks of a gzip file, which may have several members.  `data`: its first bytes, already read."""
-    read = expanded = 0
-    unpack, is_inside_member = zlib.decompressobj(wbits=31), False
-    while data:
-        read += len(data)
-        while data:
+            is_cut = len(data) > MAX_LINE_BYTES
+            while not data.endswith(b"\n") and (rest := self._begin_of_line()):
+                data = data[:MAX_LINE_BYTES] + rest[-1:]
             try:
-                block = unpack.decompress(data, BLOCK_BYTES)
-            except zlib.error:
-                raise TraceFileError(
-                    "is damaged: later rows cannot be unpacked, and earlier ones may be garbled"
-                ) from None
-            expanded += len(block)
-            if expanded > MAX_BYTES_AT_ANY_RATIO and expanded > MAX_EXPANSION * read:
-                raise TraceFileError(f"expands more than {MAX_EXPANSION} times: not read any further")
-            yield block
-            data, is_inside_member = unpack.unconsumed_tail, not unpack.eof
-            if unpack.eof:
-                data, unpack = unpack.unused_data, zlib.decompressobj(wbits=31)
-        data = stream.read(BLOCK_BYTES)
-    if is_inside_member:
-        raise TraceFileError("is truncated: rows after this one are missing")
+                text, fault = data.decode("utf-8"), ""
+            except UnicodeDecodeError:
+                text, fault = data.decode("utf-8", errors="replace"), "is not UTF-8"
+            yield TraceLine(number, text.rstrip("\r\n"), "the line is too long" if is_cut else fault)
+
+    def _begin_of_line(self) -> bytes:
+        """Return the next line with its end, or its first MAX_LINE_BYTES + 1 bytes."""
+        with _unpacking():
+            data = self._stream.readline(MAX_LINE_BYTES + 1)
+        self._left -= len(data)
+        if self._left < 0 and isinstance(self._stream, GzipFile):
+            raise TraceFileError(f"expands more than {MAX_EXPANSION} times: not read any further")
+        return data
+
+
+@contextmanager
+def _unpacking() -> Iterator[None]:
+    """Turn the errors of damaged gzip files into TraceFileError."""
+    try:
+        yield
+    except EOFError:
+        raise TraceFileError("is truncated: rows after this one are missing") from None
+    except (zlib.error, BadGzipFile):
+        raise TraceFileError("is damaged: later rows cannot be unpacked, and earlier ones may be garbled") from None
 
 
 # ---- Conversion of text columns to numbers and times. Errors are collected for each row.
@@ -266,7 +258,7 @@ def first_reasons(*rules: Rule) -> pd.Series[str]:
     return reasons
 
 
-def number_rules(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list[Rule]:
+def _number_rules(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list[Rule]:
     """Return the rules for texts that are not finite numbers >= 0.  Blank texts are valid: they are missing values."""
     is_filled = texts.str.strip() != ""
     return [
@@ -294,7 +286,6 @@ def _not_finite(values: pd.Series[float]) -> pd.Series[bool]:
 # ---- Known formats of text tables, recognized by their column names. A format parses a block of text rows into rows of tables, and
 # gives a reason for each invalid row.
 
-LATENCIES, LAGS = ("latency_ms",), ("consumer_lag_rec", "lag")
 SCALE_HINT = "; --per '1 s' takes its numbers as they are, --per '5 min' as records in so long"
 
 
@@ -312,7 +303,7 @@ def rates(
     unit_s: float | None = None,
     per_s: float | None = None,
 ) -> Parsed:
-    """Parse a time series of rates, with latency and lag if there are such columns.  A blank cell is a missing observation.
+    """Parse a time series of rates.  A blank cell is a missing observation.
 
     `time`, `rate`: names of the columns.  `unit_s`: unit of numeric times [s]; None: detected.
     `per_s`: values are records in this period [s]; None: records per second.
@@ -321,16 +312,10 @@ def rates(
     if per_s is None and (refused := why_refused(rate, override=SCALE_HINT)):
         raise TraceFileError(refused)
     reader.note_meaning(rate, "records per second" if per_s in (None, 1) else f"records in {per_s:g} s")
-    columns = list(texts.columns)
     t_s, rules = parse_times(texts, time, reader, unit_s)
-    value_columns = {"rate": rate, "latency_ms": find_column(LATENCIES, columns), "lag": find_column(LAGS, columns)}
-    rows = pd.DataFrame({"t_s": t_s})
-    for name, column in value_columns.items():
-        rows[name] = np.nan if column is None else parse_numbers(texts[column])
-        if column is not None:
-            rules += number_rules(column, texts[column], rows[name])
-    rows["rate"] /= per_s or 1.0
-    return _parsed("rates", rows, rules)
+    numbers = parse_numbers(texts[rate])
+    rows = pd.DataFrame({"t_s": t_s, "rate": numbers / (per_s or 1.0)})
+    return _parsed("rates", rows, [*rules, *_number_rules(rate, texts[rate], numbers)])
 
 
 def arrivals(texts: pd.DataFrame, reader: ColumnReader, *, time: str, unit_s: float | None = None) -> Parsed:
@@ -339,22 +324,10 @@ def arrivals(texts: pd.DataFrame, reader: ColumnReader, *, time: str, unit_s: fl
     return _parsed("arrivals", pd.DataFrame({"t_s": t_s}), rules)
 
 
-def failures(
-    texts: pd.DataFrame,
-    reader: ColumnReader,
-    *,
-    time: str,
-    kind: str | None = None,
-    duration: str | None = None,
-    unit_s: float | None = None,
-) -> Parsed:
-    """Parse a failure per row.  `kind`: column with its kind.  `duration`: column with its duration [s].  None: no such column."""
+def failures(texts: pd.DataFrame, reader: ColumnReader, *, time: str, unit_s: float | None = None) -> Parsed:
+    """Parse a failure per row."""
     t_s, rules = parse_times(texts, time, reader, unit_s)
-    lasts_s = parse_numbers(texts[duration]) if duration else pd.Series(np.nan, index=texts.index)
-    if duration:
-        rules += number_rules(duration, texts[duration], lasts_s)
-    kinds = texts[kind] if kind else "failure"
-    return _parsed("failures", pd.DataFrame({"t_s": t_s, "lasts_s": lasts_s, "what": kinds}), rules)
+    return _parsed("failures", pd.DataFrame({"t_s": t_s}), rules)
 
 
 def _parsed(table: str, rows: pd.DataFrame, rules: Sequence[Rule], passed: Rule | None = None) -> Parsed:
@@ -382,20 +355,15 @@ def _task_events(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
 
     Submitted tasks are arrivals.  Evicted, failed and lost tasks are failures.
     """
-    time, event, machine = parse_numbers(texts.iloc[:, 0]) / 10**6, texts.iloc[:, 5], texts.iloc[:, 4]
-    fate = event.map(_TASK_FAILURES)
+    time, event = parse_numbers(texts.iloc[:, 0]) / 10**6, texts.iloc[:, 5]
     wrong = first_reasons(
         ("time is not a time", _not_finite(time)),
         ("time is negative", time < 0),
         ("event type is unknown", ~event.isin(list("012345678"))),
     )
-    failed = pd.DataFrame(
-        {"t_s": time, "lasts_s": np.nan, "what": fate + " on machine " + machine.where(machine != "", "unknown")}
-    )
-    passed = first_reasons(("neither the submission of a task nor its failure", (event != "0") & fate.isna()))
-    return Parsed(
-        {"arrivals": pd.DataFrame({"t_s": time})[event == "0"], "failures": failed[fate.notna()]}, wrong, passed
-    )
+    rows, has_failed = pd.DataFrame({"t_s": time}), event.isin(_FAILED)
+    passed = first_reasons(("neither the submission of a task nor its failure", (event != "0") & ~has_failed))
+    return Parsed({"arrivals": rows[event == "0"], "failures": rows[has_failed]}, wrong, passed)
 
 
 def _node_intervals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
@@ -404,8 +372,7 @@ def _node_intervals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
     end, end_rules = parse_times(texts, "stop_epoch_s", reader)
     event = texts["event_type"].str.strip()
     rules += [*end_rules, ("ends before it begins", end < begin), ("event type is unknown", ~event.isin(["0", "1"]))]
-    rows = pd.DataFrame({"t_s": begin, "lasts_s": end - begin, "what": texts["node"]})
-    return _parsed("failures", rows, rules, passed=("the node is up", event == "1"))
+    return _parsed("failures", pd.DataFrame({"t_s": begin}), rules, passed=("the node is up", event == "1"))
 
 
 def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
@@ -414,20 +381,21 @@ def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
     The trace files of a run have names that end in ``chk<interval in ms>``, which is the column `run`.
     """
     parsed = failures(texts, reader, time="kill_epoch_s")
-    rows = parsed.tables["failures"].assign(what="kill")
-    if "chk_interval_ms" in texts:
-        rows["run"] = "chk" + texts["chk_interval_ms"].str.strip()
+    if "chk_interval_ms" not in texts:
+        return parsed
+    rows = parsed.tables["failures"].assign(run="chk" + texts["chk_interval_ms"].str.strip())
     return replace(parsed, tables={"failures": rows})
 
 
 def _injected(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
     """Parse events of an experiment as failures, except rescales, which are planned."""
-    parsed = failures(texts, reader, time="epoch_s", kind="event")
+    parsed = failures(texts, reader, time="epoch_s")
     return replace(parsed, passed=first_reasons(("a rescale is no failure", texts["event"].str.strip() == "rescale")))
 
 
 TASK_EVENT_COLUMNS = 13
-_TASK_FAILURES = {"2": "evicted", "3": "failed", "6": "lost"}
+_FAILED = ("2", "3", "6")
+"""Task events: evicted, failed, lost."""
 
 _INTERVAL_COLUMNS = {"node", "event_type", "start_epoch_s", "stop_epoch_s"}
 _TOKEN_COLUMNS = {"contexttokens", "generatedtokens"}

@@ -9,7 +9,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,9 +24,9 @@ from sim.studies.traces.parsing import (
     SCALE_HINT,
     ColumnReader,
     Format,
+    TraceContent,
     TraceFileError,
     TraceLine,
-    lines,
     out_of_order,
 )
 from sim.studies.traces.tables import MAX_GAP_S, UNION
@@ -84,14 +84,14 @@ class _TextTable(NamedTuple):
     delimiter: str = ","
 
 
-def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
+def read_rows(source: RowOrigin, content: TraceContent, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """Yield the rows of a text file.
 
     Its first line has the column names, unless it has numbers or the user names columns by number.  A file that cannot be read
     yields a row in quarantine.
     """
     try:
-        remaining = lines(stream)
+        remaining = content.lines()
         first = next((line for line in remaining if line.text.strip() or line.fault), None)
         if first is None:
             yield quarantined(source, "the file is empty")
@@ -108,7 +108,7 @@ def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices())
         has_header = not is_numbered and not all(_is_number(name) or not name for name in names[:2])
         rows = _rows_of_lines(remaining if has_header else chain([first], remaining), delimiter, len(names))
         table = _TextTable(names if has_header else numbers, rows, numbers if is_numbered else names, first, delimiter)
-        may_be_counter = choices.format is None and choices.per_s is None and choices.meaning in (None, "rates")
+        may_be_counter = choices.per_s is None and choices.meaning in (None, "rates")
         column = choices.value_column(table.header) if may_be_counter else None
         if column is not None and not quantity_in_name(column):
             sample = list(islice(rows, MAX_INSPECTED_CELLS))

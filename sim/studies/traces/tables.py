@@ -28,8 +28,6 @@ TABLES: dict[str, pa.Schema] = {
             _TIME,
             # records per second, as in the file; of arrivals: counted per second; null: not observed
             pa.field("rate", pa.float64()),
-            pa.field("latency_ms", pa.float64()),  # end to end; null: not in the file
-            pa.field("lag", pa.float64()),  # records that are not yet consumed; null: not in the file
         ]
     ),
     "failures": pa.schema(
@@ -37,8 +35,6 @@ TABLES: dict[str, pa.Schema] = {
             _TRACE,
             _LINE,
             _TIME,
-            pa.field("lasts_s", pa.float64()),  # null: not in the file
-            pa.field("what", pa.string()),  # node or kind of failure
             pa.field("run", pa.string()),  # traces of the folder whose names end in it had the failure; null: all had
         ]
     ),

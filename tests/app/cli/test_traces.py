@@ -43,7 +43,7 @@ empty.csv: the file is empty
 foreign.csv: 1 row in quarantine, line 3: is not UTF-8
 good.csv, good.csv.gz: have the same trace name; renamed to good-1
 long.csv: 1 row in quarantine, line 3: the line is too long
-loop: is a link to a folder already listed
+loop: is a link to a folder, or a broken one: not followed
 negative.csv: 1 row in quarantine, line 3: rate is negative
 own.csv: no known format has the columns when, what: name columns with --time and --value
 swapped.csv: time goes back: 42 of the first 50 rows are not in order: are columns swapped, or is it not sorted? Not read
@@ -117,7 +117,6 @@ def test_one_file_that_nobody_knows_is_one_line(ckptsim, tmp_path):
             2,
             "--out: /proc/tables cannot be created in /proc: no folders can be created there",
         ),
-        ("read empty --format excel", 2, "--format: expected node-intervals"),
         ("read empty --time when", 2, "--value: say which column"),
         ("read empty --per '0 s' --value v", 2, "--per: expected more than 0 s"),
         ("read empty --time-unit fortnight", 2, "--time-unit: "),

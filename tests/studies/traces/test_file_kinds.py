@@ -39,19 +39,11 @@ def test_reasons_say_nothing_that_a_terminal_obeys(tmp_path):
 
 def test_outages_in_parquet(tmp_path):
     """Intervals add up; a row that cannot be is in quarantine."""
-    rows = {
-        "failure_interval": [1000, 500, -1, 2000],
-        "failure_duration": [10, 20, 30, 40],
-        "failure_intensity": [0.5, 1.0, 0.1, 0.25],
-    }
+    rows = {"failure_interval": [1000, 500, -1, 2000], "failure_duration": [10, 20, 30, 40]}
     pd.DataFrame(rows).to_parquet(tmp_path / "o")
     found = read(tmp_path)
 
-    assert (found["failures", "o"][["t_s", "lasts_s", "what"]].to_numpy().tolist()) == [
-        [1.0, 0.01, "outage of 50%"],
-        [1.5, 0.02, "outage of 100%"],
-        [3.5, 0.04, "outage of 25%"],
-    ]
+    assert found["failures", "o"]["t_s"].tolist() == [1.0, 1.5, 3.5]
     assert found["quarantine", "o"]["line"].tolist() == [3]
 
 
