@@ -23,7 +23,7 @@ if _typing.TYPE_CHECKING:
     from sim.app.verbs.sweep import Sweep
     from sim.app.verbs.traces import read_traces, trace_windows
     from sim.app.verbs.validate import Validation, validate
-    from sim.app.verbs.watch import Watched
+    from sim.app.verbs.watch import WatchResult
     from sim.model.schema.reference import explain_key
     from sim.model.schema.text import ScenarioError
     from sim.runtime.result import Result
@@ -40,7 +40,7 @@ __all__ = [
     "Study",
     "Sweep",
     "Validation",
-    "Watched",
+    "WatchResult",
     "advise",
     "compare",
     "diff",
@@ -85,7 +85,7 @@ _HOME = {
     "validate": "sim.app.verbs.validate",
     "Validation": "sim.app.verbs.validate",
     "watch": "sim.app.api.jobs",
-    "Watched": "sim.app.verbs.watch",
+    "WatchResult": "sim.app.verbs.watch",
     "ScenarioError": "sim.model.schema.text",
 }
 

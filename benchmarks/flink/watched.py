@@ -16,7 +16,7 @@ from benchmarks.flink.job import PacedJob
 from benchmarks.flink.standalone import free_port
 from sim.app.verbs.common import Listener
 from sim.app.verbs.options import WatchOptions
-from sim.app.verbs.watch import Watched, watch
+from sim.app.verbs.watch import WatchResult, watch
 from sim.jobs.watch.watcher import WatchEvent
 
 RATE = 2400
@@ -59,7 +59,7 @@ def watched(
     pace: Pace = USUAL,
     scrape: Callable[[str], None] | None = None,
     nice: int = 0,
-) -> Watched:
+) -> WatchResult:
     """Watch for so long; the load doubles in the middle.  `scrape` gets the address of the metrics while they are served."""
     middle_s = round(60 * minutes / 2)
     begun, port = time.monotonic(), free_port()
@@ -115,9 +115,7 @@ def main() -> int:
         nice=chosen.nice,
     )
     print(found.verdict)
-    print(
-        f"{len(found.checkpoints)} checkpoints, {found.looks['requests'].sum()} requests in {len(found.looks)} looks: {folder}"
-    )
+    print(f"{len(found.checkpoints)} checkpoints: {folder}")
     return 0
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sim.jobs.watch.forecast import Circumstances, Forecast
-from sim.jobs.watch.look import JobObservation, MeasuredLook, SeenCheckpoint, changes
+from sim.jobs.watch.observation import JobObservation, SeenCheckpoint, changes
 from sim.jobs.watch.reasons import explain_deviation
 from sim.jobs.watch.serving import page_of, verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
@@ -18,7 +18,7 @@ S = 1000
 BEGUN_MS = 1_795_000_000_000
 USUAL = Circumstances({"src": 1000.0}, {"map": 0.5}, {"map": 1e6}, {"upload": 80.0, "alignment": 20.0})
 FORECAST = Forecast(BEGUN_MS, "a" * 32, 100.0, 200.0, (1.5, 2.0), 20, USUAL)
-LOOK = JobObservation(
+OBSERVATION = JobObservation(
     BEGUN_MS,
     "a" * 32,
     "orders",
@@ -40,29 +40,29 @@ def point(number, ms=100.0, *, status="COMPLETED", failure="", **more):
     return SeenCheckpoint("a" * 32, number, status, BEGUN_MS + number * 10 * S, ms, failure=failure, **more)
 
 
-def watcher(*points, forecast=FORECAST, limit_ms=None, **course):
-    return Watcher(WatchState(look=LOOK, forecast=forecast, **course), limit_ms, list(points))
+def watcher(*points, forecast=FORECAST, limit_ms=None):
+    return Watcher(WatchState(observation=OBSERVATION, recent=list(points), forecast=forecast), limit_ms)
 
 
 def texts(events):
     return [event.text for event in events]
 
 
-def at(seconds, *points, **of_look):
-    """A look that shows these checkpoints."""
-    return replace(LOOK, time_ms=BEGUN_MS + seconds * S, checkpoints=points, **of_look), BEGUN_MS + seconds * S
+def at(seconds, *points, **values):
+    """An observation with these checkpoints."""
+    return replace(OBSERVATION, time_ms=BEGUN_MS + seconds * S, checkpoints=points, **values), BEGUN_MS + seconds * S
 
 
 def test_the_job_did_not_begin_again_because_an_answer_was_missing():
     """What had no answer is as it was, and what was never known tells of no failure since."""
-    unanswered = replace(LOOK, restored=None, failures_ms=None)
-    known = replace(LOOK, restored=3, failures_ms=(BEGUN_MS - 60 * S,))
+    unanswered = replace(OBSERVATION, restored=None, failures_ms=None)
+    known = replace(OBSERVATION, restored=3, failures_ms=(BEGUN_MS - 60 * S,))
 
     assert not [*changes(unanswered, known)]
     told = watcher()
-    told.state.look = known
+    told.state.observation = known
     told.process_observation(unanswered, BEGUN_MS)
-    assert (3, known.failures_ms) == (told.state.look.restored, told.state.look.failures_ms)
+    assert (3, known.failures_ms) == (told.state.observation.restored, told.state.observation.failures_ms)
 
 
 def left(told, *points):
@@ -91,19 +91,17 @@ def test_checkpoints_that_all_expire_have_no_percentiles():
     ],
 )
 def test_what_is_not_known_is_not_as_it_was(usual, said):
-    """No counters of the job: whether its load is another one cannot be told, and the forecast learns nothing from that."""
+    """No counters of the job: whether its load is another one cannot be told."""
     now = Circumstances(state={"map": 1e6}, parts_ms={"upload": 82.0})
     why = explain_deviation(replace(FORECAST, usual=usual), now, (400.0, 500.0), None)
 
     assert said.rpartition(": ")[2] in why.text
-    assert not why.is_unchanged
 
 
 def test_load_and_state_as_they_were_are_said_to_be():
     why = explain_deviation(FORECAST, USUAL, (400.0, 500.0), None)
 
     assert why.text == "Why is not known: load, state, threads and the parts of checkpoints are as they were."
-    assert why.is_unchanged
 
 
 def test_shorter_checkpoints_have_a_part_that_shrank():
@@ -115,29 +113,6 @@ def test_shorter_checkpoints_have_a_part_that_shrank():
     assert why.text == (
         "Threads of 'map' work 10 % of the time on average (before: 50 %); of a checkpoint, upload shrank most: 0 ms (before: 80 ms)."
     )
-
-
-def test_state_that_changed_while_checkpoints_were_out_is_not_unchanged():
-    """The forecast allows for what a job does by itself, and not for twice the state."""
-    said = {}
-    for size in (1e6, 2e6):
-        told = watcher(left_ms=BEGUN_MS + 20 * S, left_by="longer than p50", left_by_itself=True)
-        told.rows = [MeasuredLook(BEGUN_MS + 400 * S, 60.0, {"src": 1000.0}, {}, {})]
-        slow = [point(n, 170.0, state_bytes={"map": size}) for n in range(2, 12)]
-        events, _ = told.process_observation(
-            *at(1000, *slow, *(point(n, state_bytes={"map": size}) for n in range(12, 22)))
-        )
-        (said[size],) = [event.text for event in events if event.kind == "within"]
-
-    assert "load and state had not changed, so the forecast allows for that from now on" in said[1e6]
-    assert "had not changed" not in said[2e6]
-
-
-def test_a_load_that_was_never_known_is_not_another_one():
-    told = watcher(forecast=replace(FORECAST, usual=Circumstances()))
-    told.rows = [MeasuredLook(BEGUN_MS + n * 60 * S, 60.0, {"src": 1000.0}, {}, {}) for n in range(3)]
-
-    assert texts(told._report_load(BEGUN_MS)) == []
 
 
 def test_a_value_beyond_a_limit_does_not_look_like_it():
@@ -209,5 +184,5 @@ STRONG = {
     "completed",
 }
 """Their numbers are claimed to the digit; those of the others within what looks and medians blur."""
-UNEXERCISED = {"another job", "more"}
+UNEXERCISED = {"another job"}
 """`tests/jobs/watch/test_watch.py` has other jobs.  It also has what a simulation says, which has no template here."""

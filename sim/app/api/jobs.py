@@ -23,7 +23,7 @@ from sim.app.verbs.options import (
     documented,
     with_all_options,
 )
-from sim.app.verbs.watch import Watched
+from sim.app.verbs.watch import WatchResult
 from sim.app.verbs.watch import watch as watch_verb
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _need_sources(caller: str, sources: Sequence[object]) -> None:
 
 
 @documented(WatchJobOptions)
-def watch(url: str, out: str | PathLike[str], **options: Unpack[WatchJobOptions]) -> Watched:
+def watch(url: str, out: str | PathLike[str], **options: Unpack[WatchJobOptions]) -> WatchResult:
     """Poll a running job and compare its checkpoints with a forecast.
 
     `url`: the JobManager (``"http://jobmanager:8081"``).  `out`: folder for the state; a call with the same folder resumes.

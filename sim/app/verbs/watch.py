@@ -28,8 +28,8 @@ from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import rows_of
 from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.watch.forecast import NoForecastError, forecast_of
-from sim.jobs.watch.look import JobObservation, observe_job, without_earlier_checkpoints
-from sim.jobs.watch.memory import STATE, Memory, RowLog, row_logs, to_utc
+from sim.jobs.watch.memory import STATE, Memory, read_checkpoints
+from sim.jobs.watch.observation import JobObservation, observe_job, without_earlier_checkpoints
 from sim.jobs.watch.serving import METRICS_PATH, PAGE_PATH, Published, open_metrics_text, page_of, verdict
 from sim.jobs.watch.watcher import Watcher, WatchEvent, WatchState, parse_state, state_to_json
 from sim.model.files import locked, replace_text
@@ -68,8 +68,8 @@ class WatchClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """The result of `watch`: the events since the command was started, and the tables of the folder since it was created."""
+class WatchResult:
+    """The result of `watch`: the events since the command was started, and the checkpoints since its folder was created."""
 
     folder: Path
     events: tuple[WatchEvent, ...]
@@ -78,18 +78,10 @@ class Watched:
     @property
     def checkpoints(self) -> pd.DataFrame:
         """A row per checkpoint that was seen: Flink's numbers, verdict, forecast, state by vertex, parts of the critical path."""
-        return self._table(row_logs(self.folder)[0], "trigger")
-
-    @property
-    def looks(self) -> pd.DataFrame:
-        """A row per look: outcome, requests, and the load and thread times by vertex since the look before, `seconds` ago."""
-        return self._table(row_logs(self.folder)[1], "time")
-
-    def _table(self, log: RowLog, time: str) -> pd.DataFrame:
         import pandas as pd
 
-        table = pd.DataFrame(log.read())
-        return table.assign(**{time: pd.to_datetime(table[time], format="ISO8601")}) if time in table else table
+        table = pd.DataFrame(read_checkpoints(self.folder))
+        return table.assign(trigger=pd.to_datetime(table["trigger"], format="ISO8601")) if len(table) else table
 
     def __repr__(self) -> str:
         return "\n".join([*(event.line for event in self.events), self.verdict])
@@ -98,7 +90,7 @@ class Watched:
 @with_all_options(WatchOptions)
 def watch(
     url: str, *, listener: Listener = SILENT, clock: WatchClock | None = None, **options: Unpack[WatchOptions]
-) -> Watched:
+) -> WatchResult:
     """Watch until `duration` is over or the command is interrupted.  Each event is passed to `listener.result`.
 
     RestError: the first poll of a new folder fails.  MemoryFileError: the folder is damaged.  OptionError: an invalid
@@ -110,10 +102,10 @@ def watch(
         stack.enter_context(locked(session.folder, listener.warning))
         session.resume()
         if (address := options["listen"]) is not None:
-            listener.message(f"serves {_serve(session.published, address, stack)}{METRICS_PATH}")
+            listener.message(f"serving {_serve(session.published, address, stack)}{METRICS_PATH}")
         with stoppable(f"the state is in {session.folder}; run the same command to resume"):
             session.run()
-    return Watched(session.folder, tuple(session.events), verdict(session.watcher))
+    return WatchResult(session.folder, tuple(session.events), verdict(session.watcher))
 
 
 def _serve(published: Published, listen: str, stack: ExitStack) -> str:
@@ -157,10 +149,11 @@ class _Session:
         self.memory = Memory(self.folder)
         self.watcher = Watcher(WatchState(), self.limit_ms)
         self.requests = 0
-        # begin of the job's current settings [ms], and when a forecast for them failed [ms]
+        # (start of the job's current settings [ms], time at which a forecast for them failed [ms])
         self.failed_forecast: tuple[int, int] | None = None
         self.page_written_ms = -(10**15)
         self.is_new = True
+        self.has_news = False  # since the last update of the page
         self.has_write_error = False  # the last attempt to write to the folder failed
 
     def resume(self) -> None:
@@ -170,9 +163,7 @@ class _Session:
             return
         self.is_new = False
         state = parse_state(stored["state"], self.folder / STATE)
-        checkpoints, looks = self.memory.recent("" if state.look is None else state.look.job)
-        comparable = [checkpoint for checkpoint in checkpoints if checkpoint.trigger_ms >= state.held_from_ms]
-        self.watcher = Watcher(state, self.limit_ms, comparable, looks)
+        self.watcher = Watcher(state, self.limit_ms)
         if self.options["renew"]:
             state.forecast = None
             state.reset()
@@ -180,7 +171,7 @@ class _Session:
             try:
                 self.watcher.study = load(self.folder / SCENARIO)
             except (ScenarioError, OSError) as error:
-                self.listener.warning(f"{self.folder / SCENARIO}: {error}; a new forecast is made")
+                self.listener.warning(f"{self.folder / SCENARIO}: {error}; making a new forecast")
                 state.forecast = None
         checkpoint_count = sum(count for name, count in state.counts.items() if name.startswith("checkpoints"))
         self.listener.message(f"resuming: {self.folder} has {checkpoint_count} checkpoints; {verdict(self.watcher)}")
@@ -190,52 +181,35 @@ class _Session:
         begun_ms = self.clock.now_ms()
         while True:
             now_ms = self.clock.now_ms()
-            self.look(now_ms)
+            self.poll(now_ms)
             ends_ms = begun_ms + 1e3 * self.duration_s
             next_ms = now_ms + 1e3 * self.every_s
             if next_ms > ends_ms:
                 return
             self.clock.wait(max(0.0, (next_ms - self.clock.now_ms()) / 1e3))
 
-    def look(self, now_ms: int) -> None:
+    def poll(self, now_ms: int) -> None:
         """Poll the job once, compare with the forecast, and store and publish the result."""
         client = self._client(max(self.every_s, MIN_POLL_TIME_LIMIT_S))
-        begun_s = time.monotonic()
         rows: list[dict[str, Any]] = []
         try:
-            _, look = self._observe_job(client, now_ms)
-            events, rows = self.watcher.process_observation(look, now_ms)
-            outcome = "answered"
+            _, observation = self._observe_job(client, now_ms)
+            events, rows = self.watcher.process_observation(observation, now_ms)
         except RestError as error:
             if self.is_new:
                 raise
-            events, outcome = (
-                self.watcher.on_failed_poll(now_ms, error.why, is_slow=error.is_final and client.answered > 0),
-                "unanswered",
-            )
+            events = self.watcher.on_failed_poll(now_ms, error.why, is_slow=error.is_final and client.answered > 0)
         except RecordingError as error:
             if self.is_new:
                 raise
-            events, outcome = self.watcher.on_invalid_response(now_ms, one_line(error, 200)), "strange"
+            events = self.watcher.on_invalid_response(now_ms, one_line(error, 200))
         self.is_new = False
         self._report(events)
-        newest = self.events[-1] if self.events else None
-        if outcome == "answered" and self.watcher.wants_forecast and self._may_try_forecast(now_ms):
-            outcome, new = self._forecast(now_ms)
-            rows += new
+        if self.watcher.state.is_reachable and self.watcher.wants_forecast and self._may_try_forecast(now_ms):
+            rows += self._forecast(now_ms)
         self.requests += client.requests
-        about, measured = self.watcher.state.look, self.watcher.measured
-        row = {
-            "time": to_utc(now_ms).isoformat(),
-            "job": "" if about is None else about.job,
-            "outcome": outcome,
-            "took_s": time.monotonic() - begun_s,
-            "requests": client.requests,
-            "seconds": getattr(measured, "seconds", None),
-            **{name: getattr(measured, name, {}) for name in ("load", "busy", "pressed")},
-        }
-        self._store(now_ms, rows, row)
-        self._publish(now_ms, has_news=bool(events) or bool(self.events and self.events[-1] is not newest))
+        self._store(now_ms, rows)
+        self._publish(now_ms)
 
     def _client(self, total_s: float) -> Client:
         return Client(
@@ -251,72 +225,65 @@ class _Session:
     ) -> tuple[RestSnapshot, JobObservation]:
         """Fetch and parse the state of the job.
 
-        `sample_s`: time to sample metrics, to fetch all that an import needs; None: fetch only what is new.
-        RestError, RecordingError: the JobManager does not answer, or not as Flink does.
+        `sample_s`: if set, fetch everything that an import needs, and sample metrics for this long; if None, fetch only new
+        checkpoints.  RestError: the JobManager is unreachable.  RecordingError: unexpected response.
         """
         state = self.watcher.state
         overview = client.get(JOBS, attempts=1 if state.away_ms is not None else 2)
-        job = _choose_watched_job(overview, self.options["job"], state.look, client.url)
-        seen = frozenset(state.seen) if state.look is not None and state.look.job == job else frozenset()
+        job = _choose_watched_job(overview, self.options["job"], state.observation, client.url)
+        seen = frozenset(state.seen) if state.observation is not None and state.observation.job == job else frozenset()
         snapshot = fetch(self.url, job, sample_s=sample_s or 0.0, client=client, seen=seen if sample_s is None else ())
         if error := snapshot.missing.get(f"/jobs/{job}"):
             raise RestError(f"{client.url}/jobs/{job}", error)
         try:
             return snapshot, observe_job(snapshot, now_ms, seen)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # responses that Flink does not give
+            # the response does not have the format of Flink
             raise RecordingError(f"{client.url}: {type(error).__name__}: {error}") from None
 
     def _may_try_forecast(self, now_ms: int) -> bool:
         """Return True unless a forecast for the job's current settings failed in the last RETRY_S."""
-        if self.failed_forecast is None or self.failed_forecast[0] != self.watcher.state.held_from_ms:
+        if self.failed_forecast is None or self.failed_forecast[0] != self.watcher.state.settings_since_ms:
             return True
         return now_ms - self.failed_forecast[1] >= 1e3 * FORECAST_RETRY_S
 
-    def _forecast(self, now_ms: int) -> tuple[str, list[dict[str, Any]]]:
-        """Import the job and make its simulation the forecast.  Return (outcome of the poll, new checkpoint rows)."""
+    def _forecast(self, now_ms: int) -> list[dict[str, Any]]:
+        """Import the job and make its simulation the forecast.  Return rows of new checkpoints."""
         client = self._client(self.sample_s + max(self.every_s, MIN_POLL_TIME_LIMIT_S))
         rows: list[dict[str, Any]] = []
-        watcher = self.watcher
-        self.failed_forecast = (watcher.state.held_from_ms, now_ms)  # until it is made
+        watcher, state = self.watcher, self.watcher.state
+        self.failed_forecast = (state.settings_since_ms, now_ms)  # assume failure; reset on success
         try:
-            snapshot, look = self._observe_job(client, now_ms, self.sample_s)
-            events, rows = watcher.process_observation(look, now_ms)
+            snapshot, observation = self._observe_job(client, now_ms, self.sample_s)
+            events, rows = watcher.process_observation(observation, now_ms)
             self._report(events)
-            if watcher.state.look is None or not watcher.wants_forecast:
-                return "answered", rows  # the job has changed since the poll
-            imported = import_source(
-                without_earlier_checkpoints(snapshot, watcher.state.held_from_ms), look.name, Listener()
-            )
-            study = load(imported.save(self.folder / SCENARIO))
-            self._report(
-                watcher.begin(
-                    forecast_of(study.backtest, look.time_ms, look.job, watcher.usual), study, self.clock.now_ms()
-                )
-            )
+            if not watcher.wants_forecast:
+                return rows  # the job has changed since the poll
+            snapshot = without_earlier_checkpoints(snapshot, state.settings_since_ms)
+            study = load(import_source(snapshot, observation.name, Listener()).save(self.folder / SCENARIO))
+            forecast = forecast_of(study.backtest, observation.time_ms, observation.job, watcher.usual)
+            self._report(watcher.use_forecast(forecast, study, self.clock.now_ms()))
             self.failed_forecast = None
         except RestError as error:
             self._report(watcher.on_failed_poll(now_ms, error.why))
-            return "unanswered", rows
         except (RecordingError, ScenarioError, NoForecastError) as error:
             again = f"tried again in {FORECAST_RETRY_S / 60:g} min"
             self._report([WatchEvent(self.clock.now_ms(), "forecast", f"no forecast: {one_line(error, 200)}; {again}")])
         finally:
             self.requests += client.requests
-        return "answered", rows
+        return rows
 
     def _report(self, events: list[WatchEvent]) -> None:
-        """Pass events to the listener, and store them."""
+        """Pass events to the listener."""
         for event in events:
             self.events.append(event)
             self.listener.result(event)
-        with self._writing():
-            self.memory.append_events([event.facts for event in events])
+            self.has_news = True
 
-    def _store(self, now_ms: int, rows: list[dict[str, Any]], look: dict[str, Any]) -> None:
+    def _store(self, now_ms: int, rows: list[dict[str, Any]]) -> None:
         state = {"command": self.command, "state": state_to_json(self.watcher.state)}
         with self._writing():
-            self.memory.save(now_ms, rows, look, state)
+            self.memory.save(now_ms, rows, state)
             self.has_write_error = False
 
     @contextmanager
@@ -331,13 +298,13 @@ class _Session:
                 )
             self.has_write_error = True
 
-    def _publish(self, now_ms: int, *, has_news: bool) -> None:
+    def _publish(self, now_ms: int) -> None:
         self.published[METRICS_PATH] = open_metrics_text(self.watcher, self.requests)
         metrics = path_of(self.options["metrics"]) or self.folder / METRICS
         with self._writing():
             replace_text(metrics, self.published[METRICS_PATH])
-            if has_news or now_ms - self.page_written_ms >= 1e3 * MAX_PAGE_AGE_S:
-                self.page_written_ms = now_ms
+            if self.has_news or now_ms - self.page_written_ms >= 1e3 * MAX_PAGE_AGE_S:
+                self.has_news, self.page_written_ms = False, now_ms
                 self.published[PAGE_PATH] = html(page_of(self.watcher, list(self.events), now_ms, self.command))
                 replace_text(self.folder / PAGE, self.published[PAGE_PATH])
 
@@ -359,5 +326,5 @@ def _choose_watched_job(overview: Any, job: str | None, watched: JobObservation 
             return choose_job({"jobs": same_name}, None, url)[0]
         if mine is not None:
             return watched.job
-        raise RestError(url, f"it does not list job {watched.job[:8]} ('{watched.name}')")
+        raise RestError(url, f"job {watched.job[:8]} ('{watched.name}') is no longer listed by the JobManager")
     return choose_job(overview, job, url)[0]

@@ -84,9 +84,6 @@ def simulate_durations(scenario: Scenario) -> tuple[float, float]:
 
 # ---- The forecast: percentiles of checkpoint durations, and the factors by which the observed ones may differ.
 
-MAX_WIDENING_FACTOR = 2.0
-"""Limit of the deviation that widens a forecast.  An unchanged job may deviate because of other work on its machines."""
-
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
@@ -115,13 +112,6 @@ class Forecast:
         """The duration [ms] at each bound of `DEPARTURES`, by the name of the bound."""
         p50, p90 = self.factors
         return {TAIL.name: self.p90_ms * p90, UPPER.name: self.p50_ms * p50, LOWER.name: self.p50_ms / p50}
-
-    def widened(self, p50_ms: float, p90_ms: float) -> Forecast | None:
-        """Return the forecast with factors that include these percentiles, or None if they deviate too much."""
-        deviation = max(p50_ms / self.p50_ms, self.p50_ms / p50_ms)
-        if not deviation < MAX_WIDENING_FACTOR:
-            return None
-        return replace(self, factors=(max(self.factors[0], deviation), max(self.factors[1], p90_ms / self.p90_ms)))
 
     def __str__(self) -> str:
         return f"p50 {ms_text(self.p50_ms)} within a factor of {self.factors[0]:.2g}, p90 {ms_text(self.p90_ms)} within {self.factors[1]:.2g}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.jobs.evidence.what_ifs import factors_of, kinds_of
 from sim.jobs.watch.forecast import Circumstances, Forecast, TooSlowError, simulate_durations, with_circumstances
-from sim.jobs.watch.look import Cause, causes, unknown
+from sim.jobs.watch.observation import Cause, causes, unknown
 from sim.model.text import capitalised, listed
 from sim.results.formats import ms_text
 
@@ -24,13 +24,6 @@ class DeviationReason:
     simulated: str  # the result as a sentence; "" if nothing could be simulated
     unknown: tuple[str, ...] = ()  # circumstances that could not be compared
     explains: bool | None = None  # whether the simulation agrees with the observation; None if not simulated
-
-    @property
-    def is_unchanged(self) -> bool:
-        """Whether load and state are known to be unchanged."""
-        return not any(cause.kind in ("load", "state") for cause in self.causes) and not {"load", "state"} & {
-            *self.unknown
-        }
 
     @property
     def text(self) -> str:

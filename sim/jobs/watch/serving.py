@@ -17,11 +17,11 @@ from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
-from sim.jobs.watch.look import mean_circumstances
+from sim.jobs.watch.observation import mean_circumstances
 from sim.jobs.watch.watcher import (
     MIN_FORECAST_CHECKPOINTS,
-    MIN_LOOKS_OF_LOAD,
     RECENT_CHECKPOINTS,
+    SHOWN_ACTIVITIES,
     Watcher,
     WatchEvent,
     percentiles,
@@ -33,7 +33,7 @@ from sim.results.formats import TextTable, apart_text, bytes_text, ms_text
 from sim.results.page import Block, Page
 
 if TYPE_CHECKING:
-    from sim.jobs.watch.look import SeenCheckpoint
+    from sim.jobs.watch.observation import SeenCheckpoint
 
 
 # ---- A watch as OpenMetrics text 1.0 (github.com/prometheus/OpenMetrics, specification/OpenMetrics.md).
@@ -47,21 +47,20 @@ Samples = Iterable[tuple[Mapping[str, str], float]]
 
 def open_metrics_text(watcher: Watcher, requests: int) -> str:
     """Return a watch as OpenMetrics text.  An unknown value has no sample.  `requests` is the number of requests so far."""
-    look = watcher.state.look
-    job = {} if look is None else {"flink_job": look.name}
+    observation = watcher.state.observation
+    job = {} if observation is None else {"flink_job": observation.name}
     return "".join(line for family in _families(watcher, requests) for line in _lines(*family, job=job)) + "# EOF\n"
 
 
 def _families(watcher: Watcher, requests: int) -> Iterator[tuple[str, str, str, Samples]]:
     """Yield (name, type, help text, samples) of each metric family.  The last word of a name is the unit, if there is one."""
     state, forecast = watcher.state, watcher.state.forecast
-    last = next((point for point in reversed(watcher.recent) if point.status == "COMPLETED"), None)
-    is_reachable = state.away_ms is None and not state.strange
-    yield "ckptsim_answers", "gauge", "1: the JobManager answers.", [({}, is_reachable)]
-    looks, checkpoints = (
-        _samples_by(state.counts, *names) for names in (("looks", "outcome"), ("checkpoints", "verdict"))
+    last = next((point for point in reversed(watcher.state.recent) if point.status == "COMPLETED"), None)
+    yield "ckptsim_answers", "gauge", "1: the JobManager answers.", [({}, state.is_reachable)]
+    polls, checkpoints = (
+        _samples_by(state.counts, *names) for names in (("polls", "outcome"), ("checkpoints", "verdict"))
     )
-    yield "ckptsim_looks", "counter", "Looks at the job, by how they ended.", looks
+    yield "ckptsim_polls", "counter", "Polls of the job, by how they ended.", polls
     yield "ckptsim_requests", "counter", "Requests since this process began.", [({}, requests)]
     yield "ckptsim_restarts", "counter", "How often the job was seen to begin again.", [({}, state.counts["restarts"])]
     yield "ckptsim_missed_checkpoints", "counter", "Checkpoints that ended unseen.", [({}, state.counts["missed"])]
@@ -74,7 +73,7 @@ def _families(watcher: Watcher, requests: int) -> Iterator[tuple[str, str, str, 
             "Full state of each vertex in it.",
             _by("vertex", last.state_bytes.items()),
         )
-    observed = _percentiles(percentiles(watcher.recent[-RECENT_CHECKPOINTS:]), 1e3)
+    observed = _percentiles(percentiles(watcher.state.recent[-RECENT_CHECKPOINTS:]), 1e3)
     yield "ckptsim_observed_seconds", "gauge", f"Percentiles of the last {RECENT_CHECKPOINTS} checkpoints.", observed
     if forecast is not None:
         expected = _percentiles((forecast.p50_ms, forecast.p90_ms), 1e3)
@@ -85,9 +84,9 @@ def _families(watcher: Watcher, requests: int) -> Iterator[tuple[str, str, str, 
         yield "ckptsim_forecast_holds", "gauge", "0: checkpoints have left the forecast.", [({}, holds)]
     if watcher.limit is not None:
         yield "ckptsim_limit_seconds", "gauge", "The limit of p90.", [({}, watcher.limit / 1e3)]
-    if watcher.rows:
-        load = _by("vertex", mean_circumstances(watcher.rows[-MIN_LOOKS_OF_LOAD:], []).load.items())
-        help_text = f"Load of each source, over the last {MIN_LOOKS_OF_LOAD} looks."
+    if watcher.state.activities:
+        load = _by("vertex", mean_circumstances(watcher.state.activities[-SHOWN_ACTIVITIES:], []).load.items())
+        help_text = f"Load of each source, over the last {SHOWN_ACTIVITIES} polls with new counters."
         yield "ckptsim_source_records_per_second", "gauge", help_text, load
 
 
@@ -122,11 +121,10 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-# ---- A watch as a page: verdict, durations and their forecast, state over time, latest events and checkpoints.
+# ---- A watch as a page: verdict, durations and their forecast, latest events and checkpoints.
 
 _MAX_EVENTS = 30
 _MAX_ROWS = 20
-_MAX_VERTICES = 4
 
 
 Published = dict[str, str]
@@ -135,8 +133,8 @@ Published = dict[str, str]
 
 def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "") -> Page:
     """Return the page of a watch.  `events` are the latest events, oldest first."""
-    look = watcher.state.look
-    name = "a job" if look is None else look.name
+    observation = watcher.state.observation
+    name = "a job" if observation is None else observation.name
     return Page(
         f"Checkpoints of {name}, watched",
         "Do checkpoints take as long as was forecast?",
@@ -151,7 +149,7 @@ def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command
 def verdict(watcher: Watcher) -> str:
     """Return sentences on the current state of the job: is it reachable, and are checkpoints within limit and forecast?"""
     state, forecast = watcher.state, watcher.state.forecast
-    latest = [point for point in watcher.recent[-RECENT_CHECKPOINTS:] if not point.is_savepoint]
+    latest = [point for point in watcher.state.recent[-RECENT_CHECKPOINTS:] if not point.is_savepoint]
     completed = sum(point.status == "COMPLETED" for point in latest)
     durations = f", with {percentiles_text(latest)}" if completed else ""
     now = f"{completed} of the last {len(latest)} checkpoints completed{durations}."
@@ -176,7 +174,7 @@ def _over_limit_text(watcher: Watcher, p90_ms: float) -> str:
 
 
 def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
-    completed = [point for point in watcher.recent if point.status == "COMPLETED"]
+    completed = [point for point in watcher.state.recent if point.status == "COMPLETED"]
     if completed:
         yield Block(
             "Durations",
@@ -186,12 +184,6 @@ def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
     if events:
         rows = [[time_text(event.time_ms), event.kind, event.text] for event in reversed(events[-_MAX_EVENTS:])]
         yield Block("What was said", table=TextTable("", ["UTC", "", ""], rows))
-    if any(point.state_bytes for point in completed):
-        yield Block(
-            "State",
-            chart=_state_chart(completed),
-            caption="Full state of the largest vertices, checkpoint by checkpoint.",
-        )
     if completed:
         rows = [
             [
@@ -236,29 +228,7 @@ def _durations_chart(watcher: Watcher, completed: Sequence[SeenCheckpoint]) -> C
         }
         bounds = zip(("p90, longest", "p50, longest", "p50, shortest"), forecast.limits_ms.values(), strict=True)
         marks += [{"series": f"forecast of {name}", **span, "y": ms / 1e3, "text": ms_text(ms)} for name, ms in bounds]
-    return _chart_over_time(marks, "seconds")
-
-
-def _state_chart(completed: Sequence[SeenCheckpoint]) -> Chart:
-    """Return a chart of the state of the largest vertices over time."""
-    largest = {vertex: size for point in completed for vertex, size in point.state_bytes.items()}
-    marks = [
-        {
-            "series": vertex,
-            "shape": "line",
-            "x": (point.trigger_ms - completed[-1].trigger_ms) / 6e4,
-            "y": point.state_bytes[vertex] / 1e6,
-            "text": f"{vertex}: {bytes_text(point.state_bytes[vertex])}",
-        }
-        for vertex in sorted(largest, key=lambda name: -largest[name])[:_MAX_VERTICES]
-        for point in completed
-        if vertex in point.state_bytes
-    ]
-    return _chart_over_time(marks, "megabytes")
-
-
-def _chart_over_time(marks: list[dict[str, Any]], unit: str) -> Chart:
-    return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis(unit, low=0.0))])
+    return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("seconds", low=0.0))])
 
 
 # ---- The HTTP server: `/metrics` for Prometheus, and the page at `/`.

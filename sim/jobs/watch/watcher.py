@@ -1,4 +1,4 @@
-"""Watch a job: compare each look with the forecast and the look before, and return events and rows to store."""
+"""Watch a job: compare each observation with the forecast and the one before, and return events and rows to store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isnan
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,21 +21,19 @@ from sim.jobs.watch.forecast import (
     ForecastBound,
     ForecastEvidence,
 )
-from sim.jobs.watch.look import (
+from sim.jobs.watch.memory import MemoryFileError, checkpoint_row, to_utc
+from sim.jobs.watch.observation import (
+    Activity,
     JobObservation,
-    MeasuredLook,
     SeenCheckpoint,
-    causes,
     changes,
     has_new_counters,
     mean_circumstances,
     measure,
-    times_text,
 )
-from sim.jobs.watch.memory import MemoryFileError, checkpoint_row, to_utc
 from sim.jobs.watch.reasons import explain_deviation
 from sim.model.units import format_duration
-from sim.results.formats import apart_text, bytes_text, ms_text, per_second_text
+from sim.results.formats import apart_text, ms_text
 
 if TYPE_CHECKING:
     from sim.model.schema.study import ScenarioFile
@@ -50,7 +47,7 @@ class WatchEvent:
     """An event, which is printed as one line."""
 
     time_ms: int  # of the local clock
-    # forecast, left, within, away, answers, strange, changed, restarted, failed, state, load, limit or missed
+    # forecast, left, within, away, answers, invalid, changed, restarted, failed, limit or missed
     kind: str
     text: str
     data: Mapping[str, Any] = field(default_factory=dict)  # numbers of the text, for JSON
@@ -92,27 +89,28 @@ MAX_SEEN_CHECKPOINTS = 2000
 class WatchState:
     """The state of a watch, which `watch.json` stores."""
 
-    look: JobObservation | None = None  # the latest one
+    observation: JobObservation | None = None  # the latest one, without its checkpoints
     counted: JobObservation | None = None  # the latest one with new counters
     seen: list[int] = field(default_factory=list)  # ids of known checkpoints
+    recent: list[SeenCheckpoint] = field(default_factory=list)  # latest checkpoints, oldest first
+    activities: list[Activity] = field(default_factory=list)  # the latest ones, oldest first
     forecast: Forecast | None = None
     evidence: dict[str, ForecastEvidence] = field(default_factory=dict)  # by name of the bound
     left_ms: int | None = None  # time at which checkpoints left the forecast; None if they are within it
     left_by: str = ""  # name of the bound that they are beyond
-    left_by_itself: bool = False  # whether load and state were unchanged at that time
-    held_from_ms: int = (
-        0  # checkpoints triggered before ran with other settings, and are not compared with the forecast
-    )
+    settings_since_ms: int = 0  # checkpoints triggered before ran with other settings, and are not compared
     settling: int = 0  # number of checkpoints after a restart that are still to be skipped
     away_ms: int | None = None  # time at which the JobManager became unreachable; None if it answers
     failed: int = 0  # number of periodic checkpoints that failed since the last completed one
     completed_ms: int | None = None  # trigger time of the last completed checkpoint
-    sizes: dict[str, float] = field(default_factory=dict)  # vertex -> last reported state size
-    loads: dict[str, float] = field(default_factory=dict)  # source -> last reported records per second
     is_over: bool = False  # whether the last report was that checkpoints exceed the limit
-    counts: Counter[str] = field(default_factory=Counter)  # "looks answered", "checkpoints within", ...
-    strange: str = ""  # last reported error in the answers; "" while they are valid
-    implausible: list[str] = field(default_factory=list)  # reasons for rejecting checkpoints that were reported
+    counts: Counter[str] = field(default_factory=Counter)  # "polls answered", "checkpoints within", ...
+    invalid: str = ""  # last reported error in the answers; "" while they are valid
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the JobManager answers, and as Flink does."""
+        return self.away_ms is None and not self.invalid
 
     def add_evidence(self, bound: ForecastBound, at_ms: int, *, beyond: bool) -> ForecastEvidence:
         """Add a checkpoint to the evidence for a bound, and return it."""
@@ -123,12 +121,12 @@ class WatchState:
     def reset_evidence(self) -> None:
         """Reset the evidence, because checkpoints are within the forecast again."""
         self.evidence = {}
-        self.left_ms, self.left_by, self.left_by_itself = None, "", False
+        self.left_ms, self.left_by = None, ""
 
     def reset(self) -> None:
-        """Reset the evidence and the last reports, because there is a new forecast, or none any more."""
+        """Reset the evidence and the last report, because there is a new forecast, or none any more."""
         self.reset_evidence()
-        self.sizes, self.loads, self.is_over = {}, {}, False
+        self.is_over = False
 
 
 _ADAPTER = TypeAdapter(WatchState)
@@ -147,24 +145,20 @@ def parse_state(state: Mapping[str, Any], place: object) -> WatchState:
         raise MemoryFileError(f"{place}: '{where}' is invalid: remove the file to start a new watch") from None
 
 
-# ---- The watcher: a state machine that turns looks into events and rows, without I/O and without a clock.
+# ---- The watcher: a state machine that turns observations into events and rows, without I/O and without a clock.
 
 SKIPPED_AFTER_RESTART = 3
 """Number of checkpoints after a restart that are not compared with the forecast, because the job catches up."""
 MAX_RECENT_ROWS = 300
-"""Maximum checkpoints, and maximum looks, in memory."""
+"""Maximum checkpoints, and maximum activities, in memory."""
 RECENT_CHECKPOINTS = 20
 """Number of latest checkpoints whose percentiles are shown."""
 MIN_FORECAST_CHECKPOINTS = 6
 """Minimum completed checkpoints, without the first, for a forecast."""
-MIN_LOOKS_OF_LOAD, _MIN_LOAD_FACTOR = 3, 1.4
-"""A load is reported if it differs by at least this factor in this number of consecutive looks."""
-_MIN_SHARE = 0.02
-"""Minimum share of a vertex in the whole state for its changes to be reported."""
+SHOWN_ACTIVITIES = 3
+"""Number of latest activities whose mean load is shown."""
 _RECOVERED_SHARE = 0.8
 """Maximum p90 / limit at which checkpoints count as within the limit again (hysteresis)."""
-MAX_EVENTS_PER_LOOK = 12
-"""Maximum events of one look.  Further ones are only counted."""
 
 
 @dataclass
@@ -173,16 +167,13 @@ class Watcher:
 
     state: WatchState
     limit_ms: float | None = None  # limit of the p90; if None, the checkpoint interval
-    recent: list[SeenCheckpoint] = field(default_factory=list)  # latest checkpoints, oldest first
-    rows: list[MeasuredLook] = field(default_factory=list)  # activity at the latest looks, oldest first
-    measured: MeasuredLook | None = None  # activity at the latest look, if it had new counters
     study: ScenarioFile | None = None  # the imported job that the forecast was made with
 
-    # ------------------------------------------------------------------------------------------ looks
+    # ------------------------------------------------------------------------------------------ observations
 
     def on_failed_poll(self, now_ms: int, why: str, *, is_slow: bool = False) -> list[WatchEvent]:
-        """Process a look without an answer.  `is_slow` means that some answers arrived, but not all in time."""
-        self.state.counts["looks unanswered"] += 1
+        """Process a poll without an answer.  `is_slow` means that some answers arrived, but not all in time."""
+        self.state.counts["polls unanswered"] += 1
         if self.state.away_ms is not None:
             return []
         self.state.away_ms = now_ms
@@ -195,88 +186,73 @@ class Watcher:
         ]
 
     def on_invalid_response(self, now_ms: int, why: str) -> list[WatchEvent]:
-        """Process a look with invalid answers."""
-        self.state.counts["looks strange"] += 1
-        if self.state.strange and self.state.away_ms is None:
+        """Process a poll with invalid answers."""
+        self.state.counts["polls invalid"] += 1
+        if self.state.invalid and self.state.away_ms is None:
             return []
         events = [
             *self._report_answers(now_ms),
-            WatchEvent(now_ms, "strange", f"unexpected response: {why}; watching continues"),
+            WatchEvent(now_ms, "invalid", f"unexpected response: {why}; watching continues"),
         ]
-        self.state.strange = why
+        self.state.invalid = why
         return events
 
-    def process_observation(self, look: JobObservation, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
-        """Process a look.  Return events, and a row for each checkpoint to store (`sim.jobs.watch.memory`)."""
-        self.state.counts["looks answered"] += 1
-        look = look if self.state.look is None else look.after(self.state.look)
-        events = [*self._report_answers(now_ms), *self._report_changes(look, now_ms)]
-        self.state.look = replace(look, checkpoints=(), implausible=())
-        self._measure(self.state.look)
-        events += [
-            *self._report_load(now_ms),
-            *self._report_missed(look, now_ms),
-            *self._report_implausible(look, now_ms),
-        ]
+    def process_observation(
+        self, observation: JobObservation, now_ms: int
+    ) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
+        """Process an observation.  Return events, and a row for each checkpoint to store (`sim.jobs.watch.memory`)."""
+        state = self.state
+        state.counts["polls answered"] += 1
+        observation = observation if state.observation is None else observation.after(state.observation)
+        events = [*self._report_answers(now_ms), *self._report_changes(observation, now_ms)]
+        state.observation = replace(observation, checkpoints=())
+        self._measure(state.observation)
+        events += self._report_missed(observation, now_ms)
         rows: list[dict[str, Any]] = []
-        for point in look.checkpoints:
+        for point in observation.checkpoints:
             verdict, news = self._judge(point, now_ms)
-            forecast = self.state.forecast
+            forecast = state.forecast
             rows.append(
                 checkpoint_row(point, verdict, None if forecast is None else (forecast.p50_ms, forecast.p90_ms))
             )
-            self.state.counts[f"checkpoints {verdict}"] += 1
+            state.counts[f"checkpoints {verdict}"] += 1
             events += news
-        new = [checkpoint.checkpoint for checkpoint in look.checkpoints]
-        self.state.seen = [*self.state.seen, *new][-MAX_SEEN_CHECKPOINTS:]
-        if look.checkpoints:
-            events += [*self._report_state(now_ms), *self._report_limit(now_ms)]
-        if len(events) > MAX_EVENTS_PER_LOOK:
-            events = [
-                *events[:MAX_EVENTS_PER_LOOK],
-                WatchEvent(now_ms, "strange", f"and {len(events) - MAX_EVENTS_PER_LOOK} more at this look"),
-            ]
+        new = [checkpoint.checkpoint for checkpoint in observation.checkpoints]
+        state.seen = [*state.seen, *new][-MAX_SEEN_CHECKPOINTS:]
+        if observation.checkpoints:
+            events += self._report_limit(now_ms)
         return events, rows
 
-    def _measure(self, look: JobObservation) -> None:
-        """Add the activity since the last look with new counters.  Do nothing if this look has no new counters."""
+    def _measure(self, observation: JobObservation) -> None:
+        """Add the activity since the last observation with new counters.  Do nothing if this one has none."""
         before = self.state.counted
-        self.measured = None
-        if before is not None and not has_new_counters(before, look):
+        if before is not None and not has_new_counters(before, observation):
             return
-        self.state.counted = look
-        self.measured = None if before is None else measure(before, look)
-        if self.measured is not None:
-            self.rows = [*self.rows, self.measured][-MAX_RECENT_ROWS:]
+        self.state.counted = observation
+        activity = None if before is None else measure(before, observation)
+        if activity is not None:
+            self.state.activities = [*self.state.activities, activity][-MAX_RECENT_ROWS:]
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Correct the usual load of a new forecast at the next look, because Flink's counters were not up to date before."""
-        forecast = self.state.forecast
-        if forecast is None or len(later := [row for row in self.rows if row.time_ms > forecast.made_ms]) != 1:
+        """Correct the usual load of a new forecast after the next poll: Flink's counters were not up to date before."""
+        forecast, activities = self.state.forecast, self.state.activities
+        if forecast is None or sum(activity.time_ms > forecast.made_ms for activity in activities) != 1:
             return
-        usual = mean_circumstances(
-            [*[row for row in self.rows if row.time_ms <= forecast.made_ms][-RECENT_CHECKPOINTS:], *later], []
-        )
+        usual = mean_circumstances(activities[-RECENT_CHECKPOINTS - 1 :], [])
         self.state.forecast = replace(forecast, usual=replace(forecast.usual, load=usual.load))
 
-    def _report_missed(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
-        """Report checkpoints that ended between two looks and are no longer listed.  Only the first time is reported."""
-        listed, oldest = look.listed
+    def _report_missed(self, observation: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
+        """Report checkpoints that ended between two polls and are no longer listed.  Only the first time is reported."""
+        listed, oldest = observation.listed
         missed = oldest - max(self.state.seen, default=0) - 1
         if not self.state.seen or missed <= 0:
             return
         if "missed" not in self.state.counts:
             subject = f"{missed} checkpoint{'' if missed == 1 else 's'}"
-            text = f"{subject} ended unseen: Flink lists {listed}; look more often, or raise web.checkpoints.history"
+            text = f"{subject} ended unseen: Flink lists {listed}; poll more often, or raise web.checkpoints.history"
             yield WatchEvent(now_ms, "missed", text, {"missed": missed, "listed": listed})
         self.state.counts["missed"] += missed
-
-    def _report_implausible(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
-        """Report each rejected checkpoint once."""
-        new = [why for why in look.implausible if why not in self.state.implausible]
-        yield from (WatchEvent(now_ms, "strange", f"{why}; it is left out") for why in new)
-        self.state.implausible = [*self.state.implausible, *new][-MAX_EVENTS_PER_LOOK:]
 
     def _report_answers(self, now_ms: int) -> Iterator[WatchEvent]:
         """Report that the JobManager answers again, or that its answers are valid again."""
@@ -284,16 +260,16 @@ class Watcher:
             passed = format_duration(max(now_ms - self.state.away_ms, 0) // 1000 * 10**9)
             yield WatchEvent(now_ms, "answers", f"the JobManager answers again, after {passed}")
             self.state.away_ms = None
-        elif self.state.strange:
+        elif self.state.invalid:
             yield WatchEvent(now_ms, "answers", "the answers make sense again")
-        self.state.strange = ""
+        self.state.invalid = ""
 
-    def _report_changes(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
+    def _report_changes(self, observation: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
         """Report changes of the job.  If they affect the forecast, drop it and everything that was observed so far."""
-        before = self.state.look
+        before = self.state.observation
         if before is None:
             return
-        job_changes = [*changes(before, look)]
+        job_changes = [*changes(before, observation)]
         for change in job_changes:
             yield WatchEvent(
                 now_ms, "restarted" if change.kind == "restart" else "changed", change.text, {"change": change.kind}
@@ -301,7 +277,7 @@ class Watcher:
         if any(change.kind == "restart" for change in job_changes):
             self.state.counts["restarts"] += 1
             self.state.settling = SKIPPED_AFTER_RESTART
-        if look.job != before.job:
+        if observation.job != before.job:
             self.state.seen = []
         if any(change.is_other_job for change in job_changes):
             was = (
@@ -312,8 +288,8 @@ class Watcher:
             self.state.forecast, self.study = None, None
             self.state.reset()
             self.state.failed, self.state.completed_ms = 0, None
-            self.state.held_from_ms = look.time_ms
-            self.recent, self.rows = [], []
+            self.state.settings_since_ms = observation.time_ms
+            self.state.recent, self.state.activities = [], []
             yield WatchEvent(now_ms, "forecast", f"{was} is made of its next {MIN_FORECAST_CHECKPOINTS} checkpoints")
 
     # ------------------------------------------------------------------------------------------ the forecast
@@ -321,9 +297,9 @@ class Watcher:
     @property
     def wants_forecast(self) -> bool:
         """Whether there is no forecast, but enough checkpoints for one."""
-        return self.state.forecast is None and sum(map(_is_usual, self.recent)) >= MIN_FORECAST_CHECKPOINTS
+        return self.state.forecast is None and sum(map(_is_usual, self.state.recent)) >= MIN_FORECAST_CHECKPOINTS
 
-    def begin(self, forecast: Forecast, study: ScenarioFile, now_ms: int) -> list[WatchEvent]:
+    def use_forecast(self, forecast: Forecast, study: ScenarioFile, now_ms: int) -> list[WatchEvent]:
         """Use this forecast from now on.  `study` is the imported job that it was made with."""
         self.state.reset()
         self.state.forecast, self.study = forecast, study
@@ -332,17 +308,17 @@ class Watcher:
 
     @property
     def usual(self) -> Circumstances:
-        """The current circumstances of the job: load, utilization and state, over the latest looks and checkpoints."""
-        return mean_circumstances(self.rows[-RECENT_CHECKPOINTS:], self.recent[-RECENT_CHECKPOINTS:])
+        """The current circumstances of the job: load, utilization and state, over the latest polls and checkpoints."""
+        return mean_circumstances(self.state.activities[-RECENT_CHECKPOINTS:], self.state.recent[-RECENT_CHECKPOINTS:])
 
     # ------------------------------------------------------------------------------------------ checkpoints
 
     def _judge(self, point: SeenCheckpoint, now_ms: int) -> tuple[str, list[WatchEvent]]:
         """Compare a checkpoint with the forecast.  Return a verdict, which is stored, and events."""
         forecast = self.state.forecast
-        if point.trigger_ms < self.state.held_from_ms:
+        if point.trigger_ms < self.state.settings_since_ms:
             return "of other settings", []
-        self.recent = [*self.recent, point][-MAX_RECENT_ROWS:]
+        self.state.recent = [*self.state.recent, point][-MAX_RECENT_ROWS:]
         failed = list(self._report_failure(point, now_ms))
         if point.is_savepoint or point.checkpoint == 1:
             return "savepoint" if point.is_savepoint else "first", failed
@@ -381,7 +357,7 @@ class Watcher:
             yield WatchEvent(now_ms, "failed", f"{kind} {point.checkpoint} failed{after}{why}", data)
         elif state.failed.bit_count() == 1:
             last = "" if state.completed_ms is None else f" since the one of {clock_text(state.completed_ms, now_ms)}"
-            settings = {} if state.look is None else state.look.settings.get("checkpoints", {})
+            settings = {} if state.observation is None else state.observation.settings.get("checkpoints", {})
             tolerated = settings.get("tolerable_failed_checkpoints")
             tolerated = "" if tolerated is None else f" ({tolerated} are tolerated)"
             text = f"no checkpoint completes{last}: {state.failed} in a row failed{tolerated}, {point.checkpoint} the last{after}{why}"
@@ -412,7 +388,6 @@ class Watcher:
         side = "shorter" if line is LOWER else "longer"
         begun = clock_text(evidence.since_ms, now_ms)
         why = explain_deviation(forecast, now, (p50, p90), self.study)
-        state.left_by_itself = why.is_unchanged
         text = (
             f"checkpoints leave the forecast: since {begun}, {evidence.beyond} of {evidence.count} are {side} than "
             f"{ms_text(forecast.limits_ms[line.name])} ({forecast}); now {percentiles_text(since)}. {why.text}"
@@ -423,42 +398,25 @@ class Watcher:
 
     def _report_return(self, point: SeenCheckpoint, back: ForecastEvidence, now_ms: int) -> list[WatchEvent]:
         """Report that checkpoints are within the forecast again."""
-        since_ms, begun_ms = self.state.left_ms or point.trigger_ms, back.since_ms
-        learned = self._widen_forecast(since_ms, begun_ms) if self.state.left_by_itself else ""
+        passed_ms = max(back.since_ms - (self.state.left_ms or point.trigger_ms), 0)
         self.state.reset_evidence()
-        passed = format_duration(max(begun_ms - since_ms, 0) // 1000 * 10**9)
         text = (
-            f"checkpoints are within the forecast again since {clock_text(begun_ms, now_ms)}, after {passed}{learned}"
+            f"checkpoints are within the forecast again since {clock_text(back.since_ms, now_ms)}, "
+            f"after {format_duration(passed_ms // 1000 * 10**9)}"
         )
         return [WatchEvent(now_ms, "within", text)]
-
-    def _widen_forecast(self, since_ms: int, until_ms: int) -> str:
-        """Widen the forecast if load and state were unchanged while checkpoints were outside of it.
-
-        Return a clause about it, or "" if the forecast is unchanged.
-        """
-        forecast, (_, now) = self.state.forecast, self._circumstances_since(since_ms)
-        if forecast is None or any(cause.kind in ("load", "state") for cause in causes(forecast.usual, now)):
-            return ""
-        wider = forecast.widened(*percentiles(self._between(since_ms, until_ms)))
-        if wider is None or wider == forecast:
-            return ""
-        self.state.forecast = wider
-        return f"; load and state had not changed, so the forecast allows for that from now on: {wider}"
 
     def _circumstances_since(self, since_ms: int) -> tuple[list[SeenCheckpoint], Circumstances]:
         """Return the checkpoints since a change, and the circumstances of the job since then.
 
-        A look whose period began before the change contains both the old and the new load.
+        An activity that began before the change contains both the old and the new load.
         """
-        checkpoints = self._between(since_ms)
-        rows = [row for row in self.rows if row.time_ms - 1e3 * row.seconds >= since_ms]
-        return checkpoints, mean_circumstances(rows or self.rows[-1:], checkpoints)
+        checkpoints = [point for point in self.state.recent if point.trigger_ms >= since_ms]
+        activities = self.state.activities
+        later = [activity for activity in activities if activity.time_ms - 1e3 * activity.seconds >= since_ms]
+        return checkpoints, mean_circumstances(later or activities[-1:], checkpoints)
 
-    def _between(self, since_ms: int, until_ms: float = inf) -> list[SeenCheckpoint]:
-        return [point for point in self.recent if since_ms <= point.trigger_ms < until_ms]
-
-    # ------------------------------------------------------------------------------------------ state and limit
+    # ------------------------------------------------------------------------------------------ the limit
 
     @property
     def limit(self) -> float | None:
@@ -468,65 +426,9 @@ class Watcher:
         interval_ns = self.study.scenarios[0].checkpoint.interval_ns
         return None if interval_ns is None else interval_ns / 1e6
 
-    def _report_state(self, now_ms: int) -> Iterator[WatchEvent]:
-        """Report the state of each vertex that has doubled or halved since the last report."""
-        completed = [point for point in self.recent if _is_usual(point) and point.state_bytes][-3:]
-        least = _MIN_SHARE * max((sum(point.state_bytes.values()) for point in completed), default=0)
-        for vertex in dict.fromkeys(
-            name for point in completed for name, size in point.state_bytes.items() if size >= least
-        ):
-            size = float(median(point.state_bytes.get(vertex, 0) for point in completed))
-            before = self.state.sizes.setdefault(vertex, size)
-            if len(completed) < 3 or not size or not before:
-                self.state.sizes[vertex] = size
-            elif not 0.5 < size / before < 2:
-                self.state.sizes[vertex] = size
-                text = f"state of '{vertex}' {times_text(size / before)} ({bytes_text(before)} -> {bytes_text(size)})"
-                yield WatchEvent(now_ms, "state", text, {"vertex": vertex, "bytes": size, "before": before})
-
-    def _report_load(self, now_ms: int) -> Iterator[WatchEvent]:
-        """Report the load of each source that has differed from the last report for several looks.
-
-        Before the first report, loads are compared with those of the forecast or, without one, of the first looks.
-        """
-        rows, forecast = self.rows[-MIN_LOOKS_OF_LOAD:], self.state.forecast
-        if len(rows) < MIN_LOOKS_OF_LOAD:
-            return
-        usual = mean_circumstances(self.rows[:MIN_LOOKS_OF_LOAD], []) if forecast is None else forecast.usual
-        for vertex in rows[-1].load:
-            rates = [row.load[vertex] for row in rows if vertex in row.load]
-            before = self.state.loads.setdefault(vertex, usual.load.get(vertex, rates[0]))
-            if len(rates) < MIN_LOOKS_OF_LOAD:
-                continue
-            if min(rates) > _MIN_LOAD_FACTOR * before or max(rates) * _MIN_LOAD_FACTOR < before:
-                rate = mean_circumstances(rows[1:], []).load[vertex]  # the first look may contain both loads
-                self.state.loads[vertex] = rate
-                factor = rate / before if before else inf
-                text = f"load of '{vertex}' {times_text(factor)} ({per_second_text(before)} -> {per_second_text(rate)})"
-                yield WatchEvent(
-                    now_ms,
-                    "load",
-                    f"{text}{self._effect_of_load(rows)}",
-                    {"vertex": vertex, "per_second": rate, "before": before},
-                )
-
-    def _effect_of_load(self, rows: Sequence[MeasuredLook]) -> str:
-        """Return a clause on whether a new load explains why checkpoints left the forecast, or "" if they did not.
-
-        Flink's counters show a load later than checkpoints do, so no reason was found when they left the forecast.
-        """
-        forecast = self.state.forecast
-        if forecast is None or self.state.left_ms is None or not self.state.left_by_itself:
-            return ""
-        self.state.left_by_itself = False
-        since = self._between(rows[0].time_ms - round(1e3 * rows[0].seconds))
-        observed = percentiles(since)
-        why = explain_deviation(forecast, mean_circumstances(rows, since), observed, self.study)
-        return f"; checkpoints had left the forecast before; now {percentiles_text(since)}. {why.simulated}".rstrip()
-
     def _report_limit(self, now_ms: int) -> Iterator[WatchEvent]:
         """Report that the p90 exceeds the limit, or is within it again."""
-        completed = [point for point in self.recent if _is_usual(point)][-RECENT_CHECKPOINTS:]
+        completed = [point for point in self.state.recent if _is_usual(point)][-RECENT_CHECKPOINTS:]
         if self.limit is None or len(completed) < MIN_FORECAST_CHECKPOINTS:
             return
         p90 = percentiles(completed)[1]

@@ -9,7 +9,7 @@ from prometheus_client import parser as older
 from prometheus_client.openmetrics import parser as openmetrics
 
 from sim.jobs.watch.forecast import Circumstances, Forecast
-from sim.jobs.watch.look import JobObservation, SeenCheckpoint
+from sim.jobs.watch.observation import JobObservation, SeenCheckpoint
 from sim.jobs.watch.serving import open_metrics_text
 from sim.jobs.watch.watcher import Watcher, WatchState
 
@@ -19,18 +19,20 @@ SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+)\})
 
 @pytest.fixture
 def text():
-    look = JobObservation(10**12, "a" * 32, NAME, "RUNNING", 0, "2.3.0", {"src": 2}, ("src",), {}, 1, 0, (), {}, ())
-    forecast = Forecast(10**12, look.job, 100.0, 200.0, (1.5, 2.0), 20, Circumstances())
-    state = WatchState(
-        look=look,
-        forecast=forecast,
-        counts=Counter({"looks answered": 3, "checkpoints within": 7, "missed": 2}),
+    observation = JobObservation(
+        10**12, "a" * 32, NAME, "RUNNING", 0, "2.3.0", {"src": 2}, ("src",), {}, 1, 0, (), {}, ()
     )
-    points = [
-        SeenCheckpoint(look.job, n, "COMPLETED", 10**12 + n, 100.0 + n, state_bytes={"count": 5 * n})
+    forecast = Forecast(10**12, observation.job, 100.0, 200.0, (1.5, 2.0), 20, Circumstances())
+    state = WatchState(
+        observation=observation,
+        forecast=forecast,
+        counts=Counter({"polls answered": 3, "checkpoints within": 7, "missed": 2}),
+    )
+    state.recent = [
+        SeenCheckpoint(observation.job, n, "COMPLETED", 10**12 + n, 100.0 + n, state_bytes={"count": 5 * n})
         for n in range(2, 9)
     ]
-    return open_metrics_text(Watcher(state, 2000.0, points), 42)
+    return open_metrics_text(Watcher(state, 2000.0), 42)
 
 
 def families(text):

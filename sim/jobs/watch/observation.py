@@ -1,4 +1,4 @@
-"""Observe a running job once, and compare the observation with the one before."""
+"""Observe a running job, and compare the observation with the one before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sim.jobs.source.rest_answers import RestSnapshot
 
 
-# ---- An observation ("look") of a job: values from the answers of its JobManager, with times of its clock [epoch ms].
+# ---- An observation of a job, one per poll: values from the answers of its JobManager, with times of its clock [epoch ms].
 
 N = TypeVar("N", int, float)
 
@@ -34,7 +34,7 @@ _MAX_ID = 2**63 - 1
 """The largest value of a Java long."""
 
 MAX_NEW_CHECKPOINTS = 100
-"""Maximum checkpoints of one look; the newest are used.  By default Flink keeps ten (web.checkpoints.history)."""
+"""Maximum checkpoints of one observation; the newest are used.  By default Flink keeps ten (web.checkpoints.history)."""
 MAX_NAMED_PARTS = 20
 """Maximum parts, and maximum vertices, that are stored of a checkpoint; the largest are used."""
 _MAX_FAILURE_CHARS = 160
@@ -74,8 +74,7 @@ class JobObservation:
     restored: int | None  # number of restores; None if the request failed
     failures_ms: tuple[int, ...] | None  # times of task failures; None if the request failed
     totals: Mapping[str, Totals]  # counters of each vertex since its start
-    checkpoints: tuple[SeenCheckpoint, ...]  # those that have ended since earlier looks, oldest first
-    implausible: tuple[str, ...] = ()  # reasons for which checkpoints were rejected
+    checkpoints: tuple[SeenCheckpoint, ...]  # those that have ended since earlier observations, oldest first
     # Number of checkpoints that Flink lists, including those in progress, and the id of the oldest.
     listed: tuple[int, int] = (0, 0)
 
@@ -99,7 +98,7 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
     Args:
         snapshot: Answers of the JobManager.
         now_ms: Time of the local clock, used if the JobManager does not report its own.
-        seen: Ids of checkpoints of earlier looks.
+        seen: Ids of checkpoints of earlier observations.
 
     Raises:
         RecordingError: An answer is invalid, for example a time after the year 9999.
@@ -109,8 +108,7 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
     if max(details.now, details.start_time, *history.failures_ms) > MAX_TIME_MS:
         raise RecordingError(f"job {snapshot.job[:8]}: a time is outside of the years 1970 to 9999")
     ended = [point for point in history.checkpoints if point.status != "IN_PROGRESS" and point.id not in seen]
-    errors = {point.id: error for point in ended if (error := _implausible(point))}
-    plausible = [point for point in ended if point.id not in errors]
+    plausible = [point for point in ended if _is_plausible(point)]
     ids = [row.get("id") for row in rows_of(snapshot.of_job("/checkpoints"), "history")]
     numbers = [number for number in ids if isinstance(number, int) and 0 < number <= _MAX_ID]
     names = {vertex.id: vertex.name for vertex in job.vertices}
@@ -132,18 +130,13 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
         None if snapshot.of_job("/exceptions") is None else history.failures_ms,
         {names[row.id]: row.metrics for row in details.vertices},
         tuple(_checkpoint_of(history, point, snapshot.job) for point in plausible[-MAX_NEW_CHECKPOINTS:]),
-        tuple(errors.values())[:3],
         (len(numbers), min(numbers, default=0)),
     )
 
 
-def _implausible(point: RecordedCheckpoint) -> str:
-    """Return why the id or time of a checkpoint is invalid, or "".  They are checked, because any server may answer."""
-    if not 0 < point.id <= _MAX_ID:
-        return f"checkpoint {point.id}: is not a valid checkpoint id"
-    if not 0 <= point.trigger_timestamp <= MAX_TIME_MS:
-        return f"checkpoint {point.id}: trigger {point.trigger_timestamp} is outside of the years 1970 to 9999"
-    return ""
+def _is_plausible(point: RecordedCheckpoint) -> bool:
+    """Return whether id and time of a checkpoint are possible.  Any server may answer."""
+    return 0 < point.id <= _MAX_ID and 0 <= point.trigger_timestamp <= MAX_TIME_MS
 
 
 def without_earlier_checkpoints(snapshot: RestSnapshot, trigger_ms: int) -> RestSnapshot:
@@ -195,14 +188,14 @@ def _largest(values: Mapping[str, N]) -> dict[str, N]:
     return dict(sorted(values.items(), key=lambda pair: -pair[1])[:MAX_NAMED_PARTS])
 
 
-# ---- Changes of a job between two looks: settings, parallelism, restarts.
+# ---- Changes of a job between two observations: settings, parallelism, restarts.
 
 MAX_NAMED_SETTINGS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """A change of a job between two looks."""
+    """A change of a job between two observations."""
 
     text: str
     kind: str  # one of job, settings, rescale, restart, cluster
@@ -210,7 +203,7 @@ class JobChange:
 
 
 def changes(before: JobObservation, now: JobObservation) -> Iterator[JobChange]:
-    """Yield the changes of a job between two looks."""
+    """Yield the changes of a job between two observations."""
     if before.job != now.job:
         yield JobChange(
             f"job {before.job[:8]} is gone; '{now.name}' runs as job {now.job[:8]}, which is watched from now on",
@@ -233,7 +226,7 @@ def changes(before: JobObservation, now: JobObservation) -> Iterator[JobChange]:
 
 
 def count_restarts(before: JobObservation, now: JobObservation) -> int:
-    """Return how often the job restarted between two looks: the largest of its failures, its restores, and its new starts."""
+    """Return how often the job restarted between two observations: the largest of its failures, its restores, and its new starts."""
     earlier = max(before.failures_ms or (), default=before.started_ms)
     failures = 0 if before.failures_ms is None else sum(at > earlier for at in now.failures_ms or ())
     restored = 0 if before.restored is None else (now.restored or 0) - before.restored
@@ -259,7 +252,7 @@ def _differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[
     ]
 
 
-# ---- Activity of a job between two looks and over several looks, and the differences between two periods.
+# ---- Activity of a job between two observations and over several, and the differences between two periods.
 
 EQUAL_LOAD_FACTOR = 1.3
 """Loads that differ by a smaller factor count as equal, because Flink's counters are up to 10 s old."""
@@ -274,18 +267,18 @@ MAX_CAUSES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredLook:
-    """The activity of a job between two looks."""
+class Activity:
+    """The activity of a job between two observations."""
 
     time_ms: int
-    seconds: float  # time between the two looks
+    seconds: float  # time between the two observations
     load: Mapping[str, float]  # source -> records per second
     busy: Mapping[str, float]  # vertex -> busy share of time
     pressed: Mapping[str, float]  # vertex -> back-pressured share of time
 
 
 def has_new_counters(before: JobObservation, now: JobObservation) -> bool:
-    """Return whether the JobManager has fetched new counters of the tasks since the look before.
+    """Return whether the JobManager has fetched new counters of the tasks since the observation before.
 
     A request makes Flink's MetricFetcherImpl query the TaskManagers, but only later requests return the result.  Busy and
     idle times always grow, so new counters differ even if no record arrived.
@@ -293,8 +286,8 @@ def has_new_counters(before: JobObservation, now: JobObservation) -> bool:
     return before.job != now.job or before.totals != now.totals
 
 
-def measure(before: JobObservation, now: JobObservation) -> MeasuredLook | None:
-    """Return the activity between two looks, or None if the JobManager's clock has not advanced, or the job was restarted."""
+def measure(before: JobObservation, now: JobObservation) -> Activity | None:
+    """Return the activity between two observations, or None if the JobManager's clock has not advanced, or the job was restarted."""
     passed_s = (now.time_ms - before.time_ms) / 1e3
     if passed_s <= 0 or before.job != now.job or count_restarts(before, now) or before.parallelism != now.parallelism:
         return None
@@ -313,18 +306,18 @@ def measure(before: JobObservation, now: JobObservation) -> MeasuredLook | None:
         times = [time for time in spent if time is not None]
         if len(times) == len(spent) and sum(times) > 0:
             busy[vertex], pressed[vertex] = times[0] / sum(times), times[2] / sum(times)
-    return MeasuredLook(now.time_ms, passed_s, load, busy, pressed)
+    return Activity(now.time_ms, passed_s, load, busy, pressed)
 
 
-def mean_circumstances(rows: Sequence[MeasuredLook], checkpoints: Sequence[SeenCheckpoint]) -> Circumstances:
-    """Return the mean activity over several looks, weighted by their length, and the medians over checkpoints.
+def mean_circumstances(activities: Sequence[Activity], checkpoints: Sequence[SeenCheckpoint]) -> Circumstances:
+    """Return the mean of several activities, weighted by their length, and the medians over checkpoints.
 
-    Because of the weights, the next look compensates for a counter that was not up to date.
+    Because of the weights, the next one compensates for a counter that was not up to date.
     """
     completed = [point for point in checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
     return Circumstances(
-        _means([(row.seconds, row.load) for row in rows]),
-        _means([(row.seconds, row.busy) for row in rows]),
+        _means([(activity.seconds, activity.load) for activity in activities]),
+        _means([(activity.seconds, activity.busy) for activity in activities]),
         _medians(point.state_bytes for point in completed),
         _medians((point.parts_ms for point in completed if point.parts_ms), fill=True),
     )
