@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from sim.studies.plan import cells
 
 UNFINISHED = "unfinished"
 SUMMARY = "comparison.json"
-TABLE, SHEET, PICTURE = "comparison.parquet", "comparison.csv", "comparison.png"
+TABLE, SHEET = "comparison.parquet", "comparison.csv"
 """Files next to the summary.  They are missing if every run failed."""
 RUNS = "runs"
 """Key of the summary whose value lists the folders of runs."""
@@ -95,7 +94,7 @@ def _obsolete(folder: Path) -> list[str]:
     except (OSError, ValueError, LookupError, TypeError):  # not written by ckptsim
         return []
     runs = [name for name in names if _is_plain(name) and _is_run(folder / name)]
-    return [*runs, *(name for name in (TABLE, SHEET, PICTURE) if (folder / name).is_file())]
+    return [*runs, *(name for name in (TABLE, SHEET) if (folder / name).is_file())]
 
 
 def _is_plain(name: object) -> bool:
@@ -128,18 +127,6 @@ def kept_scenario(folder: Path) -> Path | None:
         return (folder / str(json.loads((folder / SUMMARY).read_text())["source"])).resolve()
     except (OSError, ValueError, LookupError, TypeError):
         return None
-
-
-def kept_answers(folder: Path) -> list[dict[str, str]]:
-    """Return what `run`, `sweep`, `advise` and `diff` stored in a folder and down to two folders below it, the newest first."""
-    found = []
-    for name in (SUMMARY, ANSWER, ADVICE, DIFF):
-        for file in (path for below in ("", "*/", "*/*/") for path in folder.glob(f"{below}{name}")):
-            with suppress(FolderError):
-                kept = _json(file)
-                texts = {key: str(kept.get(key, "")) for key in ("date", "question", "verdict", "command")}
-                found.append({"folder": str(file.parent), **texts})
-    return sorted(found, key=itemgetter("date"), reverse=True)
 
 
 class FolderError(PrintableError, ValueError):

@@ -352,18 +352,6 @@ class Results(Displayed, RunAgain):
             }
         return comparison_page(self.comparison, self.assumptions, self.backtest, summary)
 
-    def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
-        """Store tables, journals, summary and picture in a folder, as `ckptsim run --out` does, and return the folder.
-
-        ValueError: the results are of several studies, or the folder has those of another scenario (`force` replaces them).
-        """
-        if self.compared is None:
-            raise ValueError("results of several studies cannot be saved together: save each before the comparison")
-        from sim.app.verbs.run import keep_comparison
-
-        keep_comparison(replace(self.compared, comparison=self.comparison), Path(folder), force=force)
-        return Path(folder)
-
     def __getitem__(self, strategy: str) -> Results:
         """Return the results of one strategy."""
         if strategy not in self.runs:

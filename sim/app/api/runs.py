@@ -187,13 +187,12 @@ def _source_of(side: Study | str | PathLike[str]) -> Path | StudySource:
 # ---- Report.
 
 
-def write_report(results: str | PathLike[str], file: str | PathLike[str], *, jobs: int | None = None) -> WrittenReport:
-    """Write results as a self-contained HTML file.
+def write_report(results: str | PathLike[str], file: str | PathLike[str]) -> WrittenReport:
+    """Write the results in a folder as a self-contained HTML file.
 
-    `results`: a results folder; or a scenario or sweep file, which is run first and stored under ``runs``.
-
-    Raises FolderError (a ValueError) without results, and ScenarioError for mistakes in the file.
+    Raises:
+        FolderError (a ValueError): The folder has no results.
     """
     from sim.app.verbs import pictures
 
-    return pictures.write_report(Path(results), Path(file), jobs=jobs, listener=Notebook())
+    return pictures.write_report(Path(results), Path(file), listener=Notebook())

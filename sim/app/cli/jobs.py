@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 from sim.app.cli.console import Console
 from sim.app.cli.errors import Code, print_message
 from sim.app.cli.options import Purpose, Verb, argument
-from sim.app.cli.runs import show_run, show_sweep
 from sim.app.cli.terminal import put, show
 from sim.app.verbs.common import stoppable
 from sim.app.verbs.options import (
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.app.verbs.importing import ImportedJob
-    from sim.app.verbs.pictures import SimulatedForReport, WrittenReport
     from sim.app.verbs.validate import Validation
 
 
@@ -129,36 +127,17 @@ TIMELINE_VERB = Verb("timeline", Purpose.WHY, 2, "Play one checkpoint as an anim
 
 # ---- ``ckptsim report``
 
-_REPORT_HELP = (
-    "A folder written by run, sweep, diff or advise; or a scenario or sweep file, which is run first. Real jobs: "
-    "http(s)://HOST:8081 or another source accepted by import."
-)
+_REPORT_HELP = "A folder written by run, sweep, diff or advise. Real jobs: http(s)://HOST:8081 or another source accepted by import."
 
 
 def write_report(
-    results: Annotated[str, argument("FOLDER|FILE|URL", _REPORT_HELP)], **options: Unpack[ReportOptions]
-) -> Code:
+    results: Annotated[str, argument("FOLDER|URL", _REPORT_HELP)], **options: Unpack[ReportOptions]
+) -> None:
     """Write results, or where the checkpoints of a real job spent their time, as one HTML file."""
     from sim.app.verbs.pictures import report
 
-    with Console(_show_report) as console:
-        written = report(results, listener=console, **options)
-    return Code.CELLS_FAILED if written.file is None else Code.FINE
-
-
-def _show_report(found: WrittenReport | SimulatedForReport) -> None:
-    """Print the path of the report.  Results that were simulated for it are printed as by `run` or `sweep`."""
-    from sim.app.verbs.pictures import WrittenReport
-    from sim.app.verbs.sweep import Sweep
-
-    if isinstance(found, WrittenReport):
-        print_message(str(found.file))
-    elif isinstance(found, Sweep):
-        show_sweep(found)
-        put(found.counted)
-    else:
-        show_run(found)
-        print_message(str(found.folder))
+    with Console(lambda written: print_message(str(written.file))) as console:
+        report(results, listener=console, **options)
 
 
 REPORT_VERB = Verb("report", Purpose.WHY, 3, "Write results as one HTML file.", write_report)

@@ -119,7 +119,7 @@ _SIDE_BY_SIDE = "ckptsim diff A B, or ckptsim run FILE for the lists of a scenar
 INSTEAD = {
     "compare": _SIDE_BY_SIDE,
     "simulate": "ckptsim run FILE",
-    "plot": "ckptsim report RESULTS -o FILE, or run --picture",
+    "plot": "ckptsim report RESULTS -o FILE",
     "new": "ckptsim init NAME",
     "--spark": "--master 'local[*]' or spark://HOST:PORT",
     "--output": "--out",

@@ -10,13 +10,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sim.model.files import replace_file
 from sim.model.text import one_line, printable
 from sim.model.units import UnitError, parse_duration
 from sim.studies.progress import Watch, no_watch
@@ -159,10 +157,6 @@ class Picture:
         """Write the figure in the format of the file's suffix (.png, .svg, .pdf), and return the path."""
         self.figure.savefig(file)
         return Path(file)
-
-    def write_png(self, file: Path) -> None:
-        """Write the figure as PNG; the file appears whole or not at all."""
-        replace_file(file, partial(self.figure.savefig, format="png"))
 
     def __repr__(self) -> str:
         return f"Picture({self.caption})"

@@ -313,9 +313,6 @@ class RunOptions(TypedDict, total=False):
     engine: EngineOption
     jobs: JobsOption
     checks: ChecksOption
-    picture: Annotated[
-        bool, Option("Also draw comparison.png: the checkpoints of each strategy, by phase.", False, is_stored=False)
-    ]
     try_assumptions: Annotated[
         bool,
         Option(

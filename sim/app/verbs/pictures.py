@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from sim.app.report.job_page import job_page
 from sim.app.report.results_page import page_of, provenance_text
-from sim.app.verbs import run as running
-from sim.app.verbs import sweep as sweeping
 from sim.app.verbs.common import SILENT, Listener, OptionError, stoppable
 from sim.app.verbs.explain import choose_strategies, is_real, rerun_observed
 from sim.app.verbs.findings import with_provenance, write_page
@@ -28,7 +26,6 @@ from sim.jobs.history.reading import history_of
 from sim.model.text import without_credentials
 from sim.results.page import Block, Page
 from sim.studies.run_folder import FolderError, runs_of
-from sim.studies.sweeps.sweep_file import define
 
 if TYPE_CHECKING:
     from sim.jobs.reading import RecordingSource
@@ -60,10 +57,7 @@ def animate(name: str, file: Path, *, listener: Listener = SILENT, **given: Unpa
     page = player_page(
         runs, given["checkpoint"], given["strategy"], given["engine"], command=command, listener=listener
     )
-    write_page(page, file)
-    written = WrittenReport(file)
-    listener.result(written)
-    return written
+    return _written(page, file, listener)
 
 
 # ---- The animation of one checkpoint, for `timeline`, `report` and notebooks: two more runs of each strategy.
@@ -92,22 +86,19 @@ def player_page(
     )
 
 
-# ---- `report` of a results folder, or of a scenario or sweep file that is run first.
-
-SimulatedForReport: TypeAlias = running.RunOutcome | sweeping.Sweep
+# ---- `report` of a results folder.
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenReport:
     """The result of `report`."""
 
-    file: Path | None  # None: no page was written, because runs failed
-    simulated: SimulatedForReport | None = None  # for the page; None: results were read from a folder
+    file: Path
 
 
 @with_all_options(ReportOptions)
 def report(name: str, *, listener: Listener = SILENT, **given: Unpack[ReportOptions]) -> WrittenReport:
-    """Write the page of a results folder, of a scenario or sweep file, which is run first, or of a real job.
+    """Write the page of a results folder, or of a real job.
 
     OptionError: an option does not apply to this kind of input.  Other errors are those of `write_report` and `explain`.
     """
@@ -123,47 +114,26 @@ def report(name: str, *, listener: Listener = SILENT, **given: Unpack[ReportOpti
 
 
 def write_report(
-    results: Path,
-    file: Path,
-    checkpoint: int | None = None,
-    *,
-    jobs: int | None = None,
-    listener: Listener = SILENT,
+    folder: Path, file: Path, checkpoint: int | None = None, *, listener: Listener = SILENT
 ) -> WrittenReport:
-    """Write the page of a results folder, or of a scenario or sweep file, which is run first; its results are stored.
+    """Write the page of a results folder.
 
-    `checkpoint`: animate it, see `player_page`.  FolderError: no readable results.  ScenarioError: mistakes in a file.
+    `checkpoint`: animate it, see `player_page`.  FolderError: no readable results.
     """
-    simulated = _simulate(results, jobs, listener) if results.is_file() else None
-    folder = results if simulated is None else simulated.folder
-    assert folder is not None
-    if simulated is not None and _has_failed(simulated):
-        return WrittenReport(None, simulated)
-    with stoppable("nothing is kept" if simulated is None else f"no page is written; the results are in {folder}"):
+    with stoppable("nothing is kept"):
         page = page_of(folder)
         if checkpoint is not None:
             page = replace(
                 page, blocks=[*page.blocks, *player_page(runs_of(folder), checkpoint, listener=listener).blocks]
             )
-        write_page(page, file)
-    written = WrittenReport(file, simulated)
+        return _written(page, file, listener)
+
+
+def _written(page: Page, file: Path, listener: Listener) -> WrittenReport:
+    write_page(page, file)
+    written = WrittenReport(file)
     listener.result(written)
     return written
-
-
-def _simulate(file: Path, jobs: int | None, listener: Listener) -> SimulatedForReport:
-    """Run a scenario or a sweep file, and store the results as `run` and `sweep` do."""
-    definition = define(file)
-    if definition.question is not None:
-        return sweeping.sweep(sweeping.read_request(file, definition), jobs=jobs, listener=listener)
-    request = running.read_request(running.origin_of(file))
-    return running.run(request, folder=running.default_folder(request.study), jobs=jobs, listener=listener)
-
-
-def _has_failed(simulated: SimulatedForReport) -> bool:
-    return (
-        bool(simulated.comparison.errors) if isinstance(simulated, running.RunOutcome) else not simulated.failed.empty
-    )
 
 
 # ---- `report` of a real job.
@@ -179,7 +149,4 @@ def report_source(
 ) -> WrittenReport:
     """Write the page of a source that was read already."""
     found = answer(history_of(source), checkpoint)
-    write_page(job_page(found, command, provenance_text(with_provenance({}))), file)
-    written = WrittenReport(file)
-    listener.result(written)
-    return written
+    return _written(job_page(found, command, provenance_text(with_provenance({}))), file, listener)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, Picture, Stopped, Work, writable_folder
+from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, writable_folder
 from sim.app.verbs.findings import (
     Remark,
     axes_of,
@@ -42,14 +42,13 @@ from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import Reading, ScenarioError, assumptions_note, compose_document, read_text
 from sim.results.formats import ms_text
 from sim.results.restarts import longest_lag_after_stop
-from sim.runtime.result import identity
-from sim.studies.compare import compare, folder_names, keep, plain
+from sim.studies.compare import compare, keep, plain
 from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
 from sim.studies.labels import label
-from sim.studies.plan import Cell, cells, run_folder, with_baselines
+from sim.studies.plan import cells, run_folder, with_baselines
 from sim.studies.progress import no_watch
-from sim.studies.run_folder import PICTURE, kept_scenario, replacing
+from sim.studies.run_folder import kept_scenario, replacing
 
 if TYPE_CHECKING:
     from sim.plane import Engine
@@ -221,23 +220,8 @@ def run(request: RunRequest, *, listener: Listener = SILENT, **given: Unpack[Run
     with replacing(writable_folder(folder), listener.message) as place:
         found = outcome(place)
         listener.result(found)
-        _keep(found, place, picture=given["picture"])
+        _keep(found, place)
     return found
-
-
-def keep_comparison(found: RunOutcome, folder: Path, *, force: bool) -> None:
-    """Store results of `run` that were made without a folder, in the same files.  `force`: replace those of another scenario."""
-    if not force:
-        _keep_other_results(folder, found.request)
-    comparison = found.comparison
-    bare = [(0, result) for result in comparison.baselines.values()]
-    results = [*bare, *(pair for replications in comparison.results.values() for pair in enumerate(replications))]
-    planned = [Cell(result.scenario, identity(result.scenario), number) for number, result in results]
-    names = folder_names(planned)
-    with replacing(writable_folder(folder), lambda _: None) as place:
-        for cell, (_, result) in zip(planned, results, strict=True):
-            result.write(place / names[cell.id])
-        _keep(replace(found, folder=folder), place)
 
 
 def _keep_other_results(folder: Path, request: RunRequest) -> None:
@@ -339,8 +323,8 @@ def _longer_waits(expected: Expectation, comparison: Comparison) -> str:
     )
 
 
-def _keep(outcome: RunOutcome, place: Path, *, picture: bool = False) -> None:
-    """Write comparison, scenario and picture to `place`, a temporary folder that becomes the results folder."""
+def _keep(outcome: RunOutcome, place: Path) -> None:
+    """Write comparison and scenario to `place`, a temporary folder that becomes the results folder."""
     assert outcome.folder is not None
     origin, folder = outcome.request.origin, outcome.folder
     report = command_line("report", [folder])
@@ -351,19 +335,6 @@ def _keep(outcome: RunOutcome, place: Path, *, picture: bool = False) -> None:
         "command": f"{outcome.request.command(folder)}\n{report} -o report.html",
     }
     keep(outcome.comparison, place, _self_contained(origin), with_provenance(summary))
-    if picture:
-        _draw(outcome.comparison, place)
-
-
-def _draw(comparison: Comparison, place: Path) -> None:
-    """Draw checkpoint durations by phase, or if none has finished, the data in queues.  It takes as long as a small scenario."""
-    from sim.app.report.figures import QUANTITIES, curves_of, lines, phases
-    from sim.results.charts import still
-
-    quantity = QUANTITIES["in_flight"]
-    drawn = phases({name: runs[0].tables for name, runs in comparison.results.items()})
-    drawn = lines(curves_of(quantity, comparison), quantity.unit) if drawn is None else drawn
-    Picture(still(drawn), comparison.question or comparison.name).write_png(place / PICTURE)
 
 
 def _self_contained(origin: StudySource) -> str:

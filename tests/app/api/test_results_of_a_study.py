@@ -78,9 +78,9 @@ def test_a_report_is_displayed_below_a_cell(results, tmp_path):
 def test_an_import_has_its_history_beside_its_results(study, tmp_path):
     compared = "{observed: {p50: 400 ms, p90: 1 s, max: 2 s, count: 20}, predicted: {p50: 390 ms, p90: 410 ms, max: 420 ms, count: 60}}"
     imported = sim.loads(f"{study.text}backtest: {{runs: 3, simulated: 90 s, end-to-end: {compared}}}\n", "imported")
-    done = imported["aligned"].run(jobs=1)
+    done = imported["aligned"].run(jobs=1, folder=tmp_path / "kept")
 
-    assert json.loads((done.save(tmp_path / "kept") / "comparison.json").read_text())["history"]["checkpoints"] == 20
+    assert json.loads((tmp_path / "kept" / "comparison.json").read_text())["history"]["checkpoints"] == 20
     assert "The unchanged job, compared with its history" in done.report(tmp_path / "page.html").read_text()
 
 
@@ -102,8 +102,6 @@ def test_studies_and_results_stand_side_by_side_under_names(study, results):
     assert "today, aligned" not in both.verdict
     assert 2 * len(both["today"].checkpoints) == pytest.approx(len(both["half"].checkpoints), abs=1)
     assert both.table["throughput_change"].notna().all()
-    with pytest.raises(ValueError, match="results of several studies cannot be saved together"):
-        both.save("nowhere")
 
 
 def test_several_combinations_of_a_named_study_keep_their_own_names(results):

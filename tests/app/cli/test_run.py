@@ -40,14 +40,6 @@ def test_table_sentence_and_folder(ckptsim, tiny, tmp_path):
     assert pd.read_parquet(folder / "aligned" / "checkpoints.parquet")["status"].eq("COMPLETED").any()
 
 
-def test_a_picture_is_drawn_when_asked_for(ckptsim, tiny, tmp_path):
-    """It costs as much as the runs: whoever wants none does not wait for it, nor load what draws."""
-    done = ckptsim(f"run {tiny} --picture --out {tmp_path}/out --jobs 1")
-
-    assert done.exit_code == 0
-    assert (tmp_path / "out" / "comparison.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_processes_give_the_same_bytes(ckptsim, tiny, tmp_path):
     """Side by side or one after the other."""
     for jobs in (1, 2):
@@ -322,17 +314,6 @@ def test_a_sweep_file_is_for_another_verb(ckptsim, tiny, tmp_path):
 
     hint = "day.yaml: is a sweep file, which names a scenario and what varies: ckptsim sweep day.yaml\n"
     assert (3, hint) == (done.exit_code, without_axes(done))
-
-
-def test_columns_are_chosen(ckptsim, tiny):
-    """By their headings, in this order; a name that is none is told before anything runs."""
-    done = ckptsim(f"run {tiny} --jobs 1 --columns 'max,p50, Completed'")
-    head = next(line for line in done.stdout.splitlines() if line.startswith("strategy"))
-
-    assert re.split(r" {2,}", head) == ["strategy", "max", "p50", "completed (n)"]
-    wrong = ckptsim(f"run {tiny} --columns p51")
-    assert (wrong.exit_code, wrong.stdout) == (2, "")
-    assert "--columns: no column 'p51': there are completed, p50, p90" in wrong.stderr
 
 
 def test_first_uploads_stand_below_with_the_columns_that_they_have(ckptsim, tmp_path):

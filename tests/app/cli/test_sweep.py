@@ -95,7 +95,7 @@ def test_the_first_failure_may_be_the_last(ckptsim, tiny, monkeypatch):
 
     monkeypatch.setattr(module, "simulate", lambda scenario, **_: 1 / 0)
 
-    done = ckptsim(f"sweep {tiny} --jobs 1 --fail-fast")
+    done = ckptsim(f"sweep {tiny} --jobs 1 --max-failures 0")
 
     assert done.exit_code == 4
     assert without_axes(done).startswith("stopped after 1 failed cells, the last one ")

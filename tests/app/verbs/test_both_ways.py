@@ -32,7 +32,7 @@ KEPT = {
     "sweep": (
         "sweep {place}/sweep.yaml --set run.seed=3 --replications 2 --jobs 1 --out {place}/kept",
         lambda: sim.sweep("sweep.yaml", changes={"run.seed": 3}, replications=2, jobs=1, folder="kept"),
-        {"kept/answer.json", "kept/answer.png", "kept/results.csv", "kept/results.parquet"},
+        {"kept/answer.json", "kept/results.csv", "kept/results.parquet"},
         "ckptsim sweep sweep.yaml --set run.seed=3 --set run.replications=2 --out kept\\n",
     ),
     "sweep of a study": (
@@ -61,18 +61,6 @@ KEPT = {
         {"job.yaml", "job.history.json"},
         "history: job.history.json",
     ),
-    "report of a scenario": (
-        "report tiny.yaml -o page.html",
-        lambda: sim.write_report("tiny.yaml", "page.html"),
-        {"page.html"},
-        "Does it matter how barriers travel?",
-    ),
-    "report of a sweep": (
-        "report sweep.yaml -o page.html",
-        lambda: sim.write_report("sweep.yaml", "page.html"),
-        {"page.html"},
-        "Which interval is best?",
-    ),
 }
 
 
@@ -89,19 +77,6 @@ def test_the_same_bytes_are_kept(both_ways, tmp_path, verb):
     assert kept == contents(tmp_path / "python")
     assert [name for name, content in kept.items() if str(tmp_path).encode() in content] == []
     assert any(text.encode() in content for name, content in kept.items() if name not in FILES)
-
-
-def test_what_is_kept_later_is_the_same(tmp_path, monkeypatch):
-    """Results of a run without a folder hold all that it would have."""
-    monkeypatch.chdir(tmp_path)
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
-    study = sim.load("traced.yaml", {"run.seed": 3})
-    study.run(folder="kept", jobs=1)
-    at_once = contents(tmp_path / "kept")
-    study.run(jobs=1).save("kept")
-
-    assert at_once == contents(tmp_path / "kept")
 
 
 def test_studies_are_compared_as_they_were_changed(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 from sim.model.files import FolderInUseError, ResultsNotWrittenError
 from sim.studies import run_folder as room
-from sim.studies.run_folder import PICTURE, SHEET, SUMMARY, TABLE, UNFINISHED, replacing
+from sim.studies.run_folder import SHEET, SUMMARY, TABLE, UNFINISHED, replacing
 
 
 def write(place, name, runs):
@@ -57,7 +57,7 @@ def test_new_results_take_the_place_of_old_ones(used):
 
 def test_tables_of_old_results_go_where_new_ones_have_none(used):
     """A command whose runs all fail leaves no older table that could be mistaken for its own."""
-    for name in (TABLE, SHEET, PICTURE):
+    for name in (TABLE, SHEET):
         (used / name).write_text("old")
 
     with replacing(used, print) as place:
