@@ -6,10 +6,11 @@ Therefore nothing of `sim` is imported at the top; the functions import the pack
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,12 @@ class RowsAccumulatorParam:
 
 
 def runner(
-    archive: str, version: str, engine: str, check: bool, kernel: Any, sent: Any, series: Mapping[str, Any]
+    archive: str, version: str, engine: str, check: bool, kernel: Any, sent: Any
 ) -> Callable[[Iterator[bytes]], Iterator[str]]:
-    """Return the function that Spark applies to each partition: it runs packed cells.
+    """Return the function that Spark applies to each partition: it runs the cells of tasks, which are pickled lists of cells.
 
     Rows are added to the accumulator `sent`; the function itself returns no elements.  `archive`, `version`: the package that
-    was sent, and its code version.  `kernel`: broadcast variable with the driver's machine code, or None.  `series`: broadcast
-    variables of `sim.studies.sweeps.packed_cells`.
+    was sent, and its code version.  `kernel`: broadcast variable with the driver's machine code, or None.
     """
 
     def run(tasks: Iterator[bytes]) -> Iterator[str]:
@@ -41,14 +41,13 @@ def runner(
 
         import_driver_package(archive, version)
         from sim.studies.cells import timed, warm
-        from sim.studies.sweeps.packed_cells import unpack
 
         # does nothing if an earlier task of this worker has done it
         warm(engine, kernel and kernel.value)  # type: ignore[arg-type]
         context = TaskContext.get()
         attempt = context.attemptNumber() if context else 0
-        for packed in tasks:
-            for cell in unpack(packed, series):
+        for cells in tasks:
+            for cell in pickle.loads(cells):
                 sent.add([timed(cell, engine, check=check, attempt=attempt)])  # type: ignore[arg-type]
         return iter(())
 
