@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sim.model.files import ResultsNotWrittenError, locked, remove_partials, replace_text
+from sim.model.files import ResultsNotWrittenError, locked, remove_partials
 from sim.model.scenario import Scenario
 from sim.model.schema.study import ScenarioFile, load, loads
 from sim.model.text import PrintableError, one_line
@@ -22,8 +22,7 @@ from sim.studies.plan import cells
 # ---- Replacing the results in the folder of `ckptsim run`. New results are written to the subfolder `unfinished`, and then moved
 # to the folder.
 #
-# `comparison.json` is removed first and moved last: if it exists, all results next to it belong to it. A command that is killed
-# while it moves files leaves `.moves.json`, the list of files to remove and to move, and the next command finishes the move.
+# `comparison.json` is removed first and moved last: if it exists, all results next to it belong to it.
 
 UNFINISHED = "unfinished"
 SUMMARY = "comparison.json"
@@ -31,7 +30,6 @@ TABLE, SHEET = "comparison.parquet", "comparison.csv"
 """Files next to the summary.  They are missing if every run failed."""
 RUNS = "runs"
 """Key of the summary whose value lists the folders of runs."""
-_MOVES = ".moves.json"
 _MARKER = ".ours"
 """Marker file in the subfolder for new results.  A subfolder with files but without the marker was not written by ckptsim."""
 
@@ -49,8 +47,6 @@ def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
         if not (unfinished / _MARKER).is_file() and any(unfinished.iterdir()):
             raise ResultsNotWrittenError(f"{unfinished} was not written by ckptsim: give another --out")
         (unfinished / _MARKER).touch()
-        if (unfinished / _MOVES).is_file():
-            _move(folder, unfinished)
         for leftover in _content(unfinished):
             _remove(leftover)
         yield unfinished
@@ -60,29 +56,18 @@ def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
                 raise ResultsNotWrittenError(
                     f"{folder / name} is in the way and holds no run: move it; the results are in {unfinished}"
                 )
-        replace_text(unfinished / _MOVES, json.dumps({"old": sorted(set(_obsolete(folder)) - set(new)), "new": new}))
         with delayed_signals():
-            _move(folder, unfinished)
+            obsolete = _obsolete(folder)
+            (folder / SUMMARY).unlink(missing_ok=True)
+            for name in {*obsolete, *new}:
+                _remove(folder / name)
+            for name in sorted(new, key=lambda name: name == SUMMARY):
+                (unfinished / name).rename(folder / name)
             shutil.rmtree(unfinished)
 
 
-def _move(folder: Path, unfinished: Path) -> None:
-    """Move the results listed in `.moves.json` from `unfinished` to the folder, replacing earlier ones."""
-    moves = json.loads((unfinished / _MOVES).read_text())
-    old, new = (list(filter(_is_plain, moves[key])) for key in ("old", "new"))
-    if (unfinished / SUMMARY).exists():
-        (folder / SUMMARY).unlink(missing_ok=True)
-    for name in old:
-        _remove(folder / name)
-    for name in sorted(new, key=lambda name: name == SUMMARY):
-        if (unfinished / name).exists():  # otherwise a command that was killed has moved it already
-            _remove(folder / name)
-            (unfinished / name).rename(folder / name)
-    (unfinished / _MOVES).unlink()
-
-
 def _content(unfinished: Path) -> list[Path]:
-    return sorted(path for path in unfinished.iterdir() if path.name not in (_MARKER, _MOVES))
+    return sorted(path for path in unfinished.iterdir() if path.name != _MARKER)
 
 
 def _obsolete(folder: Path) -> list[str]:
