@@ -238,11 +238,6 @@ class Results(Displayed, RunAgain):
         return self.frame("subtasks")
 
     @property
-    def tasks(self) -> pd.DataFrame:
-        """Return a row per subtask with totals of the run."""
-        return self.frame("tasks")
-
-    @property
     def series(self) -> pd.DataFrame:
         """Return a row per second and vertex: rates, queues, back-pressure, lag."""
         return self.frame("series")
@@ -256,31 +251,6 @@ class Results(Displayed, RunAgain):
     def recoveries(self) -> pd.DataFrame:
         """Return a row per restart: lost work, when the job ran again, when it had caught up."""
         return self.frame("recoveries")
-
-    @property
-    def files(self) -> pd.DataFrame:
-        """Return a row per file of a snapshot."""
-        return self.frame("files")
-
-    @property
-    def snapshots(self) -> pd.DataFrame:
-        """Return a row per snapshot retained at the end: the snapshots it depends on, and those that depend on it."""
-        return self.frame("snapshots")
-
-    @property
-    def restores(self) -> pd.DataFrame:
-        """Return a row per job instance that was restored from a snapshot."""
-        return self.frame("restores")
-
-    @property
-    def path(self) -> pd.DataFrame:
-        """Return a row per part of the critical path of each checkpoint, times in ns."""
-        return self.frame("path")
-
-    @property
-    def requests(self) -> pd.DataFrame:
-        """Return a row per second with requests to an object store: counts by request, and bytes."""
-        return self.frame("requests")
 
     @property
     def consequences(self) -> pd.DataFrame:

@@ -94,8 +94,8 @@ class _Results:
     def __init__(self, plan: CellPlan, places: NDArray[np.int64], numbers: NDArray[np.int64], kept: RowIndex) -> None:
         self._plan, self._numbers, self._kept = plan.take(places), numbers, kept
         names = dict.fromkeys(axis for scenario in plan.scenarios.different for axis, _ in scenario.axes)
-        texts = {name: _with_workload_of_baselines(plan, plan.axis(name)) for name in names}  # by all that are planned
-        self._axes = {name: pa.array(values[places], pa.string()).dictionary_encode() for name, values in texts.items()}
+        texts = {name: self._plan.axis(name) for name in names}
+        self._axes = {name: pa.array(values, pa.string()).dictionary_encode() for name, values in texts.items()}
         self._numbers_of_axes = dict(self._quantities(texts))
         self.schema = pa.schema(
             list(
@@ -161,20 +161,3 @@ class _Results:
 
 def _strategy(scenario: Scenario) -> str:
     return "none" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
-
-
-def _with_workload_of_baselines(plan: CellPlan, values: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Return the values of an axis.  A baseline without axes gets the value that all cells compared with it have in common."""
-    without_axes = plan.is_bare & ~plan.per_scenario(lambda scenario: bool(scenario.axes)).astype(bool)
-    if not without_axes.any():
-        return values
-    codes, texts = pd.factorize(values, use_na_sentinel=False)
-    _, group = np.unique(plan.bare_ids, return_inverse=True)
-    members = plan.ids != plan.bare_ids
-    least, most = np.full(group.max() + 1, len(texts)), np.full(group.max() + 1, -1)
-    np.minimum.at(least, group[members], codes[members])
-    np.maximum.at(most, group[members], codes[members])
-    is_shared = without_axes & (least == most)[group]
-    filled = values.copy()
-    filled[is_shared] = np.array([*texts, None], dtype=object)[most[group[is_shared]]]
-    return filled

@@ -29,11 +29,8 @@ FEATURES = (
     "rows",  # number of observations
     "covered",  # share of the window with observations, each as long as the median distance of rows in the trace
     "mean",  # mean rate [records/s]
-    "p95",  # 95th percentile of the rate
     "peak",  # largest rate
     "burst",  # peak / mean: 1 is steady
-    "variation",  # standard deviation / mean
-    "trend",  # change of the rate from begin to end, by a linear fit, as a share of the mean
     "load",  # mean / mean of the whole trace
     "failures",  # number of failures that begin in the window, of traces in the same folder
     "failure_s",  # begin of the first of them, from the begin of the window; blank: there is none
@@ -159,7 +156,7 @@ def _series(rates: pd.DataFrame, length_s: float) -> _Series | None:
     observed = rows["rate"].notna().to_numpy()
     if not observed.any() or t_s[-1] - t_s[0] < length_s:
         return None
-    step_s = _quantile(np.diff(t_s), 0.5)
+    step_s = float(np.quantile(np.diff(t_s), 0.5, method="inverted_cdf"))
     rate = rows["rate"].to_numpy(float)[observed]
     return _Series(
         str(rows["trace"].iloc[0]), t_s[0], t_s[-1] - t_s[0], (t_s - t_s[0])[observed], rate, float(rate.mean()), step_s
@@ -196,7 +193,7 @@ def _with_features(series: _Series, failed_s: Floats, begins: Floats, length_s: 
     rows = list[dict[str, Any]]()
     for i in np.flatnonzero(covered >= MIN_COVERED):
         from_s, window = begins[i], slice(firsts[i], ends[i])
-        rate, at = series.rate[window], series.on_s[window] - from_s
+        rate = series.rate[window]
         if not len(rate) or not rate.mean() > 0:
             continue
         failures = (failed_s - from_s)[(failed_s >= from_s) & (failed_s < from_s + length_s)]
@@ -210,27 +207,12 @@ def _with_features(series: _Series, failed_s: Floats, begins: Floats, length_s: 
                 "mean": mean,
                 "peak": float(rate.max()),
                 "burst": float(rate.max()) / mean,
-                "p95": _quantile(rate, 0.95),
-                "variation": float(rate.std()) / mean,
-                "trend": _slope(at, rate) * length_s / mean,
                 "load": mean / series.mean,
                 "failures": len(failures),
                 "failure_s": failures.min() if len(failures) else np.nan,
             }
         )
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _quantile(values: Floats, share: float) -> float:
-    """Return the smallest value such that at least this share of the values are not larger."""
-    return float(np.quantile(values, share, method="inverted_cdf"))
-
-
-def _slope(at: Floats, rate: Floats) -> float:
-    """Return the slope of a linear fit of the rates; 0 if all have the same time."""
-    from_mean = at - at.mean()
-    spread = float((from_mean**2).sum())
-    return float((from_mean * (rate - rate.mean())).sum()) / spread if spread > 0 else 0.0
 
 
 def _first_in_order(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:

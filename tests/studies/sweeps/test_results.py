@@ -5,7 +5,6 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from sim.model.schema.study import loads
 from sim.studies.plan import cells, with_baselines
 from sim.studies.sweeps import results as room
 from sim.studies.sweeps.results import collect
@@ -62,22 +61,6 @@ def test_cells_that_share_a_run_have_rows_of_their_own(study, tmp_path):
 
     assert len(store.rows()) == 1
     assert list(table["window"]) == ["monday", "tuesday"]
-
-
-def test_a_baseline_shows_its_workload(tmp_path):
-    """The axes that all cells held against it have in common, beside those that tell strategies apart."""
-    text = (
-        "version: 1\njob:\n  a: {source: {rate: [1/s, 2/s], record: 100 B}}\n  b: {input: {a: hash}, service: 1 ms}\n"
-    )
-    study = loads(f"{text}checkpoint: {{interval: 1 s, barriers: [aligned, unaligned]}}\nrun: {{duration: 1 s}}\n")
-    store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
-    store.put([row(cell) for cell in planned])
-
-    table = collect(store, planned)
-
-    assert list(table["job.a.source.rate"]) == ["1/s", "1/s", "1/s", "2/s", "2/s", "2/s"]
-    assert list(table["checkpoint.barriers"].isna()) == [True, False, False] * 2
-    assert list(table.columns[4:6]) == ["job.a.source.rate", "checkpoint.barriers"]
 
 
 @pytest.mark.parametrize("status", ["ok", "error"])

@@ -40,10 +40,8 @@ def test_features_of_windows(tables):
     (bursts,) = windows_here(tables, Cutting(20, "bursts", 1, "a/load")).windows.to_dict("records")
     assert bursts["burst"] > 1000 / (60 + 109.5 + 90)
     assert (bursts["rows"], bursts["covered"]) == (20, 1.0)
-    assert 171 < bursts["p95"] < 1100
 
     found = windows_here(tables, Cutting(20, trace="a/load")).windows
-    assert [pytest.approx(20 * 20 / 21 / (109.5 + 20 * i), rel=0.1) for i in (0, 1, 2)] == found["trend"][:3].tolist()
     assert found["failure_s"].dropna().tolist() == [5.0]
 
 
