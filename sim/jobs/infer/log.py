@@ -117,10 +117,10 @@ def infer_state_size(done: Sequence[LogCheckpoint]) -> StateSize:
     """
     if not done:
         return StateSize(0, "")
-    *_, before, last = (point.state_bytes for point in (done[0], *done))
+    *_, before, last = (point.state_size for point in (done[0], *done))
     if max(before, last) <= MAX_STEADY_FACTOR * min(before, last):
         return StateSize(last, f" of checkpoint {done[-1].id}")
-    latest = sorted(point.state_bytes for point in done[-max(len(done) // 3, MIN_LATEST_CHECKPOINTS) :])
+    latest = sorted(point.state_size for point in done[-max(len(done) // 3, MIN_LATEST_CHECKPOINTS) :])
     spread = f"{bytes_text(latest[0])} to {bytes_text(latest[-1])}"
     return StateSize(latest[(len(latest) - 1) // 2], f", the median of the last {len(latest)} checkpoints ({spread})")
 
@@ -226,7 +226,7 @@ def _job(
     question = "Which vertices keep how much of the state?"
     if line is None or line.is_significant:  # otherwise checkpoints do not write what the state grows by
         completed = [point for point in log.recorded if point.status == "COMPLETED" and not point.is_savepoint]
-        sizes = [(point, point.state_bytes) for point in completed[:: len(completed) // MAX_PHASES_FOR_LINE + 1]]
+        sizes = [(point, point.state_size) for point in completed[:: len(completed) // MAX_PHASES_FOR_LINE + 1]]
         infer_growth(last, log.options, sizes, per_second)
     if grows := "state" in last.values:
         last.add_question("state.size", question, "this vertex has all of it.")
@@ -289,10 +289,7 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
         draft.put("checkpoint.timeout", timeout, f"trigger to expiry of {len(expired)} checkpoints")
     else:
         ask_for_timeout(draft, options, max((point.end_to_end_duration for point in points), default=0))
-    is_unaligned = any("checkpoint_type" in point.statistics for point in points)
-    ask_for_barriers(
-        draft, options, "unaligned, as dumps of the log say." if is_unaligned else "aligned, Flink's default."
-    )
+    ask_for_barriers(draft, options, "aligned, Flink's default.")
     return rhythm.interval or configured or (0 if rhythm.gaps else max(delays, default=rhythm.at_most))
 
 

@@ -20,11 +20,11 @@ from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, ope
 from sim.jobs.source.rest_answers import choose, first_names, parsed
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import one_line
-from sim.model.units import MS, format_duration
+from sim.model.units import MS
 
 # ---- Read logs of a JobManager: the checkpoints of a job, its vertices, its failures and its configuration.
 #
-# The messages of Flink 1.9 to 2.3 are recognized (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph,
+# The messages of Flink 1.12 to 2.3 are recognized (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph,
 # GlobalConfiguration), in any log layout.  Trigger times are epoch milliseconds in the messages.  Other times are those of
 # the lines, whose time zone is unknown, so only their differences are used.
 
@@ -57,18 +57,10 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "refused": re.compile(
         rf"Failed to trigger (?:or complete )?checkpoint (?:UNKNOWN_CHECKPOINT_ID )?for job {_JOB}(?: (?:since|because):? (?P<why>.*))?"
     ),
-    "not running": re.compile(rf"(?P<why>Checkpoint triggering task .+? of job {_JOB} is not .*)"),  # before 1.12
     "late": re.compile(
         rf"Received late message for now expired checkpoint attempt (?P<id>\d+) from task (?P<task>\S+) of job {_JOB}"
         r"(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
     ),
-    # at level DEBUG
-    "acknowledged": re.compile(
-        rf"Received acknowledge message for checkpoint (?P<id>\d+) from task (?P<task>\S+) of job {_JOB}"
-        r"(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
-    ),
-    # at level DEBUG, since Flink 1.19 (FLINK-33071)
-    "dumped": re.compile(rf"CheckpointStatistics \(for jobID={_JOB}, jobName=.*\) dump = (?P<dump>\{{.*\}})"),
     "restored": re.compile(
         rf"Restoring job {_JOB} from (?:latest valid checkpoint: )?(?:(?:[A-Z]\w* )+(?P<id>\d+)(?: @ (?P<at>\d+))?)?"
     ),
@@ -86,14 +78,12 @@ _OPERATOR = re.compile(
     r"Could not (?:materialize checkpoint|complete snapshot|perform checkpoint) \d+ for operator (?P<task>.+? \(\d+/\d+\))"
 )
 """An exception of a task that declines a checkpoint, e.g. ``... for operator agg -> map (2/12)#0.``."""
-_NOT_READY = re.compile(r"Task Name ?(?P<task>.+ \(\d+/\d+\)) Failure reason: (?P<reason>.+\(tasks not ready\))")
-"""An exception of a task that has finished, or does not run yet."""
 _END_OF_TEXT = re.compile(r"""\\n|"\s*[,}]""")
 """The end of a message in a JSON log."""
 NOT_RUNNING = "Not all required tasks are currently running"
 _NOT_RUNNING = re.compile(r"Checkpoint triggering task (?P<task>.+?) of job [0-9a-f]{32} is not ")
-_ENDED_TASKS = re.compile(r"(?i)some tasks of (?:the )?job.* finished|is not in state RUNNING but FINISHED")
-"""Messages of all versions for a declined trigger because tasks have finished."""
+_ENDED_TASKS = re.compile(r"(?i)some tasks of (?:the )?job.* finished")
+"""Messages for a declined trigger because tasks have finished, before Flink 1.15."""
 FINISHED = "tasks have finished, and checkpoints after that are not enabled"
 _NOT_COUNTED = re.compile(
     r"subsumed|Coordinator (?:is suspending|shutdown)|scheduler is shut down|Region is restarting|declined (?:\(|because one input)"
@@ -111,23 +101,38 @@ _TERMINATED = re.compile(
     r"Worker (?P<id>\S+) is terminated\. Diagnostics: (?P<why>.+)"
     r"|Disconnect TaskExecutor (?P<other>\S+) because: (?P<fatal>.+ fatal error)"
 )
-_NOTABLE = re.compile(
-    r"OversizedPayloadException: .*max allowed size (?P<oversized>\d+)"
-    r"|- Task did not exit gracefully within (?P<uncanceled>\d+)"
-    r"|(?P<revoked>was revoked leadership|lost leadership)|(?P<suspended>Connection to ZooKeeper suspended)"
+_LEADERSHIP = (
+    "The JobManager lost its leadership, and the job restarted for that: no task and no checkpoint failed. Look at what kept it from "
+    "renewing its lease (the API server or ZooKeeper, high-availability.zookeeper.client.tolerate-suspended-connections, a pause of the "
+    "garbage collector)."
 )
-"""Lines that explain failed checkpoints or a downtime (`_notable`), by the group that matches."""
-_WORDS_OF_NOTABLE = ("OversizedPayload", "exit gracefully", " leadership", "to ZooKeeper suspended")
-_STATISTICS = (
-    *("checkpointed_size", "state_size", "processed_data", "persisted_data"),
-    *("num_subtasks", "num_acknowledged_subtasks"),
+_NOTABLE = (
+    (
+        "OversizedPayload",
+        re.compile(r"OversizedPayloadException: .*max allowed size (\d+)"),
+        (
+            "Messages were dropped that are larger than pekko.framesize (akka.framesize before 1.18), here {}b. A checkpoint whose "
+            "acknowledgement is dropped expires, however long its timeout. Set a larger framesize, or keep less state inside of "
+            "acknowledgements (state.storage.fs.memory-threshold, operator state)."
+        ),
+    ),
+    (
+        "exit gracefully",
+        re.compile(r"- Task did not exit gracefully within (\d+)"),
+        (
+            "A task did not stop within task.cancellation.timeout ({} s), for which Flink ends its TaskManager: the restart waited "
+            "for that. Look at what the task was doing then (its stack trace is in the log of its TaskManager)."
+        ),
+    ),
+    (" leadership", re.compile("((?:was revoked|lost) leadership)"), _LEADERSHIP),
+    ("to ZooKeeper suspended", re.compile("(Connection to ZooKeeper suspended)"), _LEADERSHIP),
 )
-"""Numbers of a dump that are used."""
+"""Lines that explain failed checkpoints or a downtime: (words that are quick to find, pattern, sentence with the group of the pattern)."""
 _TASK = re.compile(
     r" - (?P<name>.+) (?P<place>\(\d+/(?P<of>\d+)\)) \((?P<attempt>[0-9a-f_]+)\) switched from CREATED to SCHEDULED"
 )
-_ENDED_TASK = re.compile(
-    r" - (?P<name>.+ \(\d+/\d+\)) (?:- execution #\d+ )?\([0-9a-f_#]+\) switched from \w+ to (?P<state>FINISHED|FAILED)"
+_FAILED_TASK = re.compile(
+    r" - (?P<name>.+ \(\d+/\d+\)) (?:- execution #\d+ )?\([0-9a-f_#]+\) switched from \w+ to FAILED"
     r"(?: on (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
 )
 _ATTEMPT = re.compile(r"^(?:.*_)?([0-9a-f]+)_(\d+)_\d+$")
@@ -158,22 +163,8 @@ class LogCheckpoint:
     where: str = ""  # TaskManager of the task that declined it
     task: str = ""  # that task, e.g. ``agg -> map (2/12)``; "" if unknown
     cause: str = ""  # root cause of the exception
-    persisted_data: int = (
-        -1
-    )  # in-flight data [bytes] that barriers overtook, which is part of its size; only a dump has it
-    statistics: dict[str, Any] = field(default_factory=dict)  # fields of the REST API from a dump; empty without one
     # acknowledgements after it expired: (time after the trigger [ms], execution attempt, TaskManager)
     late: list[tuple[int, str, str]] = field(default_factory=list)
-    # the same of those before, at level DEBUG: all while it is under way, those behind the longest gap once it is complete
-    acknowledged: list[tuple[int, str, str]] = field(default_factory=list)
-    gap_ms: int = 0  # that gap
-
-    def drop_before_gap(self) -> None:
-        """Keep only the acknowledgements behind the longest gap between two."""
-        rows = sorted(self.acknowledged)
-        gaps = [(after[0] - before[0], index) for index, (before, after) in enumerate(pairwise(rows), 1)]
-        self.gap_ms, index = max(gaps, default=(0, 0))
-        self.acknowledged = rows[index:]
 
     @property
     def failure_message(self) -> str:
@@ -185,11 +176,6 @@ class LogCheckpoint:
     @property
     def is_expired(self) -> bool:
         return "expired" in self.reason
-
-    @property
-    def state_bytes(self) -> int:
-        """The size of its state, without in-flight data if a dump has their size."""
-        return max(self.state_size - max(self.persisted_data, 0), 0)
 
 
 Checkpoint = LogCheckpoint | RecordedCheckpoint
@@ -250,8 +236,7 @@ class JobLog:
     failed: list[LogCheckpoint] | None = None  # failed since the last completed one; None if the log begins later
     lost: dict[str, int] = field(default_factory=dict)  # lost TaskManager -> time
     terminated: dict[str, tuple[int, str]] = field(default_factory=dict)  # TaskManager -> (time, exit code and reason)
-    notable: dict[str, list[str]] = field(default_factory=dict)  # group of `_NOTABLE` -> its values, of the cluster
-    finished: dict[str, None] = field(default_factory=dict)  # finished tasks of all jobs
+    notable: dict[str, str] = field(default_factory=dict)  # sentence of `_NOTABLE` -> its last value, of the cluster
     attempts: dict[str, str] = field(default_factory=dict)  # execution attempt id -> task, of all jobs
     failing: LogTaskFailure | None = None  # failed task of any job, until a line tells which job failed
     task_failures: list[LogTaskFailure] = field(default_factory=list)  # task failures that failed the job
@@ -261,10 +246,8 @@ class JobLog:
     strategy: str = ""  # restart strategy, as Flink prints it
     # vertex -> scheduled parallelism; empty if the log has several jobs
     vertices: dict[str, int] = field(default_factory=dict)
-    subtasks: set[str] = field(default_factory=set)  # that acknowledged a checkpoint, at level DEBUG
     options: dict[str, str] = field(default_factory=dict)  # cluster options
     version: str = ""  # the last one
-    versions: dict[str, int] = field(default_factory=dict)  # version that a process started with -> its first start
 
     @property
     def recorded(self) -> tuple[RecordedCheckpoint, ...]:
@@ -276,7 +259,7 @@ class JobLog:
                 values = {
                     name: getattr(point, name) for name in RecordedCheckpoint.model_fields if hasattr(point, name)
                 }
-                fields.append({**values, "latest_ack_timestamp": ended_ms} | point.statistics)
+                fields.append({**values, "latest_ack_timestamp": ended_ms, "persisted_data": -1})
         return parsed(tuple[RecordedCheckpoint, ...], fields, self.source, "its checkpoints")
 
     @property
@@ -378,42 +361,17 @@ def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict
         if loggers and "CheckpointCoordinator" not in loggers:  # a TaskManager's log, which shows nothing of triggers
             cluster.ended_ms, is_task_manager = ended_ms, True
     for log in jobs.values():
-        log.version, log.versions, log.ended_ms = cluster.version, cluster.versions, cluster.ended_ms
+        log.version, log.ended_ms = cluster.version, cluster.ended_ms
         log.fresh_restarts = cluster.fresh_restarts if len(jobs) == 1 else 0
-    if len(jobs) == 1 and cluster.exceeding:  # before Flink 1.10 the exception follows the change of the status
-        log = next(iter(jobs.values()))
-        log.exceeding.append(_count_failed(log))
     if len(jobs) > 1:  # lines of vertices do not say to which job they belong
         cluster.vertices.clear()
     logs = {name: log for name, log in jobs.items() if log.checkpoints or log.refusals}
     if not logs:
-        running = next((log for log in jobs.values() if log.running_ms >= 0), None)
-        if running is None and is_task_manager:
-            reason = "it is the log of a TaskManager; explain the JobManager's, or a folder with both"
-        elif running is None and cluster.ended_ms >= 0:
-            reason = "is it a JobManager's log, at level INFO?"
-        elif running is None:
-            reason = "no line has a time, so it is not a log of a JobManager"
-        elif running.failures:
-            times = f"{running.failures} time{'s' * (running.failures > 1)}"
-            lasts_ms = max(running.ended_ms - running.running_ms, 0)
-            hint = ": is execution.checkpointing.interval set?" if lasts_ms > _MIN_WITHOUT_INTERVAL_MS else "."
-            none = f"job {running.job} failed {times}, and none was triggered in {_about(lasts_ms)}{hint}"
-            reason = " ".join([none, *log_remarks(running)])
-        else:
-            reason = (
-                f"job {running.job} runs without them: is execution.checkpointing.interval set, and the level INFO?"
-            )
         raise RecordingError(
-            f"{source}: no lines of checkpoints ('Triggering checkpoint', 'Completed checkpoint'): {reason}"
+            f"{source}: no lines of checkpoints ('Triggering checkpoint', 'Completed checkpoint'): "
+            f"{_why_without_checkpoints(jobs, cluster, is_task_manager=is_task_manager)}"
         )
     for log in logs.values():
-        for refusal in log.refusals if len(jobs) == 1 else ():
-            if refusal.reason == FINISHED:
-                refusal.task = refusal.task or next(iter(cluster.finished), "")
-        for point in log.checkpoints.values():
-            if (match := _NOT_READY.search(point.cause)) and match["task"] in cluster.finished:
-                point.reason, point.cause = FINISHED, f"{match['reason']} by {match['task']}"
         # CheckpointCoordinatorDeActivator aborts pending checkpoints when the job leaves RUNNING.
         for point in log.checkpoints.values():
             later = [switch for switch in log.switches if switch[0] >= point.line_ms >= 0 and switch[2] != "RUNNING"]
@@ -422,6 +380,24 @@ def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict
                 point.status, point.reason = "FAILED", f"the job switched to {state}"
                 point.end_to_end_duration = at_ms - point.line_ms
     return logs
+
+
+def _why_without_checkpoints(jobs: Mapping[str, JobLog], cluster: JobLog, *, is_task_manager: bool) -> str:
+    """Return why a log may have no lines about checkpoints."""
+    running = next((log for log in jobs.values() if log.running_ms >= 0), None)
+    if running is None:
+        if is_task_manager:
+            return "it is the log of a TaskManager; explain the JobManager's, or a folder with both"
+        if cluster.ended_ms >= 0:
+            return "is it a JobManager's log, at level INFO?"
+        return "no line has a time, so it is not a log of a JobManager"
+    if not running.failures:
+        return f"job {running.job} runs without them: is execution.checkpointing.interval set, and the level INFO?"
+    times = f"{running.failures} time{'s' * (running.failures > 1)}"
+    lasts_ms = max(running.ended_ms - running.running_ms, 0)
+    hint = ": is execution.checkpointing.interval set?" if lasts_ms > _MIN_WITHOUT_INTERVAL_MS else "."
+    none = f"job {running.job} failed {times}, and none was triggered in {_about(lasts_ms)}{hint}"
+    return " ".join([none, *log_remarks(running)])
 
 
 _MIN_WITHOUT_INTERVAL_MS = 600_000
@@ -472,9 +448,9 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
     `failure` is the failure that the lines before described.  A stack trace that follows completes it.  Return the failure
     that this line describes, or None.
     """
-    is_notable = any(word in line for word in _WORDS_OF_NOTABLE)  # the pattern takes longer
-    if is_notable and (match := _NOTABLE.search(line)) and (name := match.lastgroup):
-        cluster.notable.setdefault(name, []).append(match[name])
+    for words, pattern, sentence in _NOTABLE:
+        if words in line and (match := pattern.search(line)):  # the pattern takes longer
+            cluster.notable[sentence] = match[1]
     if isinstance(failure, LogCheckpoint) and at_ms < 0 and (match := _OPERATOR.search(line)):
         failure.task = _masked(match["task"], 200)
     if failure is not None and not isinstance(failure, LogRefusal) and at_ms < 0 and (match := _CAUSE.search(line)):
@@ -491,7 +467,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
             if failure.reason in ("", "failed"):
                 _explain(failure, match["why"])
             elif isinstance(failure, LogCheckpoint):
-                stated = None if _NOT_READY.search(match["why"]) else _REASON.search(match["why"])
+                stated = _REASON.search(match["why"])
                 failure.cause = _masked_line(stated["reason"] if stated else match["why"])
             return failure
         if at_ms < 0 and (match := _PENDING.search(line)):
@@ -521,13 +497,9 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
         cluster.vertices[name] = min(max(int(match["of"]), 1), 32768)
         if len(cluster.attempts) < MAX_NAMES:
             cluster.attempts[match["attempt"]] = f"{name[:200]} {match['place']}"
-    elif (match := _ENDED_TASK.search(line)) and len(cluster.finished) < MAX_NAMES:
-        task = _masked(match["name"], 200)
-        if match["state"] == "FINISHED":
-            cluster.finished[task] = None
-        elif cluster.failing is None:
-            cluster.failing = LogTaskFailure(at_ms, task, _masked(match["where"]))
-            return cluster.failing
+    elif cluster.failing is None and (match := _FAILED_TASK.search(line)):
+        cluster.failing = LogTaskFailure(at_ms, _masked(match["name"], 200), _masked(match["where"]))
+        return cluster.failing
     elif (
         "askManager with id" in line and (match := _LOST.search(line)) and at_ms >= 0 and len(cluster.lost) < MAX_NAMES
     ):
@@ -543,8 +515,6 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
         cluster.options[match["key"]] = match["value"].strip().strip("'\"")
     elif match := _VERSION.search(line) or (None if cluster.version else _JAR.search(line)):
         cluster.version = match["version"]
-        if match.re is _VERSION:
-            cluster.versions.setdefault(cluster.version, at_ms)
     return failure if at_ms < 0 else None  # a stack trace has no times
 
 
@@ -583,19 +553,13 @@ def _explain(failure: Failure, why: str) -> None:
 
 def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -> Failure | None:
     """Store a message about a checkpoint.  `kind` is a key of `_PATTERNS`.  Return the failure in it, or None."""
-    if kind in ("refused", "not running"):
-        last = log.refusals[-1] if log.refusals else None
-        if kind == "refused" and last is not None and last.line_ms == line_ms and last.task and not fields.get("why"):
-            return None  # older versions write two lines: that a task is not running, and that the trigger failed
+    if kind == "refused":
         log.refusals.append(LogRefusal(line_ms))
         if fields["why"]:
             _explain(log.refusals[-1], fields["why"])
         return log.refusals[-1]
     if kind == "strategy":
         log.strategy = (fields["strategy"] or "")[:1000]
-        return None
-    if kind == "dumped":
-        _store_dump(fields["dump"] or "", log)
         return None
     numbers = {name: int(fields.get(name) or 0) for name in ("id", "size", "ms", "old", "final", "at")}
     if max(numbers.values()) > LARGEST:
@@ -609,11 +573,6 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
         case "late":
             if min(line_ms, point.line_ms) >= 0 and len(point.late) < MAX_NAMES:
                 point.late.append((line_ms - point.line_ms, _masked(fields["task"]), _masked(fields["where"])))
-        case "acknowledged":
-            if min(line_ms, point.line_ms) >= 0 and len(point.acknowledged) < MAX_NAMES > len(log.subtasks):
-                task = _masked(fields["task"])
-                log.subtasks.add(_subtask(task))
-                point.acknowledged.append((line_ms - point.line_ms, task, _masked(fields["where"])))
         case "triggered":
             point.trigger_timestamp, point.line_ms = numbers["at"], line_ms
             point.is_savepoint = "savepoint" in (fields["type"] or "").lower()
@@ -623,7 +582,6 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
             point.finalization_ms = max(numbers["final"], 0)
             log.completed_ms = max(log.completed_ms, line_ms)
             log.failed = []
-            point.drop_before_gap()
             if point.trigger_timestamp < 0 <= line_ms:  # the log begins after the trigger
                 point.trigger_timestamp = max(line_ms - point.end_to_end_duration - point.finalization_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines may report one failure; the first has its time
@@ -638,21 +596,6 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
         case _ if point.status == "FAILED" and not point.cause:
             return point  # a later line about it, which may have the exception
     return None
-
-
-def _store_dump(text: str, log: JobLog) -> None:
-    """Store the statistics of a checkpoint that CheckpointStatsTracker writes as JSON.  Ignore one that is cut off, or invalid."""
-    try:
-        dump = json.loads(text)
-    except (ValueError, RecursionError):
-        return
-    point = log.checkpoints.get(dump["id"]) if isinstance(dump.get("id"), int) else None
-    if point is not None:
-        numbers = {name: dump.get(name) for name in _STATISTICS}
-        is_unaligned = dump.get("checkpoint_type") == "UNALIGNED_CHECKPOINT"
-        point.statistics = {name: n for name, n in numbers.items() if isinstance(n, int) and 0 <= n <= LARGEST}
-        point.persisted_data = point.statistics.get("persisted_data", -1)
-        point.statistics |= {"checkpoint_type": "UNALIGNED_CHECKPOINT"} if is_unaligned else {}
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -676,8 +619,7 @@ def _oldest_first(lines: Iterator[str]) -> Iterator[str]:
     """Yield lines in the order of their times: a log viewer exports the newest first, each with its stack trace behind it."""
     first, clock = list(islice(lines, _MAX_LINES_FOR_ORDER)), _Clock()
     times = [at_ms for at_ms in map(clock.read, first) if at_ms >= 0]
-    steps = [after - before for before, after in pairwise(times)]
-    if sum(step < 0 for step in steps) <= sum(step > 0 for step in steps):
+    if not times or times[0] <= times[-1]:
         yield from chain(first, lines)
         return
     rows = list[list[str]]()
@@ -712,10 +654,13 @@ def event_lines(document: Any) -> Iterator[str]:
         first, *others = message.splitlines() or [""]
         yield " ".join(filter(None, [at, f"{logger} -" if logger else "", first]))
         yield from others
-        yield from _stack_trace(_first(document, ("thrown", "stack_trace", "throwable", "exception"), str | dict))
+        if isinstance(error := document.get("error"), dict):  # of ECS, nested or with dots in its names
+            document = {**document, "thrown": error.get("stack_trace")}
+        yield from _stack_trace(_first(document, _THROWN, str | dict))
 
 
 _MESSAGES = ("message", "@message", "textPayload", "log", "msg")
+_THROWN = ("thrown", "stack_trace", "error.stack_trace", "throwable", "exception")
 
 
 def _first(document: Mapping[str, Any], names: Iterable[str], kind: Any) -> Any:
@@ -854,8 +799,7 @@ def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
         yield f"{count} trigger{'s were' if count > 1 else ' was'} refused{times * (with_reason[0].line_ms >= 0)}: {why}."
         if tasks := Counter(refusal.task for refusal in with_reason if refusal.task):
             names = [f"'{one_line(task, 120)}'" for task, _ in tasks.most_common()]
-            subject = "A task that had finished" if reason == FINISHED else "The task that did not run"
-            yield f"{subject}: {first_names(names, 2)}."
+            yield f"The task that did not run: {first_names(names, 2)}."
 
 
 def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
@@ -963,7 +907,6 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     if silence is None:
         yield from _exceeded(len(log.exceeding), log.tolerable)
     yield from _late_acknowledgements(log, points)
-    yield from _last_acknowledgements(log, points)
     yield from _task_failures(log, points)
     if count := log.fresh_restarts:
         yield (
@@ -974,41 +917,22 @@ def log_remarks(log: JobLog) -> Iterator[str]:
 
 
 def _notable(log: JobLog) -> Iterator[str]:
-    """Yield sentences about the lines of `_NOTABLE`, a long downtime, and another version of Flink."""
-    if sizes := log.notable.get("oversized"):
-        yield (
-            f"Messages were dropped that are larger than pekko.framesize (akka.framesize before 1.18), here {sizes[-1]}b. A checkpoint whose "
-            "acknowledgement is dropped expires, however long its timeout. Set a larger framesize, or keep less state inside of "
-            "acknowledgements (state.storage.fs.memory-threshold, operator state)."
-        )
-    if seconds := log.notable.get("uncanceled"):
-        yield (
-            f"A task did not stop within task.cancellation.timeout ({seconds[-1]} s), for which Flink ends its TaskManager: the restart waited "
-            "for that. Look at what the task was doing then (its stack trace is in the log of its TaskManager)."
-        )
-    if any(name in log.notable for name in ("revoked", "suspended")) and len(log.restarts_ms) > log.failures:
-        yield (
-            "The JobManager lost its leadership, and the job restarted for that: no task and no checkpoint failed."
-            + (
-                " ZooKeeper's connection was suspended: high-availability.zookeeper.client.tolerate-suspended-connections, and its timeouts."
-                if "suspended" in log.notable
-                else " Look at what kept it from renewing its lease (the API server, a pause of the garbage collector)."
-            )
-        )
+    """Yield sentences about the lines of `_NOTABLE`, a JobManager that began anew, and a long downtime."""
+    restarted = len(log.restarts_ms) > log.failures
+    for sentence, value in log.notable.items():
+        if sentence is not _LEADERSHIP or restarted:
+            yield sentence.format(value)
     states = pairwise(sorted(log.switches))
     begun = [
         clock(at_ms) for (_, _, before), (at_ms, created, _) in states if (before, created) == ("RUNNING", "CREATED")
     ]
-    if begun and len(log.versions) < 2:
+    if begun:
         yield (
             f"The JobManager began anew without a failure of the job before ({first_names(begun, 4)}): its process ended. Look at what ended it "
-            "(memory limit, eviction, node); each time sources read again from the latest checkpoint."
+            "(memory limit, eviction, node, an upgrade); each time sources read again from the latest checkpoint."
         )
     if (longest := max(_downtimes(log), default=(0, 0)))[0] >= _MIN_LONG_DOWNTIME_MS:
         yield f"The job was not running for {_about(longest[0])}, from {clock(longest[1])} on, besides the restore of its tasks."
-    if len(versions := sorted(log.versions.items(), key=itemgetter(1))) > 1:
-        steps = [f"{version} since {clock(at_ms)}" for version, at_ms in versions]
-        yield f"The log has several versions of Flink: {first_names(steps, 4)}. Compare checkpoints of one version."
 
 
 def _downtimes(log: JobLog) -> Iterator[tuple[int, int]]:
@@ -1031,38 +955,10 @@ def _failed_for_good(log: JobLog, at_ms: int) -> str:
     """Return sentences on a job that failed for good: when, and after how many restarts of which strategy."""
     restarts = sum(state == "RESTARTING" for _, _, state in log.switches)
     at = f" at {clock(at_ms)}" if at_ms >= 0 else ""
-    strategy = f"; its restart strategy is {_strategy_text(log.strategy)}" if log.strategy else ""
+    strategy = f"; its restart strategy is {one_line(log.strategy, 160)}" if log.strategy else ""
     # exceptions of failed checkpoints only say what `_exceeded` says
     look = "" if 0 < log.failures == len(log.exceeding) else f" {_EXCEPTIONS}."
     return f"The job failed for good{at}, after {restarts} restart{'' if restarts == 1 else 's'}{strategy}.{look}"
-
-
-_STRATEGIES = {
-    "No": "none",
-    "FixedDelay": "fixed-delay ({maxNumberRestartAttempts} attempts, delay {backoffTimeMS})",
-    "FailureRate": (
-        "failure-rate (max-failures-per-interval {maxFailuresPerInterval} in {failuresIntervalMS}, delay {backoffTimeMS})"
-    ),
-    "ExponentialDelay": "exponential-delay ({initialBackoffMS} to {maxBackoffMS})",
-}
-"""Class name of a restart strategy without RestartBackoffTimeStrategy -> text with the fields of `toString`."""
-_UNLIMITED_ATTEMPTS = str(2**31 - 1)
-
-
-def _strategy_text(strategy: str) -> str:
-    """Return a restart strategy in the words of Flink's options, or as Flink prints it if its class or a field is unknown."""
-    fields = {
-        name: format_duration(int(value) * MS)
-        if name.endswith("MS")
-        else "unlimited"
-        if value == _UNLIMITED_ATTEMPTS
-        else value
-        for name, value in re.findall(r"(\w+)=(\d{1,15})\b", strategy)
-    }
-    try:
-        return _STRATEGIES[strategy.partition("RestartBackoffTimeStrategy")[0]].format_map(fields)
-    except KeyError:
-        return one_line(strategy, 160)
 
 
 def _restarts_from_checkpoints(log: JobLog) -> Iterator[str]:
@@ -1151,25 +1047,6 @@ def _subtask(attempt: str) -> str:
     return _ATTEMPT.sub(r"subtask \2 of vertex \1", attempt)
 
 
-def _last_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
-    """Yield sentences about the tasks that slow checkpoints wait for, and those that expired ones lack, from lines of level DEBUG."""
-    completed = [point for point in points if point.status == "COMPLETED"]
-    usual_ms = median([point.end_to_end_duration for point in completed] or [0])
-    waiting = [point for point in completed if point.gap_ms > max(usual_ms, point.end_to_end_duration / 2)]
-    if waiting:
-        shortest, longest = (_about(limit(point.gap_ms for point in waiting)) for limit in (min, max))
-        gap = longest if shortest == longest else f"{shortest} to {longest}"
-        ids = f"Checkpoint{'s' * (len(waiting) > 1)} {first_names([str(point.id) for point in waiting], 4)}"
-        named = _names_of_tasks(log, chain.from_iterable(point.acknowledged for point in waiting))
-        yield f"{ids} waited for {named}, which acknowledged {gap} after all others. Look at these tasks and their hosts."
-    for point in [point for point in points if point.is_expired and point.acknowledged][-1:]:
-        missing = sorted(log.subtasks - {_subtask(task) for _, task, _ in point.acknowledged})
-        if missing and len(log.subtasks) < MAX_NAMES:
-            yield (
-                f"Checkpoint {point.id} expired after {len(point.acknowledged)} acknowledgements; none came from {first_names(missing, 3)}."
-            )
-
-
 def _exception(failure: LogTaskFailure) -> str:
     return "; ".join(one_line(text, 160) for text in dict.fromkeys((failure.reason, failure.cause)) if text)
 
@@ -1230,10 +1107,8 @@ def failures_apart(points: Iterable[Checkpoint], which: str = "checkpoints") -> 
             f"{named}."
         )
     messages = [point.failure_message.rstrip(". ") for point in points if point.status == "FAILED"]
-    if len(messages) > 1 and len({*messages}) == 1 and messages[0].startswith("declined by "):
-        yield f"All {len(messages)} {which} that failed have one cause: {one_line(messages[0], 150)}."
     declined = [match for message in messages if (match := _DECLINED.fullmatch(message))]
-    if len({*messages}) > 1 and len(declined) == len(messages) and len({match["cause"] for match in declined}) == 1:
+    if 1 < len(declined) == len(messages) and len({match["cause"] for match in declined}) == 1:
         where = first_names(sorted({match["where"] for match in declined}), 4)
         yield f"All {len(messages)} {which} that failed have one cause, on {where}: {one_line(declined[0]['cause'], 150)}."
     stretches = [

@@ -68,18 +68,3 @@ def test_the_size_of_the_state_is_not_that_of_an_exception(sizes_mb, size, origi
 
     assert inference.document["job"]["operator"]["state"]["size"] == size
     assert origin in " ".join(inference.text.replace("#", "").split())
-
-
-def test_dumps_tell_state_and_barriers():
-    """CheckpointStatsTracker at level DEBUG: in-flight data are part of the size in a log, but not of the state."""
-    log = logged(*((n * 60_000, 2000) for n in range(8)))
-    for number, point in enumerate(log.checkpoints.values()):
-        point.persisted_data = number * 10**8
-        point.state_size = 50 * 10**6 + point.persisted_data
-        point.statistics = {"persisted_data": point.persisted_data, "checkpoint_type": "UNALIGNED_CHECKPOINT"}
-
-    inference = infer_log(log)
-
-    assert inference.document["job"]["operator"]["state"]["size"] == "50 MB"
-    assert "growth" not in inference.document["job"]["operator"]["state"]
-    assert inference.document["checkpoint"]["barriers"] == "unaligned"

@@ -1,4 +1,4 @@
-"""Logs in which no checkpoint completes any more: what is said first, in the words of Flink 1.9 to 2.3."""
+"""Logs in which no checkpoint completes any more: what is said first, in the words of Flink 1.12 to 2.3."""
 
 import json
 import re
@@ -58,12 +58,6 @@ QUEUED = "The maximum number of queued checkpoint requests exceeded"
         ),
         ([f"{REFUSED}.", f"{EXCEPTION} {QUEUED}"], QUEUED),
         ([f"{REFUSED} since {PAUSE}.."], PAUSE),
-        (
-            [
-                f"Checkpoint triggering task {TASK} of job {JOB} is not in state RUNNING but SCHEDULED instead. Aborting checkpoint."
-            ],
-            NOT_ALL,
-        ),
         ([f"{REFUSED}."], "the log gives no reason"),
         (
             [
@@ -84,7 +78,6 @@ QUEUED = "The maximum number of queued checkpoint requests exceeded"
         "1.16 exception",
         "queued",
         "pause",
-        "1.9 state",
         "no reason",
         "1.13 finished",
         "1.14 finished",
@@ -520,26 +513,6 @@ def test_a_finalization_that_fails_ends_the_checkpoint(tmp_path):
     assert "under way at the same time" not in text
 
 
-def test_a_decline_of_flink_1_9_has_its_reason_two_lines_below_and_a_failure_its_exception_behind(tmp_path):
-    text = told(
-        tmp_path,
-        "10:00:00 CREATED -> RUNNING",
-        *checkpoint(1, "10:01:00"),
-        "10:02:00 triggers 2",
-        ("10:02:01", f"Decline checkpoint 2 by task 5fe of job {JOB}."),
-        ("10:02:01", f"Discarding checkpoint 2 of job {JOB}."),
-        (
-            "",
-            "org.apache.flink.runtime.checkpoint.decline.CheckpointDeclineTaskNotReadyException: Task src (1/1) was not running",
-        ),
-        "10:02:01 RUNNING -> FAILING",
-        ("", "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold."),
-    )
-
-    assert "(declined: Task src (1/1) was not running)" in text
-    assert "The job failed once: more checkpoints failed in a row than it tolerates, which is 0 by the log" in text
-
-
 def test_a_task_that_declines_has_the_reason_of_its_own_exception(tmp_path):
     """Not that of the frame around it, which differs between attempts."""
     lines = ["10:00:00 CREATED -> RUNNING", *checkpoint(1, "10:01:00")]
@@ -607,23 +580,6 @@ def test_a_restore_from_an_older_checkpoint_than_the_newest_is_told(tmp_path):
 
     assert "1 restart went back 2 min, to checkpoint 2" in text
     assert "took checkpoint 2, although 3 had completed: look at what stores completed checkpoints" in text
-
-
-def test_acknowledgements_in_lines_of_level_debug_name_the_task_that_slow_checkpoints_wait_for(tmp_path):
-    lines = ["10:00:00 join (1/2) (aa11_cbc3_0_0) switched from CREATED to SCHEDULED."]
-    for number in range(1, 7):
-        ack = f"Received acknowledge message for checkpoint {number} from task aa11_cbc3_{{}}_0 of job {JOB} at tm-1-3 @ h (dataPort=1)."
-        end = f"10:0{number}:{2 + 9 * (number == 5):02}"
-        lines.append(f"10:0{number}:00 triggers {number}\n10:0{number}:01 {ack.format(0)}")
-        if number < 6:
-            lines += [f"{end} {ack.format(1)}", *checkpoint(number, end, 11_000 if number == 5 else 2000)[1:]]
-    text = told(tmp_path, *lines, "10:08:00 expires 6")
-
-    assert (
-        "Checkpoint 5 waited for subtask 1 of vertex cbc3 on tm-1-3 (1), which acknowledged 10 s after all others."
-        in text
-    )
-    assert "Checkpoint 6 expired after 1 acknowledgements; none came from subtask 1 of vertex cbc3." in text
 
 
 @pytest.mark.parametrize(("final_ms", "is_told"), [(20_000, True), (2_001, True), (2_000, False), (900, False)])
@@ -707,9 +663,7 @@ def test_failures_with_one_cause_are_one_finding(tmp_path):
         for why in (full, "Broken pipe")
     )
 
-    cause = (
-        "2 checkpoints that failed have one cause: declined by a task on tm-1: IOException: No space left on device."
-    )
+    cause = "2 checkpoints that failed have one cause, on tm-1: IOException: No space left on device."
     assert cause in alike
     assert "have one cause" not in mixed
 
@@ -774,42 +728,6 @@ def test_checkpoints_that_fail_in_their_trigger_are_triggered(tmp_path, failing,
     assert failing == ("14 checkpoints failed" in text)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "expected"),
-    [
-        ("NoRestartBackoffTimeStrategy", "none"),
-        (
-            "FailureRateRestartBackoffTimeStrategy(failuresIntervalMS=600000,backoffTimeMS=10000,maxFailuresPerInterval=3)",
-            "failure-rate (max-failures-per-interval 3 in 10 min, delay 10 s)",
-        ),
-        (
-            "FixedDelayRestartBackoffTimeStrategy(maxNumberRestartAttempts=2147483647, backoffTimeMS=1500)",
-            "fixed-delay (unlimited attempts, delay 1.5 s)",
-        ),
-        (
-            "ExponentialDelayRestartBackoffTimeStrategy(initialBackoffMS=1000, maxBackoffMS=60000, backoffMultiplier=1.5, jitterFactor=0.1)",
-            "exponential-delay (1 s to 1 min)",
-        ),
-        ("OwnStrategy(a=1)", "OwnStrategy(a=1)"),
-        ("FixedDelayRestartBackoffTimeStrategy(a=1)", "FixedDelayRestartBackoffTimeStrategy(a=1)"),
-    ],
-)
-def test_restart_strategies_in_the_words_of_their_options(tmp_path, strategy, expected):
-    text = told(
-        tmp_path,
-        f"""
-        06:00:00 Using restart back off time strategy {strategy} for Orders ({JOB}).
-        06:00:30 CREATED -> RUNNING
-        06:01:00 triggers 1
-        06:01:00 completes 1
-        06:04:00 RUNNING -> FAILING
-        06:04:00 FAILING -> FAILED
-        """,
-    )
-
-    assert f"after 0 restarts; its restart strategy is {expected}. Look at the exceptions of the job." in text
-
-
 def test_the_task_of_the_attempt_that_declined(tmp_path):
     """By the line with which it was scheduled, if no exception names it."""
     text = told(
@@ -825,32 +743,6 @@ def test_the_task_of_the_attempt_that_declined(tmp_path):
     assert "declined by agg -> map (2/12) on tm-1" in text
 
 
-def test_a_task_that_has_finished_declines_without_an_exception(tmp_path):
-    """Flink before 1.14; one that does not run yet declines with the same words."""
-
-    def declining(*lines):
-        declined = [
-            f"""
-            06:1{n}:00 triggers {n}
-            06:1{n}:00 Decline checkpoint {n} by task f8ac of job {JOB}.
-            06:1{n}:00 Discarding checkpoint {n} of job {JOB}.
-            x.CheckpointException: Task Name{TASK} Failure reason: Checkpoint was declined (tasks not ready)
-            """
-            for n in (1, 2)
-        ]
-        return told(tmp_path, "06:09:00 CREATED -> RUNNING", *lines, *declined)
-
-    finished = declining(f"06:09:10 {TASK} (f8ac) switched from RUNNING to FINISHED.")
-
-    assert f"2 checkpoints failed: {FINISHED}: Checkpoint was declined (tasks not ready) by {TASK}." in finished
-    assert "Once tasks finish, checkpoints need execution.checkpointing.checkpoints-after" in finished
-    assert "A task declined" not in finished
-    assert "does not compare with execution.checkpointing.tolerable-failed-checkpoints" in finished
-    starting = declining()
-    assert "Look at why tasks do not run" in starting
-    assert "Once tasks finish" not in starting
-
-
 def test_checkpoints_that_are_longer_between_two_restarts(tmp_path):
     """A job that runs on fewer slots, until others are there."""
     run = [checkpoint(n, f"07:{n:02}:00", ms=9000 if n < 10 or n > 20 else 19_000 + n) for n in range(1, 30)]
@@ -863,31 +755,6 @@ def test_checkpoints_that_are_longer_between_two_restarts(tmp_path):
         "they are longer between the restarts at 07:09:30 and 07:20:30 UTC: 19 s in 11, 9 s in 17 others (medians)"
         in text
     )
-
-
-def test_dumps_of_statistics_tell_in_flight_data_from_state(tmp_path):
-    """CheckpointStatsTracker at level DEBUG; one dump is cut off, and one is not of Flink."""
-
-    def dumped(number, at, in_flight):
-        trigger, completed = checkpoint(number, at, ms=1000 + in_flight // 10**6)
-        size = 50_000_000 + in_flight
-        statistics = {"id": number, "checkpointed_size": size, "state_size": size, "persisted_data": in_flight}
-        dump = json.dumps(statistics | {"checkpoint_type": "UNALIGNED_CHECKPOINT", "num_subtasks": 16})
-        text = f"CheckpointStatistics (for jobID={JOB}, jobName=a) dump = {dump}"
-        return trigger, (completed[0], completed[1].replace("9038 bytes", f"{size} bytes")), (at, text)
-
-    lines = [line for n in range(1, 25) for line in dumped(n, f"07:{n:02}:00", 80_000_000 * n)]
-    cut = [
-        ("07:30:00", f"CheckpointStatistics (for jobID={JOB}, jobName=a) dump = {dump}")
-        for dump in ('{"id": 2,', "[]", '{"id": [2]}')
-    ]
-
-    text = told(tmp_path, *lines, *cut)
-
-    assert "Durations rise, from 1.4 s in the first 7 to 2.7 s in the last 7" in text
-    assert "and not because of the size of state (from 50 MB to 50 MB)" in text
-    assert "In-flight data that barriers overtook (persisted_data) is 97 % of what checkpoint 24 wrote" in text
-    assert "(unaligned) took 2.9 s, with 50 MB of state (2 GB written)" in text
 
 
 def test_checkpoints_that_become_long_some_time_after_a_restart(tmp_path):
@@ -960,7 +827,7 @@ OVERSIZED = "org.apache.pekko.remote.OversizedPayloadException: Discarding overs
                 "06:11:00 RUNNING -> SUSPENDED",
                 "06:11:14 CREATED -> RUNNING",
             ],
-            "The JobManager lost its leadership, and the job restarted for that: no task and no checkpoint failed. ZooKeeper's connection",
+            "The JobManager lost its leadership, and the job restarted for that: no task and no checkpoint failed. Look at what kept it",
             "was not running for",
         ),
         (
@@ -970,18 +837,10 @@ OVERSIZED = "org.apache.pekko.remote.OversizedPayloadException: Discarding overs
                 "06:11:14 CREATED -> RUNNING",
             ],
             "no checkpoint failed. Look at what kept it from renewing its lease",
-            "ZooKeeper",
-        ),
-        (
-            [
-                ("06:08:00", "Starting StandaloneSessionClusterEntrypoint (Version: 1.19.0, Scala: 2.12)"),
-                ("06:12:00", "Starting StandaloneSessionClusterEntrypoint (Version: 1.20.0, Scala: 2.12)"),
-            ],
-            "several versions of Flink: 1.19.0 since 2025-12-29 06:08:00, 1.20.0 since 2025-12-29 06:12:00.",
-            "leadership",
+            "began anew",
         ),
     ],
-    ids=["framesize", "cancellation", "zookeeper", "lease", "upgrade"],
+    ids=["framesize", "cancellation", "zookeeper", "lease"],
 )
 def test_lines_that_explain_a_failure_or_a_downtime(tmp_path, lines, said, not_said):
     """What is in no line of the CheckpointCoordinator; without these lines, none of it is said."""
@@ -1033,10 +892,20 @@ STACK = f"{EXCEPTION} Asynchronous task checkpoint failed.\n\tat a.X.y(X.java:1)
 NESTED = {"name": EXCEPTION[:-1], "message": "Asynchronous task checkpoint failed.", "cause": CAUSE}
 
 
-@pytest.mark.parametrize("thrown", [NESTED, {"extendedStackTrace": STACK}, STACK], ids=["nested", "trace", "text"])
+@pytest.mark.parametrize(
+    "thrown",
+    [
+        {"thrown": NESTED},
+        {"thrown": {"extendedStackTrace": STACK}},
+        {"stack_trace": STACK},
+        {"error.stack_trace": STACK},
+        {"error": {"type": "x", "stack_trace": STACK}},
+    ],
+    ids=["nested", "trace", "text", "ECS", "nested ECS"],
+)
 @pytest.mark.parametrize("time", ["instant", "timeMillis", "@timestamp"])
 def test_exceptions_in_logs_of_json(tmp_path, thrown, time):
-    """JsonLayout and JsonTemplateLayout of Log4j, logback: time and root cause are those of the same log as text."""
+    """JsonLayout and JsonTemplateLayout of Log4j, logback, ECS: time and root cause are those of the same log as text."""
 
     def line(second, message, **fields):
         at_ms = epoch_ms("06:10:00") + second * 1000
@@ -1046,7 +915,7 @@ def test_exceptions_in_logs_of_json(tmp_path, thrown, time):
 
     trigger = f"Triggering checkpoint 1 (type=CHECKPOINT) @ {epoch_ms('06:10:00')} for job {JOB}."
     declined = f"Decline checkpoint 1 by task 9d1a of job {JOB} at tm-4 @ host (dataPort=1)."
-    failed = line(6, FAILED.format(n=1, job=JOB), thrown=thrown)
+    failed = line(6, FAILED.format(n=1, job=JOB), **thrown)
     file = tmp_path / "log.json"
     file.write_text("\n".join([line(0, trigger), line(5, declined), failed, ""]))
 
