@@ -176,8 +176,6 @@ _STATE_START, _STATE_START_ORIGIN = "400 ms", "assumed: 300 to 900 ms in recordi
 MAX_COLD_HISTORY_MS = 180_000
 """In a shorter history checkpoints still meet the queues that built up while the job started."""
 MAX_START_MS = 60_000
-_RESTART_STATES = {"Restarting", "CreatingExecutionGraph"}
-"""States of the adaptive scheduler in which no task runs, or waits for slots."""
 BACKLOG_MS = 1000
 """Records [ms of input] that wait when tasks begin to run: rate limiters and fetchers catch up for about 1 s, and in
 recorded jobs 0 to 5 s of a log waited."""
@@ -239,24 +237,6 @@ def infer_state_start(draft: Draft) -> None:
         "restart", {}
     ):
         draft.put("restart.state-start", _STATE_START, _STATE_START_ORIGIN)
-
-
-def infer_restart(draft: Draft, job: RestJob) -> None:
-    """Set `overheads.restart` from rescales of the adaptive scheduler: it cancels the tasks, and creates the execution graph.
-
-    Neither the wait for resources nor the restart delay after a failure is part of it.
-    """
-    took_ms = [
-        sum(state.duration for state in rescale.states or () if state.state in _RESTART_STATES)
-        for rescale in job.rescales
-        if rescale.terminal_state == "COMPLETED"
-        and rescale.trigger_cause in ("UPDATE_REQUIREMENT", "NEW_RESOURCE_AVAILABLE")
-        and {state.state for state in rescale.states or () if state.duration >= 0} >= _RESTART_STATES
-    ]
-    if took_ms:
-        rescales = f"{len(took_ms)} rescale{'s' * (len(took_ms) > 1)}"
-        origin = f"Restarting and CreatingExecutionGraph in /jobs/:id/rescales/details; median over {rescales}"
-        draft.put("overheads.restart", format_whole_ms(round(median(took_ms))), origin)
 
 
 def infer_fresh_start(draft: Draft, job: RestJob) -> None:

@@ -25,7 +25,6 @@ from sim.jobs.infer.heap import (
     infer_cold_start,
     infer_fresh_start,
     infer_heap_restore,
-    infer_restart,
     infer_state_start,
 )
 from sim.jobs.infer.options import MAX_RUN_MS, infer_checkpoint, infer_cluster, pre_barrier_ms, run_ns
@@ -187,7 +186,6 @@ def infer_job(job: RestJob) -> ImportedScenario:
     infer_async_io(draft, job)
     infer_cluster(draft, job)
     infer_fresh_start(draft, job)
-    infer_restart(draft, job)
     infer_state_start(draft)
     infer_cores(draft, job)
     infer_storage(draft, job)

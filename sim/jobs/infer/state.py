@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from statistics import correlation, fmean, linear_regression, median
 
 import numpy as np
 
 from sim.jobs.infer.cores import usual_checkpoints
-from sim.jobs.infer.draft import Draft, Section, format_whole_ms, size_3_digits
+from sim.jobs.infer.draft import Draft, Section, format_whole_ms
 from sim.jobs.infer.file_history import (
     FALLS_FOR_GROWTH,
-    Acknowledgement,
     Files,
     acknowledged,
     acknowledged_by,
     files_of,
-    increment_bytes,
     inline_bytes,
     own_bytes,
     rewritten_bytes,
@@ -36,7 +34,6 @@ from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import Flows, RestJob, RestVertex
 from sim.model.state import Lsm, backend_named
 from sim.model.units import (
-    MS,
     UnitError,
     format_byte_rate,
     format_duration,
@@ -163,51 +160,11 @@ def fit_level(seconds: Sequence[float], sizes: Sequence[float]) -> Level | None:
     return best
 
 
-# ---- Changelogs in memory (`state.changelog.storage: memory`): detect them, and the cost of copying a change.
-#
-# The option of the job is not conclusive, because TaskManagers read their own configuration.  The sizes of checkpoints are
-# conclusive: with a changelog in memory, each checkpoint writes the whole log again, so full size - checkpointed size is
-# constant between two materializations.  With a changelog in files, it is the full size of the checkpoint before.
-
-_MIN_CHANGES = 1000
-"""Minimum changes in a snapshot.  Fewer are copied within few milliseconds, the resolution of Flink's durations."""
-
-
-def is_in_memory(points: Iterable[RecordedCheckpoint], vertex: str) -> bool | None:
-    """Return whether a vertex keeps its changelog in memory: most of its checkpoints wrote the whole log again.
-
-    None if its state never grew.
-    """
-    rewritten = [
-        own_bytes(after) - written_bytes(after) == own_bytes(before) - written_bytes(before)
-        for pairs in acknowledged(points, vertex).values()
-        for (_, before), (_, after) in pairwise(pairs)
-        if own_bytes(after) > own_bytes(before)
-    ]
-    return sum(rewritten) * 2 > len(rewritten) if rewritten else None
-
-
-def infer_copying(section: Section, points: Iterable[RecordedCheckpoint], vertex: str) -> None:
-    """Set the time to copy one change on the task thread: synchronous duration / number of changes written."""
-    value_bytes = parse_size(section.values["state"].get("value", "1 kB"))
-    copying_ns = [
-        subtask.checkpoint.sync * MS * value_bytes / written_bytes(subtask)
-        for pairs in acknowledged(points, vertex).values()
-        for _, subtask in pairs
-        if subtask.checkpoint.sync >= 0 and written_bytes(subtask) >= _MIN_CHANGES * value_bytes
-    ]
-    if copying_ns:
-        origin = f"median over {len(copying_ns)} snapshots of sync duration / (written bytes / {value_bytes:,} bytes)"
-        section.put("state.changelog.change-copy", format_duration(max(round(median(copying_ns)), 1)), origin)
-
-
 # ---- Updates: the share of records that overwrite an existing entry of the state.
 #
 # With RocksDB or a changelog, the bytes written per checkpoint show the product of number of updates and entry size.
-# Snapshots of the heap are always full, and show neither.  Then the user is asked for both, and told how they matter.
+# Snapshots of the heap are always full, and show neither.  Then the user is asked for both.
 
-_EXAMPLE_SHARES = (1.0, 0.1)
-"""Shares of updates whose effect the question describes, in addition to 0."""
 _MIN_RECORD_BYTES, ASSUMED_ENTRY_BYTES = 5, 1000
 """Size of the smallest possible record on the wire, and the entry size that is assumed if record sizes are unknown."""
 _MIN_UPDATE_SHARE = Fraction(1, 10)
@@ -252,23 +209,21 @@ def ask_for_updates(draft: Draft, job: RestJob) -> None:
         if "size" in state and "window" not in section.values and not state.keys() & {"backend", "changelog", "update"}:
             # The size in the scenario may be 0, because the state grows during the run.  So the largest known size is used.
             totals = [sum(map(own_bytes, acknowledged_by(point, vertex.name))) for point in points]
-            records = flow.per_second("records_in") * seconds_between(points)
-            ask_for_update(section, flow, records, max(totals, default=0))
+            ask_for_update(section, flow, max(totals, default=0))
 
 
-def ask_for_update(section: Section, flow: Flows | None, records: float, size: int) -> None:
-    """Ask for the updates of a state of at most `size` bytes, in a vertex that reads `records` between two checkpoints."""
+def ask_for_update(section: Section, flow: Flows | None, size: int) -> None:
+    """Ask for the updates of a state of at most `size` bytes."""
     state = section.values["state"]
     value = round(entry_bytes(state, flow))
     new = Fraction(0) if "limit" in state else Fraction(parse_size(state.get("growth", "0 B")), value)
     share = max(1 - new, _MIN_UPDATE_SHARE)
-    effect = f" {_checkpoint_sizes_text(size, value, records, share, new)}" if records > 0 else ""
     why = "all, as in an operator that counts or keeps a value per key" if share == 1 else "those without a new key"
     section.ask(
         "state.update",
         format_share(Fraction(f"{float(share):.3f}")),
         "Which share of the records updates an existing entry?",
-        f"{why}; between 0 % and 100 %. Snapshots of the heap do not show it, and do not depend on it.{effect}",
+        f"{why}; between 0 % and 100 %. Snapshots of the heap do not show it, and do not depend on it: those with RocksDB or a changelog do.",
     )
     assumed = f"as large as the records it reads, or 1 kB if these are not measured; at most {format_size(max(size, 1))}, with a single key."
     section.ask("state.value", format_size(value), _VALUE_QUESTION, assumed)
@@ -283,41 +238,21 @@ def entry_bytes(state: Mapping[str, str], flow: Flows | None) -> float:
     return min(read, parse_size(state["size"]) or read)
 
 
-def _checkpoint_sizes_text(size: int, value: int, records: float, share: float | Fraction, new: Fraction) -> str:
-    """Return a sentence on the checkpoint sizes with RocksDB and with a changelog, for some shares of updates.
-
-    `share`: the largest share of records that update an entry.  `new`: share of the records with a new key.
-    """
-    shares, added = [Fraction(f"{float(part * share):.3f}") for part in _EXAMPLE_SHARES], float(new) * value * records
-    tables = [size_3_digits(increment_bytes(size, value, part * records) + added) for part in shares]
-    logs = [size_3_digits(value * part * records + added) for part in shares]
-    only_new = f"{size_3_digits(added)} (new keys only)" if added else "new keys only"
-    most, less = map(format_share, shares)
-    return (
-        f"An incremental checkpoint with RocksDB would write about {tables[0]} at {most}, {tables[1]} at {less}, {only_new} at 0 %; "
-        f"with a changelog {logs[0]}, {logs[1]}, or {only_new}."
-    )
-
-
 # ---- Cost of RocksDB snapshots apart from uploading: the flush in the synchronous phase.
-#
-# A snapshot whose flush fills level 0 starts a compaction, and shares the disk with it.  Such snapshots are left out.
-# Their additional time is part of the residuals.
 
 
 def infer_flushes(
     section: Section, points: Sequence[RecordedCheckpoint], vertex: str, files_by_subtask: Mapping[int, Files]
 ) -> None:
     """Set `state.lsm.freeze` and `state.lsm.flush`.  `files_by_subtask` has the files of each subtask, by index."""
-    by_subtask = acknowledged(points, vertex)
-    quiet_ms = [
-        ms for index, files in files_by_subtask.items() for ms in _quiet_sync_phases_ms(by_subtask[index], files)
+    sync_phases_ms = [
+        ms for point in points for subtask in acknowledged_by(point, vertex) if (ms := subtask.checkpoint.sync) >= 0
     ]
-    if not quiet_ms:
+    if not sync_phases_ms:
         return
-    sync_ms, flushed = median(quiet_ms), median(files.increment_bytes for files in files_by_subtask.values())
+    sync_ms, flushed = median(sync_phases_ms), median(files.increment_bytes for files in files_by_subtask.values())
     flush_ms = flushed / Lsm().flush_bytes_per_second * 1000
-    origin = f"median of {len(quiet_ms)} synchronous phases: {sync_ms:g} ms"
+    origin = f"median of {len(sync_phases_ms)} synchronous phases: {sync_ms:g} ms"
     if sync_ms >= flush_ms:
         freeze = format_whole_ms(sync_ms - flush_ms)
         section.put("state.lsm.freeze", freeze, f"{origin}, less the flush of {flushed:,.0f} bytes")
@@ -325,22 +260,6 @@ def infer_flushes(
         rate = format_byte_rate(max(round(flushed / max(sync_ms, 1) * 1000), 1))
         section.put("state.lsm.flush", rate, f"{flushed:,.0f} bytes / {origin}")
         section.put("state.lsm.freeze", "0 s")
-
-
-def _quiet_sync_phases_ms(acknowledgements: Iterable[Acknowledgement], files: Files) -> Iterator[int]:
-    """Yield the synchronous phases [ms] of snapshots that do not start a compaction.
-
-    The files of the next checkpoint show whether there was a compaction.
-    """
-    falls = {point.id for point, _ in files.falls}
-    measured = [
-        (point, subtask)
-        for point, subtask in acknowledgements
-        if min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0
-    ]
-    for i, (_, subtask) in enumerate(measured):
-        if i + 1 == len(measured) or measured[i + 1][0].id not in falls:
-            yield subtask.checkpoint.sync
 
 
 # ---- State of each vertex: backend and size from its latest checkpoint, growth and updates from the history.
@@ -366,8 +285,7 @@ def infer_state(draft: Draft, job: RestJob) -> None:
         section, flow = draft.vertex(vertex.name), job.flows[vertex.name]
         is_keyed = any(edge.ship == "HASH" for edge in vertex.inputs)  # then its state is assumed to be keyed
         in_files = is_keyed and backend_of(job) != "hashmap"
-        in_memory = is_in_memory(points, vertex.name) if is_keyed and _has_changelog(job) else False
-        infer_pauses(section, job, vertex, with_sync=not (in_memory or (in_files and not _has_changelog(job))))
+        infer_pauses(section, job, vertex, with_sync=not in_files or _has_changelog(job))
         sizes = _sizes(points, vertex.name) or _sizes(savepoints, vertex.name)
         if not sizes:
             section.remark_question("How much state does it keep?", "none: no completed checkpoint with it is known.")
@@ -376,11 +294,9 @@ def infer_state(draft: Draft, job: RestJob) -> None:
         elif not is_keyed:
             _put_size(section, "snapshot.operator-state", sizes, *sizes[-1], "the last")
         elif in_files or _has_changelog(job):
-            _infer_backend(section, job, sizes, in_memory=in_memory)
+            _infer_backend(section, job, sizes)
             if points:
                 _infer_state_in_files(section, job, vertex, points, flow)
-            if in_memory:
-                infer_copying(section, points, vertex.name)
         else:
             _put_size(section, "state.size", sizes, *sizes[-1], "the last")
             infer_growth(
@@ -423,7 +339,7 @@ def _put_size(
     section.put(path, format_size(total if path == "state.size" else round(median(subtask_sizes))), origin)
 
 
-def _infer_backend(section: Section, job: RestJob, sizes: _Sizes, *, in_memory: bool | None) -> None:
+def _infer_backend(section: Section, job: RestJob, sizes: _Sizes) -> None:
     """Set size, backend and changelog of a vertex with RocksDB or a changelog."""
     backend = backend_of(job)
     if backend == "hashmap":
@@ -441,15 +357,12 @@ def _infer_backend(section: Section, job: RestJob, sizes: _Sizes, *, in_memory: 
         rate = format_byte_rate(Lsm().flush_bytes_per_second)
         assumed = f"{rate}. With a changelog checkpoints do not flush; without it each of them waits for the flush."
         section.ask("state.lsm.flush", rate, "How fast does RocksDB write its memtables to disk?", assumed)
-    if in_memory is None:
-        storage = job.options.get("state.changelog.storage", "memory")
-        section.ask(
-            "state.changelog.storage", storage, "Where is the changelog (state.changelog.storage)?", f"{storage}."
-        )
-    elif in_memory:
-        section.put("state.changelog.storage", "memory", "each checkpoint writes the whole log again")
+    storage = job.options.get("state.changelog.storage")
+    if storage:
+        section.put("state.changelog.storage", storage, "in the configuration")
     else:
-        section.put("state.changelog.storage", "filesystem", "checkpoints do not write the whole log again")
+        question = "Where is the changelog (state.changelog.storage)?"
+        section.ask("state.changelog.storage", "memory", question, "memory, Flink's default.")
 
 
 def infer_growth(
@@ -486,7 +399,7 @@ def infer_growth(
         begin, while_new = max(curve.at(begins_s), 0), f"while all keys are new ({limit})"
         _put_size_and_growth(section, begin, f"{first}; it grows from there", curve.per_second, while_new, per_second)
         if len(same) >= _MIN_POINTS_OF_LINE:
-            _put_constant_size(section, same, per_second)
+            section.put("state.limit", format_size(same[0]), _constant_text(same, per_second))
         else:
             origin = f"{limit}: fewer and fewer keys are new"
             section.put("state.limit", format_size(round(curve.limit_bytes)), origin)
@@ -519,35 +432,29 @@ def _put_level(
     per_second: float,
     same: list[int],
 ) -> None:
-    """Set size and growth of a state that has reached its level.  The scenario starts at the level.
+    """Set the size of a state that has reached its level.  The scenario starts at the level.
 
-    If keys expire and new keys arrive, the size varies from one checkpoint to the next.  If the last sizes (`same`) are
-    equal to the byte although records arrive, all keys exist.  `checkpoints` are the ids.
+    If the last sizes (`same`) are equal to the byte although records arrive, all keys exist.  Otherwise the state grows, and
+    its keys expire, if a TTL is configured.  `checkpoints` are the ids.
     """
     limit, rose_until = f"{level.size_bytes:,.0f} bytes", f"checkpoint {checkpoints[level.first]}"
     stays = (
         f"it rose until {rose_until} and stays at {limit} to checkpoint {checkpoints[-1]}: the scenario begins there"
     )
-    has_all_keys = len(same) >= _MIN_POINTS_OF_LINE
-    size = same[0] if has_all_keys else level.size_bytes
-    _put_size_and_growth(section, size, stays, level.per_second, f"before {rose_until}", per_second)
-    if has_all_keys:
-        _put_constant_size(section, same, per_second)
+    if len(same) >= _MIN_POINTS_OF_LINE:
+        section.put("state.size", format_size(same[0]), f"{stays}; {_constant_text(same, per_second)}")
     elif _configured_ttl_ns(options):
+        _put_size_and_growth(section, level.size_bytes, stays, level.per_second, f"before {rose_until}", per_second)
         _put_or_ask_for_ttl(section, options, 0.0)
     else:
-        lives = format_duration(max(round(level.size_bytes / level.per_second), 1) * 10**9)
-        rate = f"{level.per_second:,.0f} bytes/s before {rose_until}"
-        section.put("state.ttl", lives, f"used without a limit: as many keys expire as arrive, {limit} / {rate}")
+        section.put("state.size", format_size(round(level.size_bytes)), stays)
         question = "Has it reached its full number of keys, or do keys expire (StateTtlConfig)?"
-        assumed = "all keys exist, so the size does not depend on the rate. With 0 B keys expire, and the size is proportional to the rate."
-        section.ask("state.limit", format_size(round(size)), question, assumed)
+        section.add_question("state.size", question, "all keys exist, so the size does not depend on the rate.")
 
 
-def _put_constant_size(section: Section, same: list[int], per_second: float) -> None:
-    """Set the limit of a state whose last sizes (`same`) are equal to the byte."""
-    origin = f"equal to the byte in the last {len(same)} checkpoints with {per_second:,.0f} records/s: all keys exist"
-    section.put("state.limit", format_size(same[0]), origin)
+def _constant_text(same: list[int], per_second: float) -> str:
+    """Return why a state whose last sizes (`same`) are equal to the byte does not grow."""
+    return f"equal to the byte in the last {len(same)} checkpoints with {per_second:,.0f} records/s: all keys exist"
 
 
 def _put_or_ask_for_ttl(section: Section, options: Mapping[str, str], known_s: float) -> None:

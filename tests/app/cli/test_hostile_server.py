@@ -12,7 +12,7 @@ from tests.app.cli.hostile import MODES, SECRET, is_plain, turn
 MESSAGES = {
     "one vertex many times": "the job has a duplicate vertex",
     "20 000 vertices": "the job has 20000 vertices; more than 1000 are not read",
-    "to another host": "sends us to http://localhost:9/x",
+    "to another host": "redirects to http://localhost:9/x",
     "deep": "nested more than 100 levels",
     "millions of lists": "1 GiB of memory",
     "a body without end": "more than 50000000 bytes",

@@ -92,15 +92,16 @@ def test_without_records_the_share_that_is_rewritten_is_asked_for(lacks):
 
 
 @pytest.mark.parametrize(
-    ("every_ms", "written"), [(30_000, {"materialize": "30 s", "storage": "memory"}), (0, {"storage": "memory"})]
+    ("option", "storage", "is_open"), [("filesystem", "filesystem", False), (None, "memory", True)]
 )
-def test_a_changelog_that_each_checkpoint_writes_again_lies_in_memory(every_ms, written):
+def test_the_changelog_is_where_the_configuration_says(option, storage, is_open):
     """Beside 5 MB that were materialised each checkpoint writes all of the rest."""
-    config = {"state_changelog_enabled": True, "changelog_periodic_materialization_interval": every_ms}
-    draft = inferred([[(MB * size, MB * (size - 5)) for size in (10, 11, 12)]] * 2, config)
+    config = {"state_changelog_enabled": True, "changelog_periodic_materialization_interval": 30_000}
+    options = {"state.changelog.storage": option} if option else {}
+    draft = inferred([[(MB * size, MB * (size - 5)) for size in (10, 11, 12)]] * 2, config, options)
 
-    assert written == {key: value for key, value in state(draft)["changelog"].items() if key != "change-copy"}
-    assert comment_of(draft, "job.count.state.changelog.storage") == "each checkpoint writes the whole log again"
+    assert state(draft)["changelog"] == {"materialize": "30 s", "storage": storage}
+    assert is_open == ("count: Where is the changelog (state.changelog.storage)?" in draft.unknown)
 
 
 def rises(count, step, begin=20 * MB):
@@ -139,7 +140,7 @@ def levels(count=18, noise=1000):
         (rises(6, 10 * MB), "often", None, True),
         (rises(6, 10 * MB), None, None, True),
         (levels(), "7200000", "2 h", False),
-        (levels(), "0 ms", "50 s", True),
+        (levels(), "0 ms", None, True),
         (levels(noise=0), "2 h", None, False),
     ],
 )
@@ -151,15 +152,15 @@ def test_the_time_to_live_is_that_of_the_configuration(sizes, option, ttl, is_op
 
 
 def test_state_that_levels_off_with_some_noise_asks_why():
-    """As many keys leave as come after 50 s, or values differ: both can be tried."""
+    """It stays, or is as large as the records of a time to live are many: both can be tried."""
     draft = inferred(levels())
 
-    assert parse_size(state(draft)["size"]) == parse_size(state(draft)["limit"]) == pytest.approx(10 * MB, rel=0.01)
-    assert state(draft)["ttl"] == "50 s"
+    assert state(draft).keys() == {"size"}
+    assert parse_size(state(draft)["size"]) == pytest.approx(10 * MB, rel=0.01)
     question = "Has it reached its full number of keys, or do keys expire (StateTtlConfig)?"
     assert f"count: {question}" in draft.unknown
     text = write({"version": 1} | draft.document, "?", draft.comments)
-    assert [row.question for row in unknowns(text) if row.path[-1] == "limit"] == [question]
+    assert [row.question for row in unknowns(text) if row.path[-1] == "size"] == [question]
 
 
 SECONDS = [5.0 * rank for rank in range(20)]

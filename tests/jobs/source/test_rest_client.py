@@ -8,14 +8,11 @@ import ssl
 import subprocess
 import threading
 import time
-from contextlib import suppress
 
 import pytest
 
 from sim.jobs.source import rest_client
 from sim.jobs.source.rest_client import ATTEMPTS, Client, RestError
-
-NOWHERE = "redirects, and does not say where"
 
 
 @pytest.fixture
@@ -49,8 +46,8 @@ def test_a_passing_trouble_is_waited_out(fake, pauses, fault):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (401, "HTTP 401: asks who we are: write http://USER:PASSWORD@HOST:PORT"),
-        (403, "HTTP 403: does not let us in"),
+        (401, "HTTP 401: authentication required: write http://USER:PASSWORD@HOST:PORT"),
+        (403, "HTTP 403: access denied"),
         (404, "HTTP 404: 404 at /config"),
         ("page", "answers with a web page, not with JSON: is this Flink's REST address?"),
         ("silence", "answers with nothing"),
@@ -179,25 +176,6 @@ def test_tls_with_a_certificate_nobody_knows(secure, pauses):
     assert "its certificate is not trusted" in refusal(Client(secure[0], pause=pauses.append))
 
 
-def test_tls_ends_in_time_too(fake, secure, pauses, monkeypatch):
-    """A byte now and then, of a header that never ends."""
-    url, certificate = secure
-    monkeypatch.setenv("SSL_CERT_FILE", certificate)
-
-    def trickle(handler, *_):
-        with suppress(OSError):  # the client has gone
-            handler.connection.sendall(b"HTTP/1.1 200 OK\r\nA: ")
-            for _ in range(300):
-                handler.connection.sendall(b"b")
-                time.sleep(0.02)
-
-    fake.answer = trickle
-    begun = time.monotonic()
-
-    assert "no time is left: 0.5 s" in refusal(Client(url, total_s=0.5, pause=pauses.append))
-    assert time.monotonic() - begun < 3
-
-
 @pytest.mark.parametrize(
     "url",
     [
@@ -255,7 +233,7 @@ def test_no_other_host_is_followed(fake, fake_flink, code):
     client = Client(fake.url.replace("//", "//me:secret@"), headers={"Cookie": "a=secret", "X-Api-Key": "secret"})
     message = refusal(client)
 
-    assert f"sends us to {other.url}/config: if that is Flink, give its address" in message
+    assert f"redirects to {other.url}/config: if that is Flink, give its address" in message
     assert "secret" not in message
     assert other.requests == []
 
@@ -263,30 +241,19 @@ def test_no_other_host_is_followed(fake, fake_flink, code):
 @pytest.mark.parametrize(
     ("location", "message"),
     [
-        ("https://127.0.0.1/config", "sends us to https://127.0.0.1/config"),
-        ("//example.invalid/x", "sends us to http://example.invalid/x"),
-        ("http://[::1", "sends us to http://[::1"),
-        ("http://h:99999/", "sends us to http://h:99999/"),
-        ("file:///etc/passwd", "sends us to"),
-        ("http://a\x1b[31m/", "sends us to http://a\\x1b[31m/"),
-        (None, NOWHERE),
-        ("", NOWHERE),
-        ("/config", "sends us round in circles"),
-        ("http://" + "h" * 5000, "sends us to http://hhh"),
-        ("javascript:x", "sends us to javascript:x"),
+        ("//example.invalid/x", "HTTP 307: redirects to http://example.invalid/x: if that is Flink, give its address"),
+        ("http://[::1", "redirects to http://[::1"),
+        ("file:///etc/passwd", "redirects to file:///etc/passwd"),
+        ("http://a\x1b[31m/", "redirects to http://a\\x1b[31m/"),
+        (None, "redirects, and does not say where"),
+        ("/config", "/config: if that"),
+        ("http://" + "h" * 5000, "redirects to http://hhh"),
     ],
 )
-def test_a_redirect_that_is_not_followed_is_one_line(fake, location, message):
-    """To plain text, to files, to nowhere, to itself."""
+def test_a_redirect_is_not_followed_and_told_in_one_line(fake, location, message):
     redirecting(fake, location)
 
     assert message in refusal(Client(fake.url))
-
-
-def test_a_redirect_within_the_server_is_followed(fake):
-    redirecting(fake, "/jobs/overview")
-
-    assert "jobs" in Client(fake.url).get("/config")
 
 
 def test_all_questions_together_have_an_end(fake):
