@@ -222,13 +222,13 @@ _WINDOW = Cause(
     "window",
     "timers of 400 keys fire together every 11 s, and take 2 ms each; no plan names them",
     _since_start,
-    (Question("history", r"keep the rhythm of (the windows|timers) of firing"),),
+    (Question("history", r"two ends of windows of firing|in which the state of firing rises and falls"),),
 )
 _TIMERS = Cause(
     "timers",
     "the same every 13 s, and 7 ms each",
     _since_start,
-    (Question("history", r"keep the rhythm of (the windows|timers) of firing"),),
+    (Question("history", r"two ends of windows of firing|in which the state of firing rises and falls"),),
 )
 
 _EVERY = {"execution.checkpointing.timeout": "10 s", "fs.paced.close-ms": "10", "fs.paced.bandwidth": str(40 * MB)}

@@ -331,15 +331,6 @@ def not_acknowledged(told, match):
     )
 
 
-def equally_far(told, match):
-    """The ids of slow checkpoints, and the mean time between their triggers."""
-    slow = sorted(told.slow, key=lambda point: point.id)
-    ids, triggers = ([getattr(point, name) for point in slow] for name in ("id", "trigger_timestamp"))
-    return ids == list(range(ids[0], ids[-1] + 1, int(match["n"]))) and same_ms(
-        match["ms"], (triggers[-1] - triggers[0]) / (len(slow) - 1)
-    )
-
-
 def some_acknowledged(told, match):
     """The counts that Flink reports of the checkpoint, and the time of the last acknowledgement."""
     point = told.point
@@ -842,7 +833,6 @@ TEMPLATES = (
         wrote_as_quickly,
     ),
     template("JVM", r"the JVM of (?P<name>\S+) has spent (?P<ms>MS) in garbage collection(?P<n>)", collects),
-    template("rhythm", r"long checkpoints of this history keep the rhythm of .*? \(p = [\d.e-]+\)"),
     template(
         "not acknowledged",
         r"Not acknowledged by (?P<n>\d+) of (?P<of>\d+) subtasks: (?P<names>SUB(?:, SUB)*)(?: and "
@@ -873,12 +863,6 @@ TEMPLATES = (
             (told.point.num_acknowledged_subtasks, told.point.num_subtasks) == (0, int(match["of"]))
             and not told.point.tasks
         ),
-    ),
-    template(
-        "equal distances",
-        r"The slow ones are (?P<n>\d+) checkpoints apart, each (?P<ms>MS): look for what happens in this rhythm \(compactions, scheduled "
-        r"jobs on the hosts or the storage\)",
-        equally_far,
     ),
     template(
         "untold",

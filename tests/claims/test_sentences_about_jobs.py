@@ -235,7 +235,6 @@ UNEXERCISED = {
     "end of input",
     "metadata",
     "some acknowledged",
-    "equal distances",
     "savepoint differs",
     "its manager ends",
     "no places",

@@ -37,8 +37,6 @@ from sim.results.formats import bytes_text, ms_text, share_text
 
 # ---- Do long checkpoints coincide with a periodic event of the job: window ends, timers, or compactions of RocksDB?
 
-MAX_P_VALUE = 0.05
-"""Maximum p-value at which a period is mentioned in the cause of a step."""
 _LEVEL0_FILES_PER_COMPACTION = 4
 """Level-0 files that trigger a compaction (level0_file_num_compaction_trigger); each checkpoint flushes one file."""
 
@@ -47,7 +45,6 @@ _LEVEL0_FILES_PER_COMPACTION = 4
 class PeriodicEvent:
     """A periodic event of a job, such as its window ends."""
 
-    of: str  # name of the event, for example "the windows of count (every 10 s)"
     text: str  # predicate of a checkpoint at one phase, for example "is every 4th: ..."
     phase: Callable[[RecordedCheckpoint], float]  # position of a checkpoint within the period, in [0, 1)
 
@@ -56,32 +53,25 @@ def periodic_events(history: History) -> Iterator[PeriodicEvent]:
     """Yield the periodic events of a job.  Session windows are not periodic."""
     for vertex, window in history.windows.items():
         if window.kind != "session" and not window.is_local:
-            name, every = one_line(vertex, 40), format_duration(window.every_ns)
-            text = f"begins at the same time within the {every} between two ends of windows of {name}"
-            yield PeriodicEvent(f"the windows of {name} (every {every})", text, _phase_within(window.every_ns / MS))
+            every = format_duration(window.every_ns)
+            text = f"begins at the same time within the {every} between two ends of windows of {one_line(vertex, 40)}"
+            yield PeriodicEvent(text, _phase_within(window.every_ns / MS))
     for node in history.vertices:  # the plan does not show timers, but the state size drops each time they fire
         is_known = node.name in history.windows or history.is_on_disk
         timers = None if is_known else find_periodic_timers(history, node)
         if timers is not None:
-            name, every = one_line(node.name, 40), format_duration(round(timers.period_ms) * MS)
-            text = f"begins at the same time within the {every} in which the state of {name} rises and falls"
-            of = f"timers of {name} that fire together (its state falls every {every})"
-            yield PeriodicEvent(of, text, _phase_within(timers.period_ms))
+            every = format_duration(round(timers.period_ms) * MS)
+            text = f"begins at the same time within the {every} in which the state of {one_line(node.name, 40)} rises and falls"
+            yield PeriodicEvent(text, _phase_within(timers.period_ms))
     if history.is_on_disk:
         files = _LEVEL0_FILES_PER_COMPACTION
         text = f"is every {files}th: RocksDB merges files of level 0 then"
-        yield PeriodicEvent(f"RocksDB's merges (every {files}th)", text, lambda point: point.id % files / files)
+        yield PeriodicEvent(text, lambda point: point.id % files / files)
 
 
 def _phase_within(period_ms: float) -> Callable[[RecordedCheckpoint], float]:
     """Return the function from a checkpoint to the position of its trigger within the period, in [0, 1)."""
     return lambda point: point.trigger_timestamp % period_ms / period_ms
-
-
-@lru_cache(maxsize=1)
-def periodic_p_values(history: History) -> tuple[tuple[PeriodicEvent, float], ...]:
-    """Return the periodic events of a history with their p-values.  Cached, because the text of each step needs them."""
-    return tuple((event, p_value_of(event, history.usual)) for event in periodic_events(history))
 
 
 def p_value_of(event: PeriodicEvent, points: Sequence[RecordedCheckpoint]) -> float:
@@ -226,8 +216,8 @@ _SLOW_FILE_FACTOR = 3
 """Minimum time per byte of a slow file / the usual time per byte."""
 _MAX_END_DIFFERENCE = 0.1
 """Asynchronous phases end at the same time if their ends differ by at most this share of the duration."""
-_MIN_CHECKPOINTS_FOR_PERIOD = 8
-"""Minimum number of checkpoints to mention a period, and minimum number of files to compare speeds."""
+_MIN_COMPARED_FILES = 8
+"""Minimum number of files of other checkpoints to compare speeds."""
 
 
 def place(step: PathStep) -> str:
@@ -249,7 +239,7 @@ class HistoryCauses:
         self.history = history
         self.point = point
         self.rows = subtasks_of(point)
-        self._clauses: set[str] = set()  # about threads and periods; each is used once per checkpoint
+        self._clauses: set[str] = set()  # about threads; each is used once per checkpoint
 
     @cached_property
     def moments(self) -> Mapping[SubtaskId, Moments]:
@@ -329,7 +319,7 @@ class HistoryCauses:
             text = f"it overtakes data, and waited for the thread of {name_of(step.at)}"
         else:
             text = f"it lay behind data that {name_of(step.at)} had to take first (Flink does not say how much)"
-        return f"{text}{self._compared(step)}{self._kept(step)}{self._rhythm(step)}"
+        return f"{text}{self._compared(step)}{self._kept(step)}"
 
     def _alignment(self, step: PathStep) -> str:
         row = self.rows[step.at]
@@ -341,7 +331,7 @@ class HistoryCauses:
             if self._has_choice(step)
             else "it is the last that was missing"
         )
-        return f"{text}{read}{self._kept(step)}{self._rhythm(step)}"
+        return f"{text}{read}{self._kept(step)}"
 
     def _has_choice(self, step: PathStep) -> bool:
         """Return whether several barriers could be the last one: an upstream vertex has several subtasks."""
@@ -369,10 +359,7 @@ class HistoryCauses:
 
     def _kept(self, step: PathStep) -> str:
         """Return a clause about the busy thread: of the subtask, or of the bottleneck downstream.  The second time, return ""."""
-        return self._once(self._thread(step))
-
-    def _once(self, clause: str) -> str:
-        """Return a clause the first time, and "" after that."""
+        clause = self._thread(step)
         is_new = clause not in self._clauses
         self._clauses.add(clause)
         return clause if is_new else ""
@@ -426,22 +413,6 @@ class HistoryCauses:
         share = self.history.served.get(subtask, 0.0) / (sum(records) or 1)
         even = 1 / max(len(records), 1)
         return share if len(records) > 1 and share >= min(_MIN_SKEW * even, (1 + even) / 2 - 0.1) else 0.0
-
-    def _rhythm(self, step: PathStep) -> str:
-        """Return a clause about the period of long checkpoints if this is a long checkpoint and the step matters, otherwise ""."""
-        durations = [point.end_to_end_duration for point in self.history.usual]
-        if (
-            len(durations) < _MIN_CHECKPOINTS_FOR_PERIOD
-            or self.point.end_to_end_duration < _MIN_RATIO * median(durations)
-            or 10 * step.duration_ns < step.end_ns
-        ):
-            return ""
-        clauses = (
-            f"; long checkpoints of this history keep the rhythm of {event.of} (p = {p:.2g})"
-            for event, p in periodic_p_values(self.history)
-            if p < MAX_P_VALUE
-        )
-        return self._once("".join(clauses))
 
     # ------------------------------------------------------------------------------------------ asynchronous phases
 
@@ -522,7 +493,7 @@ class HistoryCauses:
             for other in rows.values()
             if other.checkpoint.async_ > 0 and 2 * other.checkpointed_size >= row.checkpointed_size > 0
         ]
-        if len(ms_per_byte) < _MIN_CHECKPOINTS_FOR_PERIOD:
+        if len(ms_per_byte) < _MIN_COMPARED_FILES:
             return False
         return row.checkpoint.async_ > _SLOW_FILE_FACTOR * row.checkpointed_size * median(ms_per_byte)
 

@@ -126,6 +126,7 @@ def _blocks(answer: HistoryAnswer) -> Iterator[str]:
     yield fill(" ".join(() if without_completions is None else without_completions.sentences()), WIDTH)
     yield fill(" ".join(history.partial), WIDTH)
     if history.partial and not history.checkpoints:
+        yield from (fill(remark, WIDTH) for remark in history.remarks)
         return
     yield fill(head_text(history), WIDTH)
     yield from (fill(remark, WIDTH) for remark in history.remarks)
@@ -197,7 +198,6 @@ def choice_text(answer: HistoryAnswer) -> str:
                 f"{len(groups.slow)} of {groups.completed} completed ones {verb} slow (over {ms_text(groups.limit_ms)})"
                 f"{_what_slow_ones_write(groups)}."
             )
-            parts += _every_nth(groups.slow)
         else:
             longest = max(point.end_to_end_duration for point in groups.others)
             limit = ms_text(groups.limit_ms)
@@ -237,22 +237,6 @@ def _what_slow_ones_write(groups: SplitHistory) -> str:
     if not slow or not others or median(slow) < _MIN_SIZE_FACTOR * median(others):
         return ""
     return f": they write {bytes_text(median(slow))}, the others {bytes_text(median(others))} (medians)"
-
-
-def _every_nth(slow: Sequence[RecordedCheckpoint]) -> Iterator[str]:
-    """Yield a sentence if the ids of slow checkpoints are equally far apart."""
-    points = sorted(slow, key=lambda point: point.id)
-    steps = {after.id - before.id for before, after in pairwise(points)}
-    if len(points) > _MIN_IN_RHYTHM - 1 and len(steps) == 1 and (step := steps.pop()) > 1:
-        apart_ms = (points[-1].trigger_timestamp - points[0].trigger_timestamp) / (len(points) - 1)
-        yield (
-            f"The slow ones are {step} checkpoints apart, each {ms_text(apart_ms)}: look for what happens in this rhythm (compactions, "
-            "scheduled jobs on the hosts or the storage)."
-        )
-
-
-_MIN_IN_RHYTHM = 4
-"""Minimum number of slow checkpoints for a rhythm."""
 
 
 def _acknowledged_counts(failed: Sequence[RecordedCheckpoint]) -> Iterator[str]:

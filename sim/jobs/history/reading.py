@@ -49,7 +49,7 @@ from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import LoneAnswer
 from sim.jobs.source.secrets import masked_text
 from sim.model.series.columns import is_known
-from sim.model.text import capitalised, listed, one_line
+from sim.model.text import listed, one_line
 from sim.results.formats import bytes_text, ms_text
 
 # ---- The history of any source that `ckptsim import` can read.  Values that a source does not contain are empty.
@@ -160,7 +160,7 @@ def checked_counts(
         )
     if "failed" not in counts or counts.get("total", 0) <= len(points):
         return counts, ""
-    among = f", and {shown['failed'] or 'none'} of them failed" if counts["failed"] else ""
+    among = f", and {shown['failed'] or 'none'} of them failed" if counts["failed"] and points else ""
     return counts, (
         f"Of {counts['total']} checkpoints that Flink has counted since the JobMaster of the job began {counts['failed'] or 'none'} failed; "
         f"the answer lists {len(points)}{among}."
@@ -244,7 +244,7 @@ def history_of_answer(lone: LoneAnswer) -> History:
         counted=counts.get("total", 0),
         silence=silence_of_job(points, last_ms, 0, counts, "the last moment in the answer") if is_list else None,
         slowest_ms=statistics.slowest_ms,
-        partial=tuple(_sentences(lone)),
+        partial=tuple(_sentences(lone, counts)),
         remarks=(
             *filter(None, [counted, in_flight_text(points), sharing(points)]),
             *failures_apart(points, _LISTED_CHECKPOINTS),
@@ -265,7 +265,7 @@ def _points(lone: LoneAnswer) -> Iterator[RecordedCheckpoint]:
     yield from (parsed(RecordedCheckpoint, row, lone.name, lone.path) for row in rows)
 
 
-def _sentences(lone: LoneAnswer) -> Iterator[str]:
+def _sentences(lone: LoneAnswer, counts: Mapping[str, int]) -> Iterator[str]:
     """Yield sentences: which answer it is, what it contains, what is missing, and how to get that."""
     cut = f", {lone.cut}: what is whole before that is read" if lone.cut else ""
     yield f"{one_line(lone.name)} is the answer to {lone.path}{cut}."
@@ -279,7 +279,7 @@ def _sentences(lone: LoneAnswer) -> Iterator[str]:
                 "(/jobs/JOB/checkpoints/config tells)."
             )
             return
-        yield from _summary_sentences(document)
+        yield from _summary_sentences(document, counts)
         yield f"It has no subtasks, so it does not tell where a checkpoint spent its time: {_DETAILS} and its subtasks do. {_REST}"
     elif lone.path == _DETAILS:
         yield from _vertices_sentences(document)
@@ -299,20 +299,12 @@ def _sentences(lone: LoneAnswer) -> Iterator[str]:
         yield f"It has no checkpoints: {_CHECKPOINTS} has. {_REST}"
 
 
-def _summary_sentences(document: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences on Flink's own counts and percentiles, which are of more checkpoints than the history has."""
-    counts, summary = document.get("counts"), document.get("summary")
-    counts = counts if isinstance(counts, dict) else {}
-    total, failed, completed = (counts.get(name, -1) for name in ("total", "failed", "completed"))
-    if not all(map(is_known, (total, failed, completed))) or completed <= len(document["history"]):
-        return
-    if total < completed + failed:
-        return  # these counts contradict each other
-    if not document["history"]:
-        yield f"Of all {total} checkpoints that Flink counts, {failed} failed ({100 * failed / total:.2g} %)."
+def _summary_sentences(document: dict[str, Any], counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a sentence on Flink's own percentiles, which are of more checkpoints than the history has."""
+    summary, completed = document.get("summary"), counts.get("completed", -1)
     took = summary.get("end_to_end_duration") if isinstance(summary, dict) else None
     at = [took.get(name) for name in ("p50", "p90", "max")] if isinstance(took, dict) else []
-    if at and all(map(is_known, at)):
+    if completed > len(document["history"]) and at and all(map(is_known, at)):
         half, tenth, longest = (ms_text(ms) for ms in at if ms is not None)
         yield f"Of all {completed} completed ones half took up to {half}, one in ten {tenth} or more, and the longest {longest}."
 
@@ -401,7 +393,7 @@ def _spent(rows: Sequence[RecordedSubtask]) -> str:
 
 
 def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences on the checkpoint configuration."""
+    """Yield sentences on what the checkpoint configuration means, beyond what it says."""
 
     def written(key: str) -> str:
         value = document.get(key)
@@ -418,15 +410,6 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     yield f"{often}, pause {written('min_pause')}, timeout {written('timeout')}{barriers}."
     if is_known(interval) and pause_ms > document["interval"]:
         yield f"The pause voids the interval: the next one begins {written('min_pause')} after the end of the one before."
-    others = [
-        name.format(one_line(value, 60))
-        for key, name in _OTHERS.items()
-        if (value := document.get(key)) not in (None, "") and not (key == "max_concurrent" and pause_ms > 0)
-    ]
-    others += ["one at a time, as there is a pause"] if pause_ms > 0 else []
-    others += [name for key, name in _SWITCHES.items() if document.get(key) is True]
-    if others:
-        yield f"{capitalised('; '.join(others))}."
     if at_least_once:
         yield "At least once: barriers block no channel, and records behind them are counted twice after a restore."
     if document.get("state_changelog_enabled") is True and document.get("changelog_storage") == "memory":
@@ -435,23 +418,6 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
         yield "The JobManager keeps checkpoints in its memory: one fails if a state of a subtask is larger than 5 MB, unless that is changed."
     if document.get("checkpoints_after_tasks_finish") is False:
         yield "Once a task has finished, no checkpoint is taken any more."
-    externalized = document.get("externalization")
-    if isinstance(externalized, dict) and isinstance(externalized.get("enabled"), bool):
-        deletes = externalized["enabled"] is False or externalized.get("delete_on_cancellation") is True
-        yield f"Checkpoints are {'deleted' if deletes else 'retained'} when the job is cancelled."
-
-
-_OTHERS = {
-    "mode": "mode {}",
-    "max_concurrent": "at most {} at once",
-    "tolerable_failed_checkpoints": "{} failed ones in a row are tolerated",
-    "state_backend": "state backend {}",
-    "checkpoint_storage": "checkpoint storage {}",
-}
-_SWITCHES = {
-    "state_changelog_enabled": "with a changelog",
-    "checkpoints_after_tasks_finish": "checkpoints go on after tasks finish",
-}
 
 
 def _exceptions_sentences(document: dict[str, Any]) -> Iterator[str]:

@@ -51,15 +51,6 @@ def test_the_counts_of_acknowledgements_of_failed_checkpoints_are_compared():
     assert "They were acknowledged by 4 of 36 subtasks in 3, 0 of 36 subtasks in 1. That it is 4 in 3 speaks" in text
 
 
-@pytest.mark.parametrize(("step", "said"), [(7, "The slow ones are 7 checkpoints apart, each 70 s: look"), (1, "")])
-def test_slow_checkpoints_at_equal_distances_are_told(step, said):
-    slow = range(5, 5 + 4 * step, step)
-    text = squeezed(answer_text(answer(history(*[bare(n, 5000 if n in slow else 100) for n in range(2, 34)]))))
-
-    assert "4 of 32 completed ones are slow" in text
-    assert (said or "checkpoints apart") in text if said else "checkpoints apart" not in text
-
-
 @pytest.mark.parametrize(("grown", "is_told"), [(2_000, True), (1_999, False), (-1, False)])
 def test_state_that_grows_by_more_than_is_written_is_told(grown, is_told):
     points = [bare(n, state_size=6000 + grown * n, checkpointed_size=1000) for n in range(2, 8)]

@@ -95,7 +95,7 @@ def told(folder, config):
 
 
 def test_an_answer_of_the_configuration_says_what_it_means(tmp_path):
-    """At least once nothing is aligned; a log in memory travels with acknowledgements; a cancelled job keeps nothing."""
+    """At least once nothing is aligned; a log in memory travels with acknowledgements."""
     config = {
         "mode": "at_least_once",
         "interval": 5000,
@@ -104,15 +104,13 @@ def test_an_answer_of_the_configuration_says_what_it_means(tmp_path):
         "unaligned_checkpoints": False,
     }
     log = {"state_changelog_enabled": True, "changelog_storage": "memory"}
-    traps = log | {"externalization": {"enabled": True, "delete_on_cancellation": True}}
-    said, plain = told(tmp_path, config | traps), told(tmp_path, config | {"mode": "exactly_once"})
+    said, plain = told(tmp_path, config | log), told(tmp_path, config | {"mode": "exactly_once"})
 
     assert "timeout 60 s, not aligned." in said
     assert "timeout 60 s, aligned." in plain
     for sentence in (
         "counted twice after a restore.",
         "The changelog is in memory:",
-        "deleted when the job is cancelled.",
     ):
         assert sentence in said
         assert sentence not in plain

@@ -57,9 +57,9 @@ def test_a_rhythm():
     """Every fifth is long: the rhythm of five is no chance, that of seven is."""
     points = [plain(number, 900 if number % 5 == 0 else 100) for number in range(2, 32)]
 
-    assert p_value_of(PeriodicEvent("", "", lambda point: point.id % 5 / 5), points) < 0.001
-    assert p_value_of(PeriodicEvent("", "", lambda point: point.id % 7 / 7), points) > 0.1
-    assert p_value_of(PeriodicEvent("", "", lambda point: 0.5), points) == 1.0
+    assert p_value_of(PeriodicEvent("", lambda point: point.id % 5 / 5), points) < 0.001
+    assert p_value_of(PeriodicEvent("", lambda point: point.id % 7 / 7), points) > 0.1
+    assert p_value_of(PeriodicEvent("", lambda point: 0.5), points) == 1.0
 
 
 def test_windows_of_a_real_job(recorded):
@@ -97,8 +97,8 @@ def test_longer_checkpoints_that_read_more_meanwhile_wait_for_barriers():
 def test_timers_that_fire_together_are_a_rhythm(recorded):
     """No plan names them: the state of the function falls every 7 s; where a checkpoint comes while they fire, durations must agree."""
     for name in ("R3-firing-aligned", "R3-firing-timeout500", "R3-firing-unaligned"):
-        assert [rhythm.of for rhythm in periodic_events(recorded(f"users-jobs/{name}.zip"))] == [
-            "timers of firing that fire together (its state falls every 7 s)"
+        assert [event.text for event in periodic_events(recorded(f"users-jobs/{name}.zip"))] == [
+            "begins at the same time within the 7 s in which the state of firing rises and falls"
         ]
     assert not list(periodic_events(recorded("users-jobs/J4-pressed-aligned-r1.zip")))
     assert not list(periodic_events(recorded("users-jobs/R6-grow-aligned.zip")))
