@@ -8,17 +8,14 @@ from dataclasses import asdict
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sim.advice.candidates import excess
+from sim.advice.cautions import cautions, new_defects, refusals, unsafe_defects
 from sim.advice.configuration import diff_flink_keys, patch
-from sim.advice.constraints import cautions, new_defects, refusals, unknown_sinks, unsafe_defects
 from sim.advice.judgement import rows_of
 from sim.advice.levers import SPARE
 from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
     LIMITED,
     advised_scenario,
-    backlog_cautions,
-    breaks_text,
     close_value,
     condition_of,
     doubtful_cautions,
@@ -29,12 +26,11 @@ from sim.advice.texts import (
     keeps_in_file,
     name_of,
     quantity_of,
-    reason_against,
     restart_cautions,
     value_text,
 )
-from sim.advice.trials import FAILURE, UNDISTURBED
-from sim.advice.warnings import judged, other_failure, watch
+from sim.advice.trials import FAILURE, TASK, UNDISTURBED
+from sim.advice.warnings import judged, slots_texts, watch
 from sim.jobs.evidence.known_issues import issues_of
 from sim.model.quantities import cost_text
 from sim.model.text import one_line
@@ -47,7 +43,6 @@ if TYPE_CHECKING:
     from sim.advice.candidates import CandidateSearch
     from sim.advice.judgement import Setting
     from sim.advice.settings import Candidate, Change
-    from sim.advice.warnings import OtherFailure
 
 
 # ---- The overview: values and limits, costs, changed Flink keys, cautions, and what to watch. Together with the verdict above
@@ -159,7 +154,7 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
         quantity = judged(search) if column == "recovery_ms" and not is_own else quantity_of(column, setting)
         why = f" ({setting.rare})" if setting.rare and column == "checkpoint_ms" else _range(column, value, off)
         if (in_file := _in_file(search, setting, column)) > value:
-            value, quantity, why = in_file, LIMITED[column], f" ({search.file_runs[setting.name].events[column]})"
+            value, quantity, why = in_file, LIMITED[column], f" ({search.file_runs[setting.name].event})"
         is_unsure = bool(is_unsure) or not keeps_in_file(search, setting, column)
         label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
         was = "" if before is None else f"{close_value(column, max(before.value(column), was_in_file), bound)} -> "
@@ -182,8 +177,8 @@ def _range(column: str, value: float, off: float) -> str:
     return f" ({number if most.endswith(f' {unit}') else least} to {most})"
 
 
-def _recovery_lines(search: CandidateSearch, chosen: Setting, other: OtherFailure | None) -> Iterator[Text]:
-    """Yield the recovery that no limit is about, that from the other failure, and the longest checkpoint until it is caught up."""
+def _recovery_lines(search: CandidateSearch, chosen: Setting, slots: str) -> Iterator[Text]:
+    """Yield the recovery that no limit is about, when there are slots, and the longest checkpoint until it is caught up."""
     has_limit, before = search.limits.recovery_ms is not None, search.replaced
     if not has_limit and not math.isnan(chosen.recovery_ms):
         values, about = [], "about "  # of two extrapolated values, the first has it
@@ -192,8 +187,8 @@ def _recovery_lines(search: CandidateSearch, chosen: Setting, other: OtherFailur
                 values.append(f"{about * setting.is_extrapolated}{ms_text(setting.recovery_ms)}")
                 about = "" if setting.is_extrapolated else about
         yield Text("expect", f"{judged(search)} {' -> '.join(values)} (no limit given)", 8)
-    if other is not None and has_limit:
-        yield Text(OVER if other.breaks else "expect", other.short, RANK_ALWAYS_SHOWN if other.breaks else 2)
+    if has_limit:
+        yield Text("expect", slots, 6 if search.bench.failure == TASK else 2)
     failing_ms = rows_of(search.rows, chosen.name, FAILURE)["end_to_end_max_ms"].max()
     if failing_ms > (search.limits.checkpoint_ms or math.inf):
         yield Text("expect", f"until it has caught up, checkpoints of up to {ms_text(failing_ms)}", 7)
@@ -234,8 +229,8 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
         idle = ", one of them idle" * spare
         yield Text("costs", f"{count_text(then + spare)} TaskManagers (today {count_text(now)}){idle}", 7)
     for change in changes:
-        if change.assumption is not None:
-            yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 5)
+        if change.assumption:
+            yield Text("costs", f"UNKNOWN, assumed: {change.assumption.partition(';')[0]}", 5)
 
 
 def _commits(search: CandidateSearch, chosen: Setting) -> str:
@@ -295,7 +290,7 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
             Text(label, line)
             for label, texts in (
                 ("time", [time]),
-                ("fits", [*exclusive_limits(search, near), *enough]),
+                ("fits", enough),
                 ("caution", [caution.short for caution in refused]),
             )
             for text in texts
@@ -310,34 +305,10 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
             if slow is not None
             else []
         ),
-        *levers_left(search, None),
         *(_with_source(caution.sentence, caution.source) for caution in refused),
     ]
     screen = _labelled([(text.label, text.text) for text in lines])
     return AdviceAnswer("\n".join(screen[:line_count]), parts, data, {})
-
-
-def exclusive_limits(search: CandidateSearch, near: Setting | None) -> list[str]:
-    """Return a sentence if one limit needs a longer interval than another allows, else [].
-
-    `near`: the setting nearest to the limits.  What a checkpoint costs a job without a limit on its rate is lost once an interval, so
-    it is in inverse proportion to it; recovery and the age of output are at least in proportion.
-    """
-    bounds, period_ms = search.limits.bounds, 0.0 if near is None else search.period_ns(near) / 1e6
-    if near is None or not search.unlimited or not near.loss > 0 or not bounds.get("loss"):
-        return []
-    longer_ms = period_ms * near.loss / bounds["loss"]
-    shorter_ms = {
-        column: period_ms * bounds[column] / near.value(column)
-        for column in ("visible_ms", "recovery_ms")
-        if column in bounds and near.value(column) > 0
-    }
-    most_ms, column = min(((ms, column) for column, ms in shorter_ms.items()), default=(math.inf, ""))
-    if most_ms >= longer_ms:
-        return []
-    longer = f"{LIMITED['loss']} of {value_text('loss', bounds['loss'])} needs {ms_text(longer_ms)} or more"
-    shorter = f"{LIMITED[column]} within {value_text(column, bounds[column])} {ms_text(most_ms)} or less"
-    return [f"No interval keeps both: {longer}, {shorter}."]
 
 
 def _closest(search: CandidateSearch) -> str:
@@ -376,15 +347,12 @@ def _expiring(search: CandidateSearch, today: Setting) -> list[str]:
     ]
 
 
-def answer(
-    search: CandidateSearch, chosen: Setting, line_count: int, assumed: str, todays_limit_break: str = ""
-) -> AdviceAnswer:
+def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: str) -> AdviceAnswer:
     """Return the report on the chosen setting.
 
     The data for JSON and the patches have all changes; the overview has those that fit.
 
-    `line_count`: maximum lines of the overview.  `assumed`: sentence on values that were assumed, or "".  `todays_limit_break`: until
-    when today's setting keeps the limits while state grows, or "".
+    `line_count`: maximum lines of the overview.  `assumed`: sentence on values that were assumed, or "".
     """
     candidate, scenario, conf = search.candidate_of(chosen.name), advised_scenario(search, chosen), search.bench.conf
     # `today` is today's setting even if it is the chosen one; `search.replaced` is None then
@@ -394,7 +362,6 @@ def answer(
         *cautions(search.scenario, candidate.barriers, changes),
         *firing_cautions(search, chosen),
         *restart_cautions(search, chosen),
-        *backlog_cautions(search, chosen),
         *new_defects(search.scenario, scenario),
         *unsafe_defects(scenario),
     ]
@@ -407,7 +374,7 @@ def answer(
         [caution.short for caution in file_cautions(search, today)] if today is not None and today != chosen else []
     )
     lacking = in_file or ([] if today is None else _expiring(search, today))
-    is_most, other = bool(search.unasked_updates([candidate])), other_failure(search, chosen)
+    is_most, slots = bool(search.unasked_updates([candidate])), slots_texts(search, chosen)
     ranges = watch(
         chosen,
         search.limits,
@@ -418,11 +385,10 @@ def answer(
     )
     above = [
         *_limit_lines(search, chosen, search.replaced),
-        *_recovery_lines(search, chosen, other),
+        *_recovery_lines(search, chosen, slots[0]),
         *_state_lines(search),
         *([Text("today", OUTPUT_IS_LOST)] if search.loses_today else []),
         *([Text("today", NO_CHECKPOINTS)] if search.current_candidate is None else []),
-        *([Text("today", todays_limit_break, 8)] if todays_limit_break else []),
         # the parts are those of checkpoints that complete
         *([Text("today", time, 4)] if time and not lacking else []),
         *(Text("today", text, 8) for text in lacking),
@@ -444,11 +410,9 @@ def answer(
         Text("back" if is_new else "again", f"{'' if is_new else 'if '}{ranges.roll_back_text()}"),
     ]
     parts: list[str | TextTable] = [
-        *([other.sentence] if other is not None else []),
+        slots[1],
         *(["\n".join(["# against today; what is not set has Flink's default", *lines])] if lines else []),
-        *levers_left(search, chosen),
         *(_with_source(caution.sentence, caution.source) for caution in (*refused, *warnings)),
-        *_without_overtaking(search, chosen),
         *_lever_sentences(changes),
     ]
     files = {}
@@ -459,9 +423,8 @@ def answer(
     data = {
         "dominates": time,
         "failure": search.bench.failure,
-        "other_failure": None if other is None else other.data,
         "only_if": condition_of(search, chosen),
-        "taken_for_granted": [asdict(change.assumption) for change in changes if change.assumption is not None],
+        "taken_for_granted": [change.assumption for change in changes if change.assumption],
         "levers": [
             {"name": change.name, "costs": change.lever.costs, "source": change.lever.source} for change in changes
         ],
@@ -473,37 +436,6 @@ def answer(
         "patches": files,
     }
     return AdviceAnswer(overview(above, lines, below, line_count), parts, data, files)
-
-
-def levers_left(search: CandidateSearch, chosen: Setting | None) -> list[str]:
-    """Return a sentence on the levers that were tried and are not advised, or [] if there are no such levers.
-
-    A lever is represented by a setting in which it is the last change.  Of several such settings, the one nearest to the limits is
-    named.  `chosen`: the advised setting, or None if no setting keeps the limits.
-    """
-    nearest: dict[str, Setting] = {}
-    advised = {change.name for change in (() if chosen is None else search.candidate_of(chosen.name).changes)}
-    for setting in search.settings:
-        for change in search.candidate_of(setting.name).changes[-1:]:
-            best = nearest.get(change.name)
-            if change.name not in advised and (
-                best is None or excess(setting, search.limits) < excess(best, search.limits)
-            ):
-                nearest[change.name] = setting
-    lines = [f"{name_of(setting.name)}: {_reason_left(search, setting, chosen)}" for setting in nearest.values()]
-    relaxed = (
-        f" {len(search.relaxed)} keys relaxed: {', '.join(search.relaxed)}." if search.relaxed and not chosen else ""
-    )
-    return [f"Levers that were tried and are not advised: {'; '.join(lines)}.{relaxed}"] if lines else []
-
-
-def _reason_left(search: CandidateSearch, setting: Setting, chosen: Setting | None) -> str:
-    """Return the reason why a setting is not advised."""
-    if not setting.completed:
-        return "no checkpoint completes"
-    if not setting.breaks and search.has_unseen_tail(setting.name):
-        return "no long run"
-    return breaks_text(setting, search.limits) if setting.breaks or chosen is None else reason_against(setting, chosen)
 
 
 def _others(candidate: Candidate) -> dict[str, str]:
@@ -523,34 +455,9 @@ def _with_source(text: str, source: str) -> str:
     return text if is_said else f"{text} Source: {source}."
 
 
-def _without_overtaking(search: CandidateSearch, chosen: Setting) -> list[str]:
-    """Return a sentence on the aligned setting that loses least time, in case a sink forbids the advised unaligned checkpoints.
-
-    Returns [] if the advised setting is aligned, or if all sinks are known.
-    """
-    if search.candidate_of(chosen.name).barriers.aligned or not unknown_sinks(search.scenario):
-        return []
-    fitting = [
-        setting
-        for setting in search.settings
-        if setting.keeps_limits and search.candidate_of(setting.name).barriers.aligned
-    ]
-    if fitting:
-        least = min(fitting, key=lambda setting: setting.lost)
-        return [
-            f"If the sink forbids unaligned checkpoints: {least.protocol}, every {least.interval} keeps the limits as well, in short runs."
-        ]
-    return [
-        "If the sink forbids unaligned checkpoints: no aligned setting that was tried keeps the limits. Say the sink to try further levers."
-    ]
-
-
 def _lever_sentences(changes: Sequence[Change]) -> Iterator[str]:
     """Yield a sentence on the costs of each lever of the advised setting, and one on each assumption."""
     for change in changes:
         yield _with_source(f"Lever: {change.name}. It costs: {change.lever.costs}.", change.lever.source)
-        if (assumption := change.assumption) is not None:
-            yield (
-                f"UNKNOWN: {assumption.what}. Assumed: {assumption.assumed}; {assumption.least} to {assumption.most} are possible "
-                f"({assumption.source}). Throughput and recovery with {change.name} rest on it."
-            )
+        if change.assumption:
+            yield f"UNKNOWN, assumed: {change.assumption}. Throughput and recovery with {change.name} rest on it."

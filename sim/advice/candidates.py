@@ -34,7 +34,6 @@ import numpy as np
 import pandas as pd
 
 from sim.advice.judgement import (
-    AT_LIMIT,
     EQUAL_LOSS_RELATIVE,
     EQUAL_SHORTFALL,
     MEASURED,
@@ -51,13 +50,11 @@ from sim.advice.judgement import (
     judge,
     measure,
     paired_noise,
-    recoveries_ms,
     resample_choice,
     restarting_share,
     rows_of,
     rows_of_kind,
     storage_cost,
-    with_late_failures,
 )
 from sim.advice.rare_checkpoints import RareCheckpoints, rare_checkpoints
 from sim.advice.settings import (
@@ -75,7 +72,6 @@ from sim.advice.settings import (
 )
 from sim.advice.trials import (
     CONFIRM_SHARE,
-    FAILING_TASK,
     FAILURE,
     FULL_BUDGET,
     INTERVAL,
@@ -244,7 +240,6 @@ class CandidateSearch:
         self.longer_ms: dict[SettingName, float] = {}  # setting -> longest checkpoint of its long runs
         self.long_checkpoints: dict[SettingName, int] = {}  # setting -> number of checkpoints in long runs
         self.long_rows: dict[SettingName, pd.DataFrame] = {}  # setting -> rows of its long runs
-        self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
         self.file_runs: dict[SettingName, FileRun] = {}  # setting -> what its runs of the file as it is show
         self._judged_pairs: dict[tuple[SettingName, SettingName, int], tuple[Setting, ...]] = {}  # by `trials`
@@ -267,10 +262,10 @@ class CandidateSearch:
             None if self.is_forbidden else without_binding_keys(self.scenario, self.current_barriers)
         )
 
-    def judge(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
+    def judge(self, trials: Trials) -> tuple[Setting, ...]:
         """Return the settings judged by the limits and by the prediction errors of this job."""
-        patience_ms, rate_s = self.bench.patience_ns / 1e6, self.mtbf_s if mtbf_s is None else mtbf_s
-        settings = judge(trials, self.limits, rate_s, patience_ms=patience_ms, margins=self.margins)
+        patience_ms = self.bench.patience_ns / 1e6
+        settings = judge(trials, self.limits, self.mtbf_s, patience_ms=patience_ms, margins=self.margins)
         if trials is not self.trials:
             return settings
         return tuple(
@@ -356,7 +351,6 @@ class CandidateSearch:
 
     def _eligible(self, settings: Sequence[Setting]) -> Sequence[Setting]:
         """Return the settings to choose from: those that need all of their changes, unless none of these keeps the limits."""
-        settings = self.without_broken(settings)
         by_name = {setting.name: setting for setting in settings}
         needed = [
             setting
@@ -385,25 +379,6 @@ class CandidateSearch:
             safe = [setting for setting in found if self.transactions_ms(setting) <= min(timeouts_ms.values())]
             found = safe if any(setting.keeps_limits for setting in safe) else found
         return self._within_reason(found)
-
-    def without_broken(self, settings: Sequence[Setting]) -> Sequence[Setting]:
-        """Return the settings that keep the limits in the job as its file is, or may; all, if none of these keeps them in trials."""
-        found = [setting for setting in settings if not self._is_broken(setting)]
-        return found if any(setting.keeps_limits for setting in found) else settings
-
-    def _is_broken(self, setting: Setting) -> bool:
-        """Return True if a setting breaks a limit as the file is, or would if events of the file cost it as much as one that has run so."""
-        if (run := self.file_runs.get(setting.name)) is not None:
-            return run.is_broken
-        for name, run in self.file_runs.items():
-            if run.is_broken and (other := self.setting(name)) is not None:
-                added = ((column, run.limited[column] - other.value(column)) for column in run.broken)
-                bounds = self.limits.bounds
-                if run.restarts or run.ends:
-                    return True
-                if any(setting.value(column) + more > bounds[column] * (1 + AT_LIMIT) for column, more in added):
-                    return True
-        return False
 
     @property
     def timeouts_ms(self) -> dict[str, float]:
@@ -611,28 +586,13 @@ class CandidateSearch:
             return 0.0
         return dearest.loss * self.period_ns(dearest) / 1e9
 
-    def choice(self, mtbf_s: float | None = None) -> Choice:
-        """Return the choice and its certainty, for a mean time between failures (default: the assumed one)."""
+    def choice(self) -> Choice:
+        """Return the choice and its certainty."""
         trials = {setting.name: self.trials[setting.name] for setting in self.eligible}
         patience_ms = self.bench.patience_ns / 1e6
         return resample_choice(
-            trials, self.limits, mtbf_s or self.mtbf_s, self.changes, patience_ms=patience_ms, margins=self.margins
+            trials, self.limits, self.mtbf_s, self.changes, patience_ms=patience_ms, margins=self.margins
         )
-
-    def advised_at(self, mtbf_s: float) -> Setting | None:
-        """Return the setting to advise for another mean time between failures [s], or None if none keeps the limits.
-
-        If another setting would be better there, but with little certainty or by few runs, it is still the chosen one.
-        """
-        chosen = self.chosen
-        other = self.choose([setting for setting in self.judge(self.trials, mtbf_s) if self.permits(setting.name)])
-        if chosen is None or other is None or other.name == chosen.name:
-            return other
-        if other.runs < SPREAD_RUNS <= self.max_replications:
-            return chosen
-        choice = self.choice(mtbf_s)
-        again = choice.same_setting if choice.chosen == chosen.name else dict(choice.others).get(chosen.name, 0.0)
-        return chosen if again > 1 - SURE_SHARE else other
 
     @property
     def confirmed(self) -> bool:
@@ -823,19 +783,16 @@ class CandidateSearch:
         sentences = (left.sentence(self.trials) for left in self.skipped)
         return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
-    def under_change(
-        self, candidate: Candidate, extra: Point, *, ahead_s: float | None = None, long: bool = False
-    ) -> Setting | None:
+    def under_change(self, candidate: Candidate, extra: Point, *, long: bool = False) -> Setting | None:
         """Run a setting in a changed job and judge it.  Return None if the changed scenario is invalid.
 
-        `extra`: the change of the job.  `ahead_s`: give growing state its size in this many seconds.  `long`: judge the limit
-        on checkpoints by long runs.
+        `extra`: the change of the job.  `long`: judge the limit on checkpoints by long runs.
 
         Raises BudgetUsedError if the budget does not cover the runs.
         """
         kinds = (UNDISTURBED, FAILURE, LONG) if long else (UNDISTURBED, FAILURE)
         try:
-            trials = list(self.bench.trials(candidate, kinds, extra=extra, ahead_s=ahead_s))
+            trials = list(self.bench.trials(candidate, kinds, extra=extra))
             rows = self.run_others(trials, 1, FULL_BUDGET)
         except ScenarioError:
             return None
@@ -1003,30 +960,6 @@ class CandidateSearch:
         for name in [candidate.name for candidate in self._compared_candidates()]:
             if self.checkpoint_count(name) and self._has_unknown_bytes(name) and not self.run_for_long(name, 1):
                 return
-
-    def fail_tasks(self) -> None:
-        """Measure the recovery from a failing task, for the current and the chosen setting.
-
-        A failing task is more frequent and milder than a lost TaskManager, which the other trials inject.
-        """
-        compared = self._compared_candidates()
-        if not compared or self.bench.failure != TASK_MANAGER:
-            return
-        trials = [trial for candidate in compared for trial in self.bench.trials(candidate, (FAILING_TASK,))]
-        rows = self.run_others(trials, 1, FULL_BUDGET)
-        if rows is None:
-            self.skip("the recovery from a failing task")
-            return
-        settings = {setting.name: setting for setting in self.settings}
-        for name in (candidate.name for candidate in compared):
-            failed = rows_of(rows, name, FAILING_TASK)
-            means = rows_of(self.rows, name, UNDISTURBED).mean(numeric_only=True)
-            steady = pd.DataFrame([means] * len(failed), failed.index)
-            recovery_ms = recoveries_ms(failed, steady, settings[name].per_second, unlimited=self.unlimited)
-            if self._has_random_start and not self.unlimited:
-                periods_s = np.full(len(failed), self.period_ns(settings[name]) / 1e9)
-                _, recovery_ms = with_late_failures(failed, recovery_ms, periods_s, steady["busiest_subtask_share"])
-            self.failing_task_ms[name] = float(recovery_ms.max()) if len(recovery_ms) else math.inf
 
     def run_for_long(self, name: SettingName, runs: int, share: float = CONFIRM_SHARE) -> bool:
         """Do up to this many long runs of a setting, and stop if the first breaks the limit.

@@ -175,17 +175,12 @@ class FileRun:
     """What the runs of one setting in the job as its file is show of the limited quantities."""
 
     limited: Mapping[str, float] = field(default_factory=dict)  # limited column -> value; inf: never
-    events: Mapping[str, str] = field(default_factory=dict)  # limited column -> what it is the value of
+    event: str = ""  # what the values are of, e.g. "a storage outage at 3.3 min"
     unsure: tuple[
         str, ...
     ] = ()  # columns whose value may be larger: the run ended before, or several failures are pooled
-    broken: tuple[str, ...] = ()  # columns beyond their limit
     restarts: str = ""  # what makes checkpoints fail, which restart the job; "": none does
     ends: str = ""  # the status of the job if it fails for good
-
-    @property
-    def is_broken(self) -> bool:
-        return bool(self.broken or self.restarts or self.ends)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,28 +11,23 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.settings import (
-    DEBLOAT,
     PAUSE,
     TIMEOUT_NS,
-    Assumption,
     Change,
     Lever,
     Situation,
     allowed_protocols,
     checkpoint_period_ns,
     later_protocols,
-    neighbouring_intervals,
     options_missing_in_release,
 )
 from sim.advice.situation import (
     ALIGNMENT,
     ASYNC_WORK,
-    BACKLOG_READ,
     CHANNEL_STATE,
     EXPIRY,
     FAILED_CHECKPOINTS,
     FOLDER,
-    LONG_SAVEPOINT,
     LOSS,
     OUTAGE,
     PARTS,
@@ -49,7 +44,6 @@ from sim.model.faults import RESTARTS as KINDS
 from sim.model.faults import Restart
 from sim.model.job import SHIPPING, Distribution, Job
 from sim.model.schema.study import key_of
-from sim.model.schema.text import value_at
 from sim.model.state import ROCKSDB_ACCESS_NS
 from sim.model.units import MS, SECOND, format_duration
 from sim.studies.sweeps.design import Point
@@ -61,10 +55,6 @@ if TYPE_CHECKING:
 # ---- Levers on barriers, on the times of checkpoints, and on in-flight data.
 
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs"
-DEBLOAT_TARGETS_PER_LIMIT, ROUND_TARGET_MS = 3, 10
-"""A proposed target of debloating is a third of the limit on checkpoints, rounded down to so many ms."""
-ROOM_OF_LOSS = 1.2
-"""Factor by which the proposed interval during a backlog costs less than may be lost."""
 SMALL_SEGMENT = 8192
 TOLERABLE_FAILURES = 10
 """Proposed number of tolerable consecutive failures."""
@@ -79,44 +69,6 @@ def _barriers(situation: Situation) -> Iterator[Change]:
         for other in allowed_protocols(situation.scenario)
         if other.name != situation.protocol.name
     )
-
-
-def _debloat_target(situation: Situation) -> Iterator[Change]:
-    """Propose a debloating target well below the limit on checkpoints: barriers wait behind about as much data by design."""
-    debloat, limit_ms = situation.scenario.cluster.network.debloat, situation.checkpoint_limit_ms
-    if debloat is None or limit_ms is None:
-        return
-    target_ns = int(limit_ms / DEBLOAT_TARGETS_PER_LIMIT / ROUND_TARGET_MS) * ROUND_TARGET_MS * MS
-    if 0 < target_ns < debloat.target_ns:
-        target, (mode, *_) = format_duration(target_ns), situation.protocol.name.split(", debloating")
-        written = value_at(situation.plain, tuple(DEBLOAT.split(".")))
-        own = {**(written if isinstance(written, Mapping) else {}), "target": target}
-        yield Change(
-            TARGET,
-            "",
-            protocol=replace(
-                situation.protocol,
-                name=f"{mode}, debloating to {target}",
-                point={**situation.protocol.point, DEBLOAT: own},
-            ),
-        )
-
-
-def _interval(situation: Situation) -> Iterator[Change]:
-    """Propose the next shorter and the next longer interval."""
-    shorter, longer = neighbouring_intervals(situation.interval_ns)
-    for other in (*shorter[:1], *longer[:1]):
-        yield Change(INTERVAL, "", interval_ns=other)
-
-
-def _min_pause(situation: Situation) -> Iterator[Change]:
-    """Propose a min-pause if checkpoints take more than half of the interval."""
-    if (
-        situation.scenario.checkpoint.min_pause_ns < situation.interval_ns
-        and situation.checkpoint_ms * 2e6 > situation.interval_ns
-    ):
-        pause = format_duration(situation.interval_ns)
-        yield Change(MIN_PAUSE, f"pause {pause}", {"checkpoint.min-pause": pause})
 
 
 def _no_pause(situation: Situation) -> Iterator[Change]:
@@ -144,26 +96,6 @@ def _timeout(situation: Situation) -> Iterator[Change]:
         yield Change(TIMEOUT, f"timeout {longer}", {"checkpoint.timeout": longer})
 
 
-def _backlog_interval(situation: Situation) -> Iterator[Change]:
-    """Propose a longer interval while a backlog is read, by which it costs as much throughput as may be lost; or none, if that is too long."""
-    if not situation.shares.get(BACKLOG_READ):
-        return
-    needed_ns = situation.loss / (situation.loss_limit or inf) * ROOM_OF_LOSS * situation.interval_ns
-    _, longer = neighbouring_intervals(max(situation.interval_ns, round(needed_ns) - 1))
-    interval = format_duration(longer[0]) if longer else "off"
-    yield Change(BACKLOG_INTERVAL, f"{interval} during a backlog", {"checkpoint.interval-during-backlog": interval})
-
-
-def _native_savepoints(situation: Situation) -> Iterator[Change]:
-    """Propose native savepoints, which take as long as a checkpoint, in place of the canonical ones of the file."""
-    if not situation.shares.get(LONG_SAVEPOINT):
-        return
-    actions = [
-        {**action, "savepoint": "native"} for action in situation.plain.get("actions", []) if "savepoint" in action
-    ]
-    yield Change(NATIVE_SAVEPOINTS, "native savepoints", {"actions": actions})
-
-
 def _segments(situation: Situation) -> Iterator[Change]:
     """Propose smaller network buffers, unless debloating sizes them."""
     network = situation.scenario.cluster.network
@@ -179,20 +111,6 @@ BARRIERS = Lever(
     ask="which sink does the job write to?",
     source=f"{_DOCS}/ops/state/checkpointing_under_backpressure",
 )
-TARGET = Lever(
-    "debloat target",
-    (QUEUE, ALIGNMENT, CHANNEL_STATE),
-    _debloat_target,
-    costs="smaller buffers: more of them to handle",
-    source=f"{_DOCS}/deployment/memory/network_mem_tuning",
-)
-INTERVAL = Lever(
-    "interval",
-    (REPLAY, LOSS, UPLOAD),
-    _interval,
-    costs="shorter: more checkpoints; longer: more is replayed",
-)
-MIN_PAUSE = Lever("min-pause", (LOSS,), _min_pause, costs="fewer checkpoints: more is replayed")
 NO_PAUSE = Lever("no min-pause", tuple(PARTS), _no_pause, costs="checkpoints may follow each other without a pause")
 TOLERANCE = Lever(
     "tolerated failures",
@@ -201,26 +119,6 @@ TOLERANCE = Lever(
     costs="a job whose checkpoints fail goes on for longer",
 )
 TIMEOUT = Lever("timeout", (EXPIRY,), _timeout, costs="a checkpoint that hangs is noticed later")
-BACKLOG_INTERVAL = Lever(
-    "interval during a backlog",
-    (BACKLOG_READ,),
-    _backlog_interval,
-    costs="a failure meanwhile repeats more of the backlog, and its output is visible later",
-    caution="connectors have to report a backlog: HybridSource and MySQL CDC do",
-    source="FLIP-309",
-)
-NATIVE_SAVEPOINTS = Lever(
-    "savepoint format",
-    (LONG_SAVEPOINT,),
-    _native_savepoints,
-    costs="a native savepoint restores into the same state backend only",
-    short_caution="flink savepoint --type native; the operator has a key for it, too",
-    caution="flink savepoint --type native, or kubernetes.operator.savepoint.format.type: NATIVE; only a canonical one moves state to "
-    "another backend",
-    source=f"{_DOCS}/ops/state/savepoints#savepoint-format",
-    is_configuration=False,
-    since="1.15",  # FLIP-203
-)
 
 
 SEGMENTS = Lever(
@@ -264,8 +162,9 @@ def _rocksdb(situation: Situation) -> Iterator[Change]:
         for (upstream, written), inlet in zip(inputs.items(), vertex.inputs, strict=False):
             if isinstance(written, dict) and "service" in written:
                 point[key_of(("job", name, "input", upstream, "service"))] = _with_access(inlet.service)
-    source = "dataArtisans/flink-benchmarks#27, #48"
-    assumption = Assumption("a record's access to RocksDB", "+10 us", "+3 us", "+100 us", source)
+    assumption = (
+        "a record's access to RocksDB adds 10 us; 3 to 100 us are possible (dataArtisans/flink-benchmarks#27, #48)"
+    )
     yield Change(ROCKSDB, "RocksDB incremental", point, assumption=assumption)
 
 
@@ -629,14 +528,9 @@ PREFIXES = Lever(
 
 LEVERS: tuple[Lever, ...] = (
     BARRIERS,
-    TARGET,
-    INTERVAL,
     NO_PAUSE,
-    MIN_PAUSE,
     TIMEOUT,
     TOLERANCE,
-    BACKLOG_INTERVAL,
-    NATIVE_SAVEPOINTS,
     INLINE,
     PREFIXES,
     FILE_MERGING,

@@ -28,9 +28,8 @@
 #   search.relax_limiting_keys, if no setting keeps the limits                       REST       95 %, then all
 #   search.add_levers_against_restarts, if failing checkpoints restart the job        all       100 %
 #   search.simplify          what changes less than the choice                       REST       95 %
-#   run_as_the_file_is       with the file's faults, savepoints and backlog         all       100 %
+#   run_file                 the choice and today's setting with events of the file all       100 %
 #   measure_bytes            a long run, if few checkpoints show bytes of changes    CONFIRM    85 %
-#   fail_tasks               a failing task instead of a lost TaskManager            all       100 %
 #
 # If the choice is not confirmed after these rounds, they are repeated with what was kept for later stages: up to REST_SHARE
 # (95 %), or CONFIRM_SHARE if growing state needs further runs, or if no setting keeps the limits yet.
@@ -47,16 +46,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 from sim.advice.candidates import CandidateSearch
-from sim.advice.file_runs import MAX_FILE_RUNS, run_file
-from sim.advice.horizon import Horizon
-from sim.advice.judgement import EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE, Setting
+from sim.advice.file_runs import run_file
+from sim.advice.judgement import EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE
 from sim.advice.search import (
     add_levers,
-    add_levers_against_events,
     add_levers_against_restarts,
     reason_for_levers,
     relax_limiting_keys,
@@ -67,27 +62,22 @@ from sim.advice.settings import (
     ROUND_INTERVALS_NS,
     BarrierSetting,
     Candidate,
-    SettingName,
     allowed_protocols,
     intervals,
     make_candidate,
     neighbouring_intervals,
     with_files_after_barrier,
-    writes_changes,
 )
-from sim.advice.texts import breaks_text, name_of
 from sim.advice.trials import (
     CONFIRM_SHARE,
     GRID_SHARE,
     REPEAT_SHARE,
     REST_SHARE,
-    BudgetUsedError,
     NothingRanError,
     TimeUpError,
 )
 from sim.model.units import format_duration, parse_duration
 from sim.results.estimates import renewal
-from sim.results.formats import bytes_text, ms_text
 
 # ---- Intervals: a grid that includes the current one, the theoretical optimum, and the neighbours of the best one.
 #
@@ -265,105 +255,6 @@ def _reason_to_skip(search: CandidateSearch, interval_ns: int) -> str:
     return ""
 
 
-# ---- Growing state: how long a setting keeps the limits, and which limit breaks first.
-#
-# A setting that keeps the limits at the horizon is tried with the state of ever later times until it breaks one. A setting
-# that does not keep them is tried with the state of ever earlier times until it keeps all. Then the time between is bisected.
-
-LATER, EARLIER = (2.0, 4.0, 8.0, 16.0), (0.5, 0.25, 0.125, 0.0)
-"""Times that are tried, as multiples of the horizon."""
-BISECTION_STEPS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class LimitBreak:
-    """The time for which a setting keeps the limits while state grows.  Times count from now."""
-
-    setting: SettingName
-    kept_s: float | None  # latest tried time at which it keeps all limits; None if it never does
-    broken_s: float | None  # earliest tried time at which it breaks a limit; None if it never does
-    broken: Setting | None = None  # the judged setting at `broken_s`
-
-
-def predict_limit_break(search: CandidateSearch, setting: Setting | None) -> LimitBreak | None:
-    """Return how long a setting keeps the limits.  None if no state grows, there are no limits, or there is no setting."""
-    ahead_s, limits = search.bench.horizon.ahead_ns / 1e9, search.limits.bounds
-    if not search.bench.horizon.states or not limits or setting is None:
-        return None
-    candidate, is_kept = search.candidate_of(setting.name), bool(setting.completed) and not setting.breaks
-    so_far = LimitBreak(setting.name, ahead_s, None) if is_kept else LimitBreak(setting.name, None, ahead_s, setting)
-    try:
-        for share in LATER if is_kept else EARLIER:
-            so_far = _tried(search, candidate, share * ahead_s, so_far)
-            if so_far.kept_s is not None and so_far.broken_s is not None:
-                break
-        for _ in range(BISECTION_STEPS):
-            if so_far.kept_s is not None and so_far.broken_s is not None:
-                so_far = _tried(search, candidate, (so_far.kept_s + so_far.broken_s) / 2, so_far)
-    except BudgetUsedError:
-        search.skip("the times at which growing state breaks a limit")
-    return so_far
-
-
-def _tried(search: CandidateSearch, candidate: Candidate, seconds: float, so_far: LimitBreak) -> LimitBreak:
-    """Return `so_far`, updated by a trial with the state in this many seconds, or unchanged if that does not count."""
-    setting = search.under_change(candidate, {}, ahead_s=seconds)
-    if setting is None:
-        return so_far
-    if not setting.completed and any(
-        writes_changes(search.bench.with_setting(candidate), state.vertex) for state in search.bench.horizon.states
-    ):
-        # the trial ended during its first upload, of the full state; a job whose state grew has uploaded most of it before
-        return so_far
-    if not setting.keeps_limits:
-        return LimitBreak(candidate.name, so_far.kept_s, seconds, setting)
-    return LimitBreak(candidate.name, seconds, so_far.broken_s, so_far.broken)
-
-
-def limit_break_text(limit_break: LimitBreak | None) -> str:
-    """Return until when a setting keeps the limits, or "" if it does not, or is not known to break them."""
-    if limit_break is None or limit_break.kept_s is None or limit_break.broken_s is None:
-        return ""
-    kept, broken = ms_text(1e3 * limit_break.kept_s), ms_text(1e3 * limit_break.broken_s)
-    return f"keeps the limits until some time between {kept} and {broken} from now"
-
-
-def limit_break_sentence(search: CandidateSearch, limit_break: LimitBreak | None) -> str:
-    """Return a sentence on when a limit breaks and at which size of state, or "" if there is nothing to say."""
-    if limit_break is None:
-        return ""
-    name = name_of(limit_break.setting)
-    if limit_break.kept_s is None:  # broken_s is 0 only if the setting was tried with the state of today
-        return "" if limit_break.broken_s else f"{name} breaks them with the state of today already."
-    if limit_break.broken_s is None or limit_break.broken is None:
-        return f"{name} keeps them for the next {ms_text(1e3 * limit_break.kept_s)} as well."
-    sizes = ", ".join(
-        f"{state.vertex} between {bytes_text(state.after(limit_break.kept_s))} and {bytes_text(state.after(limit_break.broken_s))}"
-        for state in search.bench.horizon.states
-    )
-    broken = breaks_text(limit_break.broken, search.limits) or "no checkpoint completes"
-    return f"{name} {limit_break_text(limit_break)}: {broken} with {sizes}."
-
-
-def horizon_to_json(horizon: Horizon, limit_break: LimitBreak | None) -> dict[str, Any]:
-    """Return JSON data: `horizon_s`, `growing` (sizes now and at the horizon), `lasting` (how long a setting keeps the limits)."""
-    ahead_s = horizon.ahead_ns / 1e9
-    growing = {
-        state.vertex: {"now_bytes": state.now_bytes, "then_bytes": state.after(ahead_s)} for state in horizon.states
-    }
-    times = None
-    if limit_break is not None:
-        broken_s = limit_break.broken_s
-        sizes = {} if broken_s is None else {state.vertex: state.after(broken_s) for state in horizon.states}
-        times = {
-            "setting": limit_break.setting,
-            "kept_s": limit_break.kept_s,
-            "broken_s": broken_s,
-            "broken_bytes": sizes,
-        }
-    return {"horizon_s": ahead_s, "growing": growing, "lasting": times}
-
-
 # ---- The stages of the search.
 
 AGAIN = 3
@@ -390,24 +281,15 @@ def run_until_decided(search: CandidateSearch) -> None:
         simplify(search, REST_SHARE)
         search.repeat()
         search.confirm()
-        run_as_the_file_is(search)
+        for setting in (search.chosen, search.replaced):
+            if setting is not None:
+                run_file(search, setting)
         search.measure_bytes()
-        search.fail_tasks()
     except TimeUpError:
         search.skip("runs that were under way, and all that would have followed")
     search.is_over = True
     if not search.runs:
         raise NothingRanError("time was up before a single setting had run: give more with --within, or a shorter job")
-
-
-def run_as_the_file_is(search: CandidateSearch) -> None:
-    """Run the chosen setting and today's in the job as its file is; choose another setting if the file's events break a limit."""
-    while len(search.file_runs) < MAX_FILE_RUNS and (chosen := search.chosen) is not None and run_file(search, chosen):
-        add_levers_against_events(search, chosen)
-        search.repeat()
-        search.confirm()
-    if search.replaced is not None:
-        run_file(search, search.replaced)
 
 
 def _refine(search: CandidateSearch) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sim.advice import texts
 from sim.advice.candidates import CandidateSearch
 from sim.advice.trials import Bench
 from sim.model.schema.study import key_of, path_of
@@ -110,12 +109,12 @@ def assumed_text(marked: Sequence[Unknown], mtbf_ms: float | None = None) -> str
 
 
 def questions(search: CandidateSearch, marked: Sequence[Unknown], mtbf_ms: float | None) -> Iterator[str]:
-    """Yield how the failure rate matters, and a question for each unknown value.
+    """Yield a question for each unknown value.
 
     `mtbf_ms`: mean time between failures, or None if it is unknown.
     """
-    if mtbf_ms is None or search.chosen is not None:
-        yield texts.failure_rates(search, is_assumed=mtbf_ms is None)
+    if mtbf_ms is None:
+        yield f"UNKNOWN: how often does the job fail? Assumed: every {ms_text(1e3 * search.mtbf_s)}; --mtbf says otherwise."
     for key in search.unasked_updates(search.runs):
         name = str(path_of(key)[1])
         state = search.scenario.job.vertex(name).state

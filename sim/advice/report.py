@@ -15,15 +15,9 @@ from sim.advice.configuration import diff_flink_keys, differences_to_current
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.levers import not_released
-from sim.advice.optimizer import (
-    horizon_to_json,
-    limit_break_sentence,
-    limit_break_text,
-    predict_limit_break,
-    run_until_decided,
-)
+from sim.advice.optimizer import run_until_decided
 from sim.advice.questions import assumed_text, marked_unknowns, questions
-from sim.advice.requirements import NeededChange, requirements
+from sim.advice.requirements import requirements
 from sim.advice.settings import Candidate
 from sim.advice.situation import situation_of
 from sim.advice.trials import Bench, TrialRunner
@@ -87,29 +81,24 @@ def report(
     run_until_decided(search)
     choice, chosen = with_capped_confidence(search.choice(), bench.backtest, limits), search.chosen
     configuration = "" if chosen is None else _configuration(search, chosen)
-    unknowns, needed, replaced = marked_unknowns(bench), _requirements(search), search.replaced
-    now_break = predict_limit_break(search, replaced if replaced is not None and replaced.breaks else None)
-    limit_break = predict_limit_break(search, chosen or (search.nearest if search.settings else None))
-    sentences = [requirement.sentence for requirement in needed]
+    unknowns, needed = marked_unknowns(bench), _requirements(search)
     verdict, *others = texts.verdict(search, choice, sum(not unknown.is_setting for unknown in unknowns))
     is_assumed = chosen is not None and not (mtbf_ms or known_mtbf_ms)
     line_count, assumed = lines_below(verdict), assumed_text(unknowns, ASSUMED_MTBF_MS if is_assumed else None)
     overview = (
-        no_answer(search, line_count, sentences, assumed)
+        no_answer(search, line_count, needed, assumed)
         if chosen is None
-        else answer(search, chosen, line_count, assumed, limit_break_text(now_break))
+        else answer(search, chosen, line_count, assumed)
     )
     parts: list[str | TextTable | None] = [
         verdict,
         overview.screen,
         *others,
-        limit_break_sentence(search, limit_break),
-        limit_break_sentence(search, now_break),
         *remarks(bench.backtest, limits),
         texts.comparison_with_today(search),
         *overview.parts,
         # a full overview may have cut these sentences off
-        *(sentences if len(overview.screen.splitlines()) >= line_count else []),
+        *(needed if len(overview.screen.splitlines()) >= line_count else []),
         configuration,
         "" if chosen is None else texts.theory(search),
         *_remarks_on_trials(search),
@@ -122,24 +111,29 @@ def report(
     parts += questions(search, unknowns, mtbf_ms or known_mtbf_ms)
     parts += texts.tables_of_settings(search)
     _write_files(folder, search, overview.files)
+    ahead_s = bench.horizon.ahead_ns / 1e9
+    growing = {
+        state.vertex: {"now_bytes": state.now_bytes, "then_bytes": state.after(ahead_s)}
+        for state in bench.horizon.states
+    }
     data = (
         _search_to_json(search, choice, chosen)
         | overview.data
-        | {"configuration": configuration, "requirements": [asdict(requirement) for requirement in needed]}
+        | {"configuration": configuration}
         | {"marked_unknown": {unknown.name: [unknown.assumed, unknown.question, unknown.known] for unknown in unknowns}}
-        | horizon_to_json(bench.horizon, limit_break)
+        | {"horizon_s": ahead_s, "growing": growing}
     )
     candidate = None if chosen is None else search.candidate_of(chosen.name)
     return Report(chosen, candidate, [part for part in parts if part], data)
 
 
-def _requirements(search: CandidateSearch) -> list[NeededChange]:
-    """Return the changes of storage, operators or subtasks that would be enough, if no setting keeps the limits."""
+def _requirements(search: CandidateSearch) -> list[str]:
+    """Return the changes of storage or operators that would be enough, if no setting keeps the limits."""
     if search.chosen is not None or not search.settings:
         return []
     if search.relaxed is not None:
         return requirements(search)
-    search.skip("the smallest change of storage, subtasks or operators with which a setting would fit")
+    search.skip("the smallest change of storage or operators with which a setting would fit")
     return []
 
 
@@ -211,6 +205,8 @@ def _remarks_on_trials(search: CandidateSearch) -> Iterator[str]:
         )
     if in_file := texts.file_runs_text(search):
         yield in_file
+    if search.relaxed and search.chosen is None:
+        yield f"All of these were at Flink's defaults at once, and the limits were not kept: {', '.join(search.relaxed)}."
     if later := _not_released(search):
         named = listed([f"{name} (since {release})" for name, release in later.items()])
         yield f"Not tried, as Flink {search.scenario.cluster.release} does not have it: {named}."
@@ -278,7 +274,6 @@ def _search_to_json(search: CandidateSearch, choice: Choice, chosen: Setting | N
         "file_runs": [{"setting": name, **asdict(run)} for name, run in search.file_runs.items()],
         "against_today": [row.plain() for row in differences_to_current(search)],
         "alternatives": [{"setting": name, "share": share} for name, share in choice.others],
-        "mtbf_changes_advice_s": [mtbf_s for mtbf_s, _ in texts.changed_by_failures(search)],
         "not_run": [asdict(left) for left in search.skipped if left.sentence(search.trials)],
         "not_released": _not_released(search),
         "worlds": dict(search.bench.worlds),

@@ -1,4 +1,4 @@
-"""What the job would need, if no setting keeps the limits: faster storage, faster operators or more subtasks.
+"""What the job would need, if no setting keeps the limits: faster storage or faster operators.
 
 The module finds the smallest such change with which the setting nearest to the limits, or today's, would keep them.  One
 part of the job is changed at a time; if none is enough by itself, storage and operators are changed together.
@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from sim.advice.candidates import CandidateSearch
-from sim.advice.levers import more_subtasks
 from sim.advice.settings import Candidate
-from sim.advice.situation import situation_of
 from sim.advice.texts import name_of
 from sim.advice.trials import BudgetUsedError
 from sim.model import units
@@ -30,8 +28,6 @@ MAX_SPEEDUP = 64.0
 BISECTION_STEPS = 4
 PHASES = 3
 """Number of times of the first checkpoint at which a change is tried."""
-SUBTASKS = (2, 4, 8)
-"""Factors by which the parallelism of a fully busy vertex is multiplied."""
 _OPERATORS = ("service", "fire", "pre-barrier", "sync", "async")
 """Keys of the times that task threads and snapshots of operators need."""
 _STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "read-latency", "latency", "nic")
@@ -76,19 +72,10 @@ class ParsedQuantity:
 # ---- The search.
 
 
-@dataclass(frozen=True, slots=True)
-class NeededChange:
-    """A change that would be enough to keep the limits, or several changes that would not be."""
-
-    sentence: str
-    factors: tuple[float, ...]  # factors that `sentence` names
-    rates: tuple[float, float] | None = None  # (current, required) bytes or requests per second
-
-
-def requirements(search: CandidateSearch) -> list[NeededChange]:
-    """Return changes that would be enough; then one entry for all that would not be; then those that did not run."""
+def requirements(search: CandidateSearch) -> list[str]:
+    """Return sentences: changes that would be enough; then one on all that would not be; then those that did not run."""
     plain = compose(read_text(search.bench.file), Reading(str(search.bench.file)))
-    parts: _Parts = {}
+    parts: dict[str, dict[str, ParsedQuantity]] = {}
     for part, section, keys in (
         (_REQUESTS, "storage", ("requests",)),
         ("checkpoint storage", "storage", _STORAGE),
@@ -101,47 +88,26 @@ def requirements(search: CandidateSearch) -> list[NeededChange]:
         }
         if values:
             parts[part] = values
-    enough: _Parts = {}
-    short, unknown = _try_largest(search, parts, enough)
-    wider, too_few = _subtasks(search)
-    if not enough and not wider and len(short) > 1:
-        together = {key: quantity for values in parts.values() for key, quantity in values.items()}
-        all_short, all_unknown = _try_largest(search, {f"{' and '.join(parts)} at once": together}, enough)
-        short, unknown = short + all_short, unknown + all_unknown
-    fits = [_smallest_factor(search, part, values) for part, values in enough.items()] + wider
-    needed = [replace(change, sentence=f"With {change.sentence} would keep the limits.") for change in fits]
-    if lacking := short + too_few:
-        names = " and ".join(map(name_of, _bases(search)))
-        factors = tuple(factor for change in lacking for factor in change.factors)
-        needed.append(
-            NeededChange(f"Not enough for {names}: {'; '.join(change.sentence for change in lacking)}.", factors)
-        )
-    return needed + unknown
+    enough, short, unknown = [], [], []
 
-
-_Parts = dict[str, dict[str, ParsedQuantity]]
-"""Description of a part -> {key: value} of the override that changes it."""
-
-
-def _try_largest(
-    search: CandidateSearch, parts: _Parts, enough: _Parts
-) -> tuple[list[NeededChange], list[NeededChange]]:
-    """Try each part at the largest factor.  Return (changes that are not enough, changes that did not run).
-
-    Parts for which the largest factor is enough are added to `enough`.
-    """
-    short, unknown = [], []
-    for part, values in parts.items():
-        largest = NeededChange(_times(part, MAX_SPEEDUP), (MAX_SPEEDUP,))
+    def try_part(part: str, values: Mapping[str, ParsedQuantity]) -> None:
+        largest = _times(part, MAX_SPEEDUP)
         try:
-            if _setting_that_keeps(search, _faster(values, MAX_SPEEDUP)):
-                enough[part] = values
+            if name := _setting_that_keeps(search, _faster(values, MAX_SPEEDUP)):
+                enough.append(f"With {_smallest_factor(search, part, values, name)} would keep the limits.")
             else:
                 short.append(largest)
         except BudgetUsedError:
-            reason = search.runner.lack()
-            unknown.append(replace(largest, sentence=f"Not run: {largest.sentence}: {reason}."))
-    return short, unknown
+            unknown.append(f"Not run: {largest}: {search.runner.lack()}.")
+
+    for part, values in parts.items():
+        try_part(part, values)
+    if not enough and len(short) > 1:
+        together = {key: quantity for values in parts.values() for key, quantity in values.items()}
+        try_part(f"{' and '.join(parts)} at once", together)
+    if short:
+        enough.append(f"Not enough for {' and '.join(map(name_of, _bases(search)))}: {'; '.join(short)}.")
+    return enough + unknown
 
 
 def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterator[tuple[str, ParsedQuantity]]:
@@ -199,14 +165,14 @@ def _phases(search: CandidateSearch, candidate: Candidate) -> Iterator[Point]:
             yield {"run.seed": scenario.run.seed + i}
 
 
-def _smallest_factor(search: CandidateSearch, part: str, values: Mapping[str, ParsedQuantity]) -> NeededChange:
-    """Find the smallest factor that is enough for a part.
+def _smallest_factor(search: CandidateSearch, part: str, values: Mapping[str, ParsedQuantity], name: str) -> str:
+    """Return the smallest factor that is enough for a part, and a setting that keeps the limits then.
 
-    The sentence is e.g. ``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s) aligned, every 10 s``.
+    For example ``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s) aligned, every 10 s``.  `name`: the
+    setting that keeps the limits with the largest factor.
     """
-    short, enough, name = 1.0, MAX_SPEEDUP, name_of(search.nearest.name)
+    short, enough = 1.0, MAX_SPEEDUP
     try:
-        name = _setting_that_keeps(search, _faster(values, enough))
         for _ in range(BISECTION_STEPS):
             middle = math.sqrt(short * enough)
             if keeper := _setting_that_keeps(search, _faster(values, middle)):
@@ -215,47 +181,20 @@ def _smallest_factor(search: CandidateSearch, part: str, values: Mapping[str, Pa
                 short = middle
     except BudgetUsedError:
         search.skip(f"factors between {short:.2g} and {enough:.2g} for {part}")
-    written, rates = _rates(values, enough)
-    return NeededChange(f"{_times(part, enough)}{written} {name}", (enough,), rates)
+    return f"{_times(part, enough)}{_rates(values, enough)} {name}"
 
 
 def _times(part: str, factor: float) -> str:
     return f"{part} {factor:.2g} times as {'high' if part == _REQUESTS else 'fast'}"
 
 
-def _rates(values: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tuple[float, float] | None]:
-    """Return (`` (360 MB/s instead of 253 MB/s)``, both rates) for the first bandwidth or request limit in `values`.
-
-    Returns ("", None) if there is no such limit.
-    """
+def _rates(values: Mapping[str, ParsedQuantity], factor: float) -> str:
+    """Return e.g. `` (360 MB/s instead of 253 MB/s)`` for the first bandwidth or request limit in `values`; "" without one."""
     for key, quantity in values.items():
         if key.endswith((".bandwidth", ".requests")):
             faster = ParsedQuantity(quantity.kind, Fraction(f"{float(quantity.value) * factor:.2g}"))
-            return f" ({faster.written()} instead of {quantity.written()})", (
-                float(quantity.value),
-                float(faster.value),
-            )
-    return "", None
-
-
-def _subtasks(search: CandidateSearch) -> tuple[list[NeededChange], list[NeededChange]]:
-    """Try a higher parallelism of the fully busy vertex, if there is one.  Return (changes that are enough, changes that are not)."""
-    situation = situation_of(search, search.nearest.name)
-    tried: list[NeededChange] = []
-    full = situation.full or (situation.rare.vertex if situation.rare is not None else "")
-    for factor in SUBTASKS if full else ():
-        point = more_subtasks(situation, full, factor)
-        if not point:
-            break
-        description = f"{factor} times the subtasks of '{full}'"
-        try:
-            if name := _setting_that_keeps(search, point):
-                return [NeededChange(f"{description} {name}", (factor,))], []
-        except BudgetUsedError:
-            search.skip(description)
-            break
-        tried = [NeededChange(description, (factor,))]
-    return [], tried
+            return f" ({faster.written()} instead of {quantity.written()})"
+    return ""
 
 
 def _faster(values: Mapping[str, ParsedQuantity], factor: float) -> Point:

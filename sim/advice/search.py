@@ -17,21 +17,18 @@ from typing import TYPE_CHECKING
 
 from sim.advice.candidates import excess
 from sim.advice.constraints import relaxations
-from sim.advice.file_runs import MAX_FILE_RUNS, run_file
 from sim.advice.levers import rank_levers
-from sim.advice.settings import Change, Lever, intervals, make_candidate, neighbouring_intervals, writes_changes
+from sim.advice.settings import Change, Lever, make_candidate, neighbouring_intervals, writes_changes
 from sim.advice.situation import (
     ASYNC_WORK,
-    BACKLOG_READ,
     EXPIRY,
     FAILED_CHECKPOINTS,
-    LONG_SAVEPOINT,
     PARTS,
     SYNC,
     UPLOAD,
     situation_of,
 )
-from sim.advice.trials import CONFIRM_SHARE, FULL_BUDGET, LEVER_SHARE, REST_SHARE, SAVEPOINT, TASK_MANAGER
+from sim.advice.trials import CONFIRM_SHARE, FULL_BUDGET, LEVER_SHARE, REST_SHARE, TASK_MANAGER
 from sim.model.schema.text import ScenarioError
 from sim.results.formats import ms_text
 
@@ -79,24 +76,6 @@ def add_levers(search: CandidateSearch) -> None:
         base, current = best, search.candidate_of(best.name)
 
 
-def add_levers_against_events(search: CandidateSearch, setting: Setting) -> None:
-    """Try levers against what breaks a limit with a setting as the file is, until one of them keeps all limits there."""
-    run, current = search.file_runs[setting.name], search.candidate_of(setting.name)
-    found = situation_of(search, setting.name)
-    causes = [FAILED_CHECKPOINTS] * bool(run.restarts) + [BACKLOG_READ] * ("loss" in run.broken)
-    causes += [LONG_SAVEPOINT] * any(SAVEPOINT in run.events[column] for column in run.broken)
-    shares = dict.fromkeys(causes, 1.0)
-    for lever, changes in rank_levers(replace(found, shares=shares, loss=run.limited.get("loss", found.loss))):
-        for candidate in (_apply(search, current, change) for change in changes):
-            if len(search.file_runs) >= MAX_FILE_RUNS or not search.replicate_if_affordable(
-                [candidate], FULL_BUDGET, f"the lever '{lever.name}', as the file is"
-            ):
-                return
-            changed = search.setting(candidate.name)
-            if changed is not None and run_file(search, changed) and not search.file_runs[changed.name].is_broken:
-                return
-
-
 def add_levers_against_restarts(search: CandidateSearch) -> None:
     """Try levers against checkpoints that fail and restart the job with the chosen setting, until one ends that."""
     chosen = search.chosen
@@ -112,35 +91,25 @@ def add_levers_against_restarts(search: CandidateSearch) -> None:
 
 
 def relax_limiting_keys(search: CandidateSearch) -> None:
-    """Try the setting nearest to the limits with every limiting Flink key relaxed; then drop the changes that are not needed.
+    """Try the setting nearest to the limits with every limiting option of Flink reset; then drop the changes that are not needed.
 
-    A key is limiting if its current value may delay checkpoints or make them fail, e.g. min-pause.  Other intervals are
-    tried, too, if the setting exceeds a limit that depends on the interval.  Sets `search.relaxed` once all of this has run.
+    Sets `search.relaxed` once all of this has run.
     """
     if not search.settings:
         return
-    nearest = search.nearest
-    base = search.candidate_of(nearest.name)
+    base = search.candidate_of(search.nearest.name)
     changed_keys = {key for change in base.changes for key in change.point}
-    scenario = search.bench.with_setting(base)
-    relaxed = relaxations(scenario, nearest.breaks, fails=not math.isfinite(nearest.checkpoint_ms))
-    by_key = {frozenset(change.point): change for change in relaxed if not changed_keys & set(change.point)}
-    changes = list(by_key.values())
+    by_key = {frozenset(change.point): change for change in relaxations(search.bench.with_setting(base))}
+    changes = [change for keys, change in by_key.items() if not changed_keys & keys]
     points = {key: value for change in changes for key, value in change.point.items()}
-    together = Change(RELAXED, f"{len(changes)} keys relaxed", points)
-    limits = search.limits
-    every = intervals(search.scenario, recovery_ms=limits.recovery_ms, visible_ms=limits.visible_ms)
-    if not {"recovery_ms", "visible_ms", "loss"} & set(nearest.breaks):
-        every = []
-    for interval_ns in dict.fromkeys([base.interval_ns, *every]) if changes else ():
-        at_interval = search.at_interval(base, interval_ns)
+    if changes:
+        together = Change(RELAXED, f"{len(changes)} keys relaxed", points)
         description = "all limiting keys of Flink at values that do not limit"
-        if not search.replicate_if_affordable([_apply(search, at_interval, together)], REST_SHARE, description):
+        if not search.replicate_if_affordable([_apply(search, base, together)], REST_SHARE, description):
             return
         if search.chosen is not None:
-            _drop_unneeded_keys(search, at_interval, changes, with_room=search.has_margin)
+            _drop_unneeded_keys(search, base, changes, with_room=search.has_margin)
             simplify(search, FULL_BUDGET)
-            break
     search.relaxed = tuple(f"{key} = {value}" for key, value in points.items())
 
 
@@ -171,11 +140,9 @@ def reason_for_levers(search: CandidateSearch) -> str:
 
 
 def _apply(search: CandidateSearch, candidate: Candidate, *changes: Change) -> Candidate:
-    """Return the candidate with further changes: of its interval, its barrier mode, or other keys."""
+    """Return the candidate with further changes: of its barrier mode, or of other keys."""
     for change in changes:
-        if change.interval_ns is not None:
-            candidate = search.at_interval(candidate, change.interval_ns)
-        elif change.protocol is not None:
+        if change.protocol is not None:
             candidate = make_candidate(search.scenario, candidate.interval_ns, change.protocol, candidate.changes)
         else:
             candidate = make_candidate(

@@ -148,26 +148,14 @@ def _advised(kind: BarrierKind, debloat: str) -> BarrierSetting:
 
 
 @dataclass(frozen=True, slots=True)
-class Assumption:
-    """A value that a change assumes, and the range measured elsewhere."""
-
-    what: str  # e.g. "a state access in RocksDB"
-    assumed: str
-    least: str  # smallest measured value
-    most: str  # largest measured value
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class Change:
     """A concrete change proposed by a lever; its name is appended to the protocol in the name of a setting."""
 
     lever: Lever
     name: str
     point: Point = field(default_factory=dict, hash=False)
-    interval_ns: int | None = None  # another interval; None: unchanged
     protocol: BarrierSetting | None = None  # another barrier mode; None: unchanged
-    assumption: Assumption | None = field(default=None, hash=False)
+    assumption: str = ""  # a value that it assumes, and the range that was measured elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +178,6 @@ class Situation:
     loss: float = 0.0  # of throughput, as a share
     breaks: tuple[str, ...] = ()  # exceeded limits
     checkpoint_limit_ms: float | None = None  # the limit on checkpoints, if there is one
-    loss_limit: float | None = None  # the same of throughput loss
     recovery_limit_ms: float | None = None  # the same of recovery
     rare: RareCheckpoints | None = None  # checkpoints that trials may not show
     recorded_ms: float = 0.0  # longest checkpoint of the job's history [ms], of today's setting

@@ -29,7 +29,7 @@ UPLOAD, ASYNC_WORK, CHANNEL_STATE = "upload", "asynchronous work", "channel stat
 MESSAGES, HICCUPS = "messages", "hiccups"
 EXPIRY, LOSS = "expiry", "loss"
 OUTAGE, REPLACEMENT, RESTORE, REPLAY = "outage", "replacement", "restore", "replay"
-FAILED_CHECKPOINTS, LONG_SAVEPOINT, BACKLOG_READ = "failed checkpoints", "savepoint", "backlog"
+FAILED_CHECKPOINTS = "failed checkpoints"
 PARTS: dict[str, str] = {
     QUEUE: "barriers wait behind data",
     ALIGNMENT: "from the first to the last barrier",
@@ -47,8 +47,6 @@ PARTS: dict[str, str] = {
     REPLAY: "catching up",
     LOSS: "throughput that checkpoints cost",
     FAILED_CHECKPOINTS: "restarts by checkpoints that fail",
-    LONG_SAVEPOINT: "savepoints, in which no checkpoint is triggered",
-    BACKLOG_READ: "throughput that checkpoints cost while a backlog is read",
 }
 """Part of a checkpoint, recovery or throughput loss -> description."""
 OVERTAKEN = "barriers wait for a task thread"
@@ -122,7 +120,6 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         loss=setting.loss,
         breaks=setting.breaks,
         checkpoint_limit_ms=search.limits.checkpoint_ms,
-        loss_limit=search.limits.loss,
         recovery_limit_ms=search.limits.recovery_ms,
         rare=search.rare[name],
         recorded_ms=max(backtest.longest_ms, default=0.0) if backtest is not None and is_today else 0.0,

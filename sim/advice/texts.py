@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from sim.advice.candidates import LONG_RUNS, CandidateSearch, chances
-from sim.advice.configuration import P99_LABEL, differences_to_current
-from sim.advice.constraints import (
+from sim.advice.cautions import (
     RAISE_ATTEMPTS_BELOW_S,
     Caution,
     condition,
     firings_longer_than_trials,
     restart_attempts_cautions,
 )
-from sim.advice.file_runs import advised_point, file_trials
+from sim.advice.configuration import P99_LABEL, differences_to_current
+from sim.advice.file_runs import advised_point, file_trial, unjudged_event
 from sim.advice.judgement import (
     EQUAL_SHORTFALL,
     Choice,
@@ -29,11 +29,10 @@ from sim.advice.judgement import (
     rows_of,
 )
 from sim.advice.levers import PATIENT
-from sim.advice.settings import PAUSE, TIMEOUT, SettingName, options_missing_in_release
+from sim.advice.settings import PAUSE, TIMEOUT, SettingName
 from sim.advice.situation import hot_subtask, situation_of
 from sim.advice.trials import LONG, UNDISTURBED
-from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
-from sim.advice.warnings import other_failure
+from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts
 from sim.model.job import Job
 from sim.model.scenario import Scenario
 from sim.model.text import capitalised, listed
@@ -81,10 +80,9 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
             " ".join(filter(None, [none, overload(search), go_on])),
             *excluded(search),
             *interval_limits(search),
-            *_unknown_tail(search),
         ]
     today = None if search.current_candidate is None else search.current_candidate.name
-    needed, but = condition_of(search, chosen), _exception_of_lost_task_managers(search, chosen)
+    needed = condition_of(search, chosen)
     more_keys = advised_point(search, chosen).keys() - search.candidate_of(chosen.name).point.keys()
     patient = [text for key, (text, _) in PATIENT.items() if f"restart.{key}" in more_keys]
     keys = _with_keys(search, chosen)
@@ -96,7 +94,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         if needed
         else "use"
     )
-    keeps = f"keeps the limits ({bounds}){but}" if bounds else "is good"
+    keeps = f"keeps the limits ({bounds})" if bounds else "is good"
     if chosen.tight:
         advice = f"Try, and watch: {use} {name}. Too little room: {room_text(search, chosen)}."
     elif not search.settled:
@@ -124,7 +122,6 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         *excluded(search),
         *interval_limits(search),
         *_alternatives(search, chosen),
-        *_near_ties(search, chosen),
         _certainty(search, choice),
         *_judged_by(search, chosen),
     ]
@@ -249,12 +246,6 @@ def _async_limit(job: Job, name: str) -> str:
     return f" (async-io.capacity {vertex.async_io.capacity} allows {rate})"
 
 
-def _exception_of_lost_task_managers(search: CandidateSearch, chosen: Setting) -> str:
-    """Return a part of a sentence if the setting breaks a limit after the loss of a TaskManager; else ""."""
-    other = other_failure(search, chosen)
-    return ", but not where a task manager is lost" if other is not None and other.breaks else ""
-
-
 def condition_of(search: CandidateSearch, chosen: Setting) -> str:
     """Return the condition on sinks of unknown kind under which the setting is safe, or "" if it is safe with all sinks.
 
@@ -333,12 +324,12 @@ def restart_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
 
 def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:
     """Return a caution for each limit that a setting does not clearly keep in the job as its file is, and if that has not run."""
-    run, trials = search.file_runs.get(setting.name), file_trials(search, setting)
+    run, trial = search.file_runs.get(setting.name), file_trial(search, setting)
     if run is None:
         short = "the job as its file is was not run"
         why = f"{short}: {search.runner.lack()}. Trials leave out its faults, savepoints and backlog; `ckptsim run` simulates them."
-        return [Caution(short, capitalised(why), _DOCS)] if trials else []
-    shorts = [f"{run.ends}"] * bool(run.ends)
+        return [Caution(short, capitalised(why), _DOCS)] if trial is not None else []
+    shorts = [run.ends] * bool(run.ends)
     shorts += [f"checkpoints that fail restart the job ({run.restarts})"] * bool(run.restarts)
     for column in search.limits.bounds:
         if column in run.limited and not keeps_in_file(search, setting, column):
@@ -350,37 +341,23 @@ def keeps_in_file(search: CandidateSearch, setting: Setting, column: str) -> boo
     """Return False if a setting has not run as the file is, though events of the file need it, or does not keep a limit with room there."""
     run = search.file_runs.get(setting.name)
     if run is None:
-        return not file_trials(search, setting)
+        return file_trial(search, setting) is None
     value = run.limited.get(column, 0.0) * (1 + search.margins(setting.name, column))
     return column not in run.unsure and value <= search.limits.bounds[column]
 
 
 def file_text(search: CandidateSearch, run: FileRun, column: str) -> str:
-    """Return a value of the job as its file is, and the event, e.g. ``2.2 min (late in the savepoint of 2 min)``."""
+    """Return a value of the job as its file is, and the event, e.g. ``2.2 min (a storage outage at 100 s)``."""
     value = close_value(column, run.limited[column], search.limits.bounds.get(column, math.inf))
-    return f"{'more than ' * (column in run.unsure)}{value} ({run.events[column]})"
-
-
-def backlog_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
-    """Return a caution if checkpoints cost throughput while a source has a backlog, and its version of Flink can make them rarer."""
-    run, key = search.file_runs.get(chosen.name), "execution.checkpointing.interval-during-backlog"
-    is_rarer = advised_scenario(search, chosen).checkpoint.interval_during_backlog_ns is not None
-    lost = 0.0 if run is None or is_rarer else run.limited.get("loss", 0.0)
-    if lost < MIN_LISTED_SHARE or options_missing_in_release(
-        search.scenario, {"checkpoint.interval-during-backlog": "1 h"}
-    ):
-        return []
-    text = (
-        f"While a source has a backlog, checkpoints cost {percentage(lost)} of throughput. {key} is their interval then, and 0 s stands "
-        "for none: output of the backlog is visible after it."
-    )
-    return [Caution(f"{percentage(lost)} is lost while there is a backlog: interval-during-backlog", text, "FLIP-309")]
+    return f"{'more than ' * (column in run.unsure)}{value} ({run.event})"
 
 
 def doubtful_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     """Return the cautions because of which a setting is to be tried: output that a failure loses, events of the file, used up attempts."""
+    unjudged = unjudged_event(search.bench.load(search.bench.as_written), search.limits)
     return [
         *transaction_cautions(search, chosen),
+        *([Caution(f"{unjudged} is not judged", f"{capitalised(unjudged)} is not judged.", _DOCS)] if unjudged else []),
         *file_cautions(search, chosen),
         *restart_attempts_cautions(advised_scenario(search, chosen), search.mtbf_s, search.bench.failure),
     ]
@@ -419,7 +396,7 @@ def _alternatives(search: CandidateSearch, chosen: Setting) -> list[str]:
 
     These are the best setting of each other protocol, and the best setting with more room than the chosen one.
     """
-    kept = [setting for setting in search.without_broken(search.permitted) if setting.keeps_limits]
+    kept = [setting for setting in search.permitted if setting.keeps_limits]
     best = {
         setting.protocol: setting
         for setting in sorted(kept, key=lambda setting: (-setting.lack, -setting.lost))
@@ -450,13 +427,6 @@ def equal_text(ties: Sequence[Setting]) -> str:
     return f"every {listed([setting.interval for setting in ties])} lose about as much time ({lost})"
 
 
-def _near_ties(search: CandidateSearch, chosen: Setting) -> list[str]:
-    """Return a sentence on the intervals that are as good as the chosen one, or []."""
-    ties = equal_intervals(search, chosen)
-    rule = "the one that changes fewest keys is advised, and of several the longest"
-    return [f"Equal intervals: {equal_text(ties)}. Of these {rule}."] if ties else []
-
-
 def reason_against(setting: Setting, chosen: Setting) -> str:
     """Return why a setting that keeps the limits is not chosen."""
     loses_more = setting.lost - chosen.lost > MIN_LISTED_SHARE / 10
@@ -466,18 +436,6 @@ def reason_against(setting: Setting, chosen: Setting) -> str:
     if setting.lack > chosen.lack * (1 + EQUAL_SHORTFALL):
         return "it has less room"
     return f"it {loses}" if loses_more else "it loses about as much time, and changes more"
-
-
-def _unknown_tail(search: CandidateSearch) -> list[str]:
-    """Return a sentence on settings that keep the limits as simulated, but not with the tail of the job's history, or []."""
-    doubtful = within_limits_except_p99(search.settings, search.bench.backtest, search.limits)
-    if not doubtful:
-        return []
-    others = f" and {len(doubtful) - 1} more" if len(doubtful) > 1 else ""
-    least = min(doubtful, key=lambda setting: setting.lost)
-    bound = ms_text(search.limits.checkpoint_ms or 0.0)
-    kept = f"Unknown: whether {name_of(least.name)}{others} would keep checkpoints at most {bound}."
-    return [f"{kept} As simulated they would, with the tail of the history they would not."]
 
 
 def _judged_by(search: CandidateSearch, chosen: Setting) -> list[str]:
@@ -620,6 +578,8 @@ def _remarks(setting: Setting, search: CandidateSearch) -> Iterator[str]:
         yield "no option"
     if setting.breaks:
         yield breaks_text(setting, search.limits)
+    elif search.has_unseen_tail(setting.name):
+        yield "no long run"
     for tight in setting.tight:
         yield f"{_REMARK_NAMES[tight.column]} may be {percentage(tight.needed)} more"
 
@@ -645,37 +605,6 @@ def theory(search: CandidateSearch) -> str:
         f"A checkpoint costs {ms_text(1e3 * cost)} of processing; with a failure every {ms_text(1e3 * mtbf_s)} Young says every "
         f"{by_young}, Daly {by_daly}, the renewal optimum {by_renewal}."
     )
-
-
-def changed_by_failures(search: CandidateSearch) -> list[tuple[float, Setting | None]]:
-    """Return the nearest failure rates, one higher and one lower than the assumed one, at which the advice changes.
-
-    Each is a pair (mean time between failures [s], setting that would be advised; None: no setting keeps the limits).
-    Rates up to thirty times as high and as low are examined.
-    """
-    changes = []
-    for sign in (-1, 1):
-        for step in range(1, 31):  # 20 steps per decade
-            mtbf_s = search.mtbf_s * 10 ** (sign * step / 20)
-            advised = search.advised_at(mtbf_s)
-            if (advised and advised.name) != (search.chosen and search.chosen.name):
-                changes.append((mtbf_s, advised))
-                break
-    return changes
-
-
-def failure_rates(search: CandidateSearch, *, is_assumed: bool) -> str:
-    """Return a sentence on the failure rates at which the advice would change, after a question if the rate is assumed."""
-    assumed = f"Assumed: every {ms_text(1e3 * search.mtbf_s)}; --mtbf says otherwise. "
-    question = f"UNKNOWN: how often does the job fail? {assumed}" if is_assumed else ""
-    changes = [
-        f"{'more rarely' if mtbf_s > search.mtbf_s else 'more often'} than every {ms_text(1e3 * mtbf_s)} "
-        f"{name_of(None if advised is None else advised.name)}"
-        for mtbf_s, advised in changed_by_failures(search)
-    ]
-    if not changes:
-        return f"{question}From thirty times as often to thirty times as rarely the advice is the same."
-    return f"{question}How often it fails matters: {'; '.join(changes)} would be advised."
 
 
 def limits_text(limits: Limits) -> str:

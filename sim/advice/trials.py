@@ -12,7 +12,6 @@
 #                                             where a load that varies is largest
 #                             if asked for:
 #                               long          up to 100 intervals       -->  limit on the tail of checkpoints
-#                               failing-task  a task fails, keeps slot  -->  shown next to the main failure
 #
 #   point = common | world | extra | grown state | candidate | length        later entries override earlier ones
 #
@@ -230,7 +229,7 @@ class TrialRunner:
 def _cells(scenarios: Sequence[Scenario]) -> list[Cell]:
     """Return the cells of trials in which throughput is compared, with their baselines, then those of all other trials."""
     steady, others = (
-        [scenario for scenario in scenarios if (dict(scenario.axes)[TRIAL] in (UNDISTURBED, BACKLOG)) == is_steady]
+        [scenario for scenario in scenarios if (dict(scenario.axes)[TRIAL] == UNDISTURBED) == is_steady]
         for is_steady in (True, False)
     )
     return [*with_baselines(cells(steady)), *cells(others)]
@@ -290,9 +289,8 @@ LONG_PERIODS, LONGEST_NS = 100, 7200 * SECOND
 """Number of checkpoints in a long run, enough for a p99, and its maximum length."""
 
 WORLD, INTERVAL, PROTOCOL, TRIAL = ("world", "interval", "protocol", "trial")
-UNDISTURBED, FAILURE, LONG, FAILING_TASK = "undisturbed", "failure", "long", "failing-task"
-FILE, SAVEPOINT, BACKLOG = "file", "savepoint", "backlog"
-"""Kinds of trials in the job as its file is (`sim.advice.file_runs`)."""
+UNDISTURBED, FAILURE, LONG, FILE = "undisturbed", "failure", "long", "file"
+"""Kinds of trials.  FILE: in the job as its file is (`sim.advice.file_runs`)."""
 
 Failure = Literal["task-manager", "task"]
 TASK_MANAGER, TASK = FAILURES = get_args(Failure)
@@ -302,7 +300,7 @@ TASK_MANAGER, TASK = FAILURES = get_args(Failure)
 class Trial:
     """A simulation of a setting in one world.  `point`: the complete change of the scenario.
 
-    A world is a variant of the load, e.g. the busiest window of a trace.  `kind`: UNDISTURBED, FAILURE, LONG or FAILING_TASK.
+    A world is a variant of the load, e.g. the busiest window of a trace.  `kind`: UNDISTURBED, FAILURE or LONG.
     """
 
     world: str
@@ -445,9 +443,6 @@ class Bench:
             for kind in kinds:
                 length = self._length(kind, candidate, name)
                 point = {**self.common, **changes, **extra, **aged, **candidate.point, **length}
-                point |= {
-                    key: [] for key in ("actions",) if key in candidate.point
-                }  # of the file, see `sim.advice.file_runs`
                 yield Trial(name, candidate, kind, point)
 
     def _state(self, extra: Point, ahead_s: float | None) -> Point:
@@ -508,13 +503,12 @@ class Bench:
                 first_trigger = {"overheads.first-trigger": format_duration(first_ns)}
         # with all of its slots again, the job waits for a checkpoint to be rescaled with
         rescaled_ns = period_ns if scenario.restart.scheduler == "adaptive" and self.slots_ns else 0
-        killed: Point = {"kill": "random-task"} if kind == FAILING_TASK else self.failing(scenario)
         return {
             **first_trigger,
             "run.duration": format_duration(failure_ns + self.slots_ns + rescaled_ns + self.patience_ns),
             "run.warmup": "0 s",
             "run.until": "caught-up",
-            "faults": [{**killed, "at": format_duration(failure_ns)}],
+            "faults": [{**self.failing(scenario), "at": format_duration(failure_ns)}],
         }
 
     def _window_ends(self, candidate: Candidate, kind: str) -> Point:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Setting, Trials
+from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Trials
 from sim.jobs.evidence.what_ifs import within
 from sim.model.quantities import smallest_sample
 from sim.model.schema.history_file import agreement_text
@@ -162,16 +162,3 @@ def _history(backtest: Backtest, limit_ms: float) -> str:
         f"History: {at_least}{over} of {backtest.checkpoints} recorded checkpoints took longer than {ms_text(limit_ms)}, "
         f"the longest {ms_text(backtest.longest_ms[0])}{few}."
     )
-
-
-def within_limits_except_p99(settings: Sequence[Setting], backtest: Backtest | None, limits: Limits) -> list[Setting]:
-    """Return the settings that keep the limit on checkpoints as simulated, but not with the tail of the history."""
-    if backtest is None or limits.checkpoint_ms is None or backtest.tail <= 1:
-        return []
-    return [
-        setting
-        for setting in settings
-        if setting.breaks == ("checkpoint_ms",)
-        and setting.completed
-        and setting.checkpoint_ms / backtest.tail <= limits.checkpoint_ms
-    ]

@@ -1,18 +1,15 @@
-"""What the user should know before and after a change: recovery from the other kind of failure, what to watch, when to revert."""
+"""What the user should know before and after a change: which failure is judged, what to watch, when to revert."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from sim.advice.file_runs import advised_point
-from sim.advice.settings import make_candidate
 from sim.advice.trials import TASK, is_lost_silently
 from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.faults import Restart
 from sim.model.units import parse_duration
-from sim.protocol.recovery import added_ns
 from sim.results.formats import bytes_text, ms_text, per_second_text
 
 if TYPE_CHECKING:
@@ -21,12 +18,10 @@ if TYPE_CHECKING:
     from sim.advice.candidates import CandidateSearch
     from sim.advice.judgement import Limits, Setting
     from sim.jobs.evidence.what_ifs import Kind
-    from sim.model.scenario import Backtest, Scenario
+    from sim.model.scenario import Backtest
 
 
-# ---- Recovery from the failure that trials do not judge: a failing task, or a lost TaskManager.
-
-_GIVES_UP = "the restart strategy gives up before there are slots"
+# ---- The failure by which recovery is judged.
 
 
 def judged(search: CandidateSearch) -> str:
@@ -36,137 +31,32 @@ def judged(search: CandidateSearch) -> str:
     return "recovery, machine silent" if is_lost_silently(search.scenario) else "recovery, task manager lost"
 
 
-class OtherFailure(NamedTuple):
-    """The recovery from the failure by which the limit is not judged."""
-
-    short: str  # a line of the overview
-    sentence: str
-    data: dict[str, Any]  # for JSON
-    breaks: bool = False  # it may exceed the limit
-
-
-def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | None:
-    """Return the recovery from the failure by which the limit is not judged, or None if it is not known (`lost_task_manager`)."""
+def slots_texts(search: CandidateSearch, chosen: Setting) -> tuple[str, str]:
+    """Return (a line of the overview, a sentence) on when a lost TaskManager is replaced, or that its loss is not judged."""
     if search.bench.failure == TASK:
-        setting = _without_local_copy(search, chosen)
-        scenario = search.bench.load({**search.bench.common, **advised_point(search, chosen)})
-        if setting is None:
-            short = "a lost task manager has no local copy: not judged (--failure task-manager)"
-            sentence = (
-                "Recovery is judged of a failing task, which reads a local copy of its state. A lost task manager takes its copy with "
-                "it: how long that recovery takes is not judged; --failure task-manager does."
-            )
-            return OtherFailure(short, sentence, {"recovery_ms": None})
-        lost = lost_task_manager(scenario, setting, search.limits)
-        if lost is None or setting.name == chosen.name:
-            return lost
-        without = f"It takes its local copy with it: {ms_text(setting.recovery_ms)} are without one."
-        return lost._replace(sentence=f"{lost.sentence} {without}")
-    slots_ms, recovery_ms = search.slots_ms(chosen.name), search.failing_task_ms.get(chosen.name)
-    today, restart = search.current_candidate, search.bench.with_setting(search.candidate_of(chosen.name)).restart
-    rescales = restart.scheduler == "adaptive"
-    is_spare = restart.replacement == Restart().replacement  # nothing is said about what replaces a lost one
-    if today is None or today.name == chosen.name:
-        return failing_task(slots_ms, recovery_ms, is_spare=is_spare, rescales=rescales)
-    gives_up = search.slots_ms(today.name) is None
-    before_ms = search.failing_task_ms.get(today.name)
-    return failing_task(slots_ms, recovery_ms, before_ms, today_gives_up=gives_up, is_spare=is_spare, rescales=rescales)
-
-
-def _without_local_copy(search: CandidateSearch, chosen: Setting) -> Setting | None:
-    """Return the chosen setting without local recovery, as it recovers from a lost TaskManager; None: it has not run."""
-    candidate = search.candidate_of(chosen.name)
-    if not search.bench.with_setting(candidate).checkpoint.state.local_recovery:
-        return chosen
-    others = tuple(change for change in candidate.changes if "checkpoint.local-recovery" not in change.point)
-    return search.setting(
-        make_candidate(search.scenario, candidate.interval_ns, candidate.barriers, others).name
-        if others != candidate.changes
-        else None
-    )
-
-
-def failing_task(
-    slots_ms: tuple[float, float] | None,
-    recovery_ms: float | None = None,
-    today_ms: float | None = None,
-    *,
-    today_gives_up: bool = False,
-    is_spare: bool = False,
-    rescales: bool = False,
-) -> OtherFailure:
-    """Return the recovery from a failing task, for the case that the limit is judged by the loss of a TaskManager.
-
-    `slots_ms`: (min, max) time [ms] without slots after that loss; None: the job may fail permanently.  `recovery_ms`,
-    `today_ms`: recovery from a failing task with the chosen and with the current setting; None: not run, or nothing
-    changes.  `today_gives_up`: the current restart strategy may give up before there are slots.  `is_spare`: a TaskManager
-    with free slots is assumed, though the cluster has to start one.  `rescales`: the job goes on with the slots that are left.
-    """
-    short = until = _GIVES_UP
-    if slots_ms is not None:
-        least, most = map(ms_text, slots_ms)
-        after = least if least == most else f"{least} to {most}"
-        short, until = (
-            f"slots after {after}",
-            f"{after} until there are slots{'' if least == most else ', as heartbeats happen to fall'}",
+        return "a lost task manager is not judged (--failure task-manager)", (
+            "Recovery is judged of a failing task, whose slots stay. How long it takes after a lost task manager is not judged; "
+            "--failure task-manager does."
         )
-        if rescales:
-            short, until = f"all slots after {after}", f"{until}; it goes on with those that are left"
-    sentence = f"Recovery is judged of a lost task manager: {until}."
-    if is_spare and slots_ms is not None:
+    restart, slots_ms = (
+        search.bench.with_setting(search.candidate_of(chosen.name)).restart,
+        search.slots_ms(chosen.name),
+    )
+    if slots_ms is None:
+        gives_up = "the restart strategy gives up before there are slots"
+        return gives_up, f"Recovery is judged of a lost task manager: {gives_up}."
+    after = " to ".join(dict.fromkeys(map(ms_text, slots_ms)))
+    is_adaptive = restart.scheduler == "adaptive"
+    short = f"{'all ' * is_adaptive}slots after {after}"
+    sentence = f"Recovery is judged of a lost task manager: {after} until there are slots, as heartbeats happen to fall"
+    sentence += f"{'; it goes on with those that are left' * is_adaptive}."
+    if restart.replacement == Restart().replacement:  # the file does not say what replaces a lost one
         short += ", if one is spare"
         sentence += (
             " Assumed: another one has free slots (in a standalone cluster nobody starts one); restart.replacement says how long a new "
             "one takes to start."
         )
-    if today_gives_up:
-        sentence += f" Today it fails the job: {_GIVES_UP}."
-    if recovery_ms is not None:
-        before, today = ("", "") if today_ms is None else (f"{ms_text(today_ms)} -> ", f" (today {ms_text(today_ms)})")
-        within = f"recovers in {ms_text(recovery_ms)}"
-        recovers = within if math.isfinite(recovery_ms) else "does not recover within its trial"
-        short += f"; a failing task: {before}{ms_text(recovery_ms)}"
-        sentence += f" A failing task, whose slots stay, {recovers}{today}."
-    times = {"slots_ms": slots_ms, "recovery_ms": recovery_ms, "today_ms": today_ms, "today_gives_up": today_gives_up}
-    return OtherFailure(short, sentence, times)
-
-
-def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> OtherFailure | None:
-    """Return the recovery from the loss of a TaskManager, for the case that the limit is judged by a failing task.
-
-    It takes longer by the time without slots, and by the time to catch up with the records that arrive meanwhile.  None if
-    recovery has no limit, or a trial did not recover.
-    """
-    if limits.recovery_ms is None or not math.isfinite(setting.recovery_ms):
-        return None
-    overheads = scenario.overheads
-    added = added_ns(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
-    # factor by which arriving records slow down catching up
-    slower = max(setting.recovery_ms / setting.again_ms, 1.0) if setting.again_ms > 0 else 1.0
-    return added_outage(
-        setting.recovery_ms,
-        None if added is None else (added[0] / 1e6 * slower, added[1] / 1e6 * slower),
-        limits.recovery_ms,
-    )
-
-
-def added_outage(recovery_ms: float, added_ms: tuple[float, float] | None, limit_ms: float) -> OtherFailure:
-    """Return a recovery that takes longer by a range (min, max) [ms], compared with its limit; None: the job may fail permanently."""
-    breaks = added_ms is None or recovery_ms + added_ms[1] > limit_ms
-    times = {"recovery_ms": recovery_ms, "added_ms": added_ms, "limit_ms": limit_ms, "breaks_limit": breaks}
-    judged = "Recovery is judged of a failing task, whose slots stay."
-    if added_ms is None:
-        short = "judged of a failing task; a lost task manager may fail the job"
-        sentence = f"{judged} A lost task manager may fail the job for good: the restart strategy gives up."
-        return OtherFailure(short, sentence, times, breaks)
-    added = " to ".join(map(ms_text, added_ms))
-    sums = " to ".join(ms_text(recovery_ms + ms) for ms in added_ms)
-    where = f"{'beyond' if breaks else 'within'} {ms_text(limit_ms)}"
-    sentence = (
-        f"{judged} A lost task manager adds {added}, until there are slots and what arrives by then is caught up: "
-        f"{ms_text(recovery_ms)} would become {sums}, {where}."
-    )
-    return OtherFailure(f"lost task manager: +{added}: {sums}, {where}", sentence, times, breaks)
+    return short, sentence
 
 
 # ---- Predicted ranges to watch after a change, and bounds beyond which it should be reverted. The bounds allow for the error of

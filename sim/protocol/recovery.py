@@ -404,20 +404,6 @@ def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[Outage,
     return tuple(_outage(restart, both, fail_ns, restart_ns) for both in product(missed_ns, missed_ns))
 
 
-def added_ns(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[int, int] | None:
-    """Return (min, max) of the time that losing a TaskManager adds to the recovery from a task failure [ns].
-
-    Returns None if the job may fail for good.
-    """
-    outcomes = outages(restart, fail_ns=fail_ns, restart_ns=restart_ns)
-    _, delay_ns = restart_strategy(restart).failed(fail_ns, _MEDIAN_DRAW)
-    ready = [outage.ready_ns for outage in outcomes if outage.ready_ns is not None]
-    if len(ready) < len(outcomes) or delay_ns is None:
-        return None
-    more_ns = restart.fresh_start_ns - fail_ns - delay_ns - restart_ns
-    return max(min(ready) + more_ns, 0), max(max(ready) + more_ns, 0)
-
-
 def _outage(restart: Restart, both_ns: tuple[int, int], fail_ns: int, restart_ns: int) -> Outage:
     """Return the outage if JobMaster and ResourceManager miss the TaskManager at these times.  It is killed at time 0."""
     missed_ns, released_ns = both_ns

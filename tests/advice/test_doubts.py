@@ -14,7 +14,6 @@ from sim.advice.uncertainty import (
     remarks,
     with_capped_confidence,
     with_corrected_durations,
-    within_limits_except_p99,
 )
 from sim.jobs.evidence.what_ifs import within
 from sim.model.scenario import Backtest, ComparedQuantity, OtherSettings, Quantiles
@@ -70,7 +69,7 @@ def test_a_file_without_a_history_changes_nothing():
         before[TODAY][""], with_corrected_durations(before, None, TODAY, {})[TODAY][""], equal_nan=True
     )
     assert with_capped_confidence(ALWAYS, None, LIMIT) == ALWAYS
-    assert [] == remarks(None, LIMIT) == within_limits_except_p99((), None, LIMIT)
+    assert remarks(None, LIMIT) == []
 
 
 def test_confidence_is_capped_by_the_agreement():
@@ -101,15 +100,6 @@ def test_what_the_history_says_of_the_limit():
     assert "Tails are taken 16 times as long as simulated" in tail
     assert "an assumption" in tail
     assert remarks(WINDOW, Limits()) == []
-
-
-def test_what_only_the_tail_of_the_history_breaks_is_unknown():
-    """As simulated the other setting keeps the limit; a setting that breaks it as simulated is no such one."""
-    fast = tuple(settings(with_corrected_durations(trials(100.0), WINDOW, TODAY, {})).values())
-    slow = tuple(settings(with_corrected_durations(trials(1100.0), WINDOW, TODAY, {})).values())
-
-    assert OTHER in {setting.name for setting in within_limits_except_p99(fast, WINDOW, LIMIT)}
-    assert within_limits_except_p99(slow, WINDOW, LIMIT) == []
 
 
 def test_predictions_may_be_off_as_the_history_says():

@@ -3,11 +3,8 @@
 import pytest
 
 from sim.advice import horizon as horizons
-from sim.advice.candidates import CandidateSearch
 from sim.advice.horizon import GrowingState
 from sim.advice.job import prepare_bench
-from sim.advice.judgement import Limits
-from sim.advice.optimizer import LimitBreak, limit_break_sentence, limit_break_text, predict_limit_break
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import FAILURE, LONG, UNDISTURBED
 from sim.model.scenario import Backtest, ComparedQuantity, Quantiles
@@ -81,61 +78,6 @@ def test_the_horizon_begins_at_the_end_of_the_history(job):
     (state,) = horizons.horizon([scenario], history, 3600 * S).states
 
     assert 1e6 + 300 * state.per_second == pytest.approx(state.now_bytes, abs=1)
-
-
-def test_a_limit_that_growing_state_breaks_is_refused(job):
-    """State reaches 3 MB after 50 s, and the hour is not over."""
-    found = raced(job, 3600, 3000.0)
-    lasts = predict_limit_break(found, found.nearest)
-
-    assert found.chosen is None
-    # an eighth of the hour is 450 s, and the gap to now is halved twice
-    assert (lasts.kept_s, lasts.broken_s) == (0.0, 112.5)
-    assert "keeps the limits until some time between 0 ms and 1" in limit_break_sentence(found, lasts)
-    assert limit_break_text(None) == limit_break_text(LimitBreak(lasts.setting, None, 112.5)) == ""
-    assert limit_break_text(lasts) == "keeps the limits until some time between 0 ms and 112 s from now"
-
-
-def test_advice_says_when_it_breaks(job):
-    """10 MB are reached after 225 s: after the horizon, before twice its length."""
-    found = raced(job, 200, 10_000.0)
-    lasts = predict_limit_break(found, found.chosen)
-
-    assert found.chosen is not None
-    assert found.other_trials
-    assert (lasts.kept_s, lasts.broken_s) == (200.0, 250.0)  # twice the horizon is 400 s, and the gap is halved twice
-    assert "checkpoints 11 s > 10 s with sink between 9 MB and 11 MB" in limit_break_sentence(found, lasts)
-
-
-def test_a_setting_that_outlasts_all_that_is_tried_says_so(job):
-    found = raced(job, 200, 1e6)
-    lasts = predict_limit_break(found, found.chosen)
-
-    assert LimitBreak(found.chosen.name, 3200.0, None) == lasts
-    assert "keeps them for the next 53 min as well" in limit_break_sentence(found, lasts)
-
-
-class Uploading(Growing):
-    """With more than 2 MB of state the first upload takes longer than a trial."""
-
-    def row(self, axes, k, more_ms):
-        return super().row(axes, k, more_ms) | {"completed": 0 if more_ms > 2000 else 100}
-
-
-@pytest.mark.parametrize(("incremental", "lasts"), [("true", (20.0, None)), ("false", (25.0, 30.0))])
-def test_a_first_upload_that_outlasts_a_trial_breaks_no_limit_later(tmp_path, incremental, lasts):
-    """A job that grows into its state writes what changes; one that writes all of it does not complete."""
-    file = tmp_path / "job.yaml"
-    file.write_text(
-        JOB.replace("growth: 100 B}", "growth: 100 B, backend: rocksdb}").replace(
-            "interval: 30 s", f"interval: 30 s, incremental: {incremental}"
-        )
-    )
-    search = CandidateSearch(bench_of(file, 20), Limits(checkpoint_ms=1e4), 86_400.0, Uploading(), 1)
-    search.replicate([search.current_candidate], 1)
-    found = predict_limit_break(search, search.current)
-
-    assert lasts == (found.kept_s, found.broken_s)
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(0, 1_000_000), (100, 1_000_000 + 632_121), (10**5, 2_000_000)])

@@ -11,8 +11,7 @@ from sim.advice.answer import _state_lines
 from sim.advice.candidates import excess
 from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.judgement import Limits
-from sim.advice.optimizer import LimitBreak, limit_break_sentence
-from sim.advice.texts import changed_by_failures, failure_rates, percentage, value_text
+from sim.advice.texts import percentage, value_text
 from tests.advice.test_judged_tables import setting
 
 S = 10**9
@@ -68,23 +67,6 @@ def test_only_state_that_changes_is_spoken_of():
     ]
 
 
-@pytest.mark.parametrize(
-    ("kept_s", "broken_s", "sentence"),
-    [
-        (None, 0.0, "aligned, every 30 s breaks them with the state of today already."),
-        (None, 60.0, ""),
-    ],
-)
-def test_when_a_limit_breaks(kept_s, broken_s, sentence):
-    horizon, limits = Horizon(60 * S, (GrowingState("a", 10**6, 1e6),)), Limits(checkpoint_ms=1000)
-    broken = SimpleNamespace(completed=1.0, breaks=("checkpoint_ms",))
-    found = LimitBreak(("30 s", "aligned"), kept_s, broken_s, broken)
-    search = SimpleNamespace(bench=SimpleNamespace(horizon=horizon), limits=limits)
-
-    assert sentence == limit_break_sentence(search, found)
-    assert limit_break_sentence(search, None) == ""
-
-
 VALUES = {
     "checkpoint_ms": 500.0,
     "checkpoint_p90_ms": 400.0,
@@ -111,36 +93,6 @@ VALUES = {
 def test_a_setting_is_as_far_from_the_limits_as_from_the_worst(limits, values, factor):
     """The limit on checkpoints is compared by nine in ten."""
     assert factor == pytest.approx(excess(setting(("30 s", "aligned"), **VALUES | values), limits))
-
-
-class ByFailures:
-    """A search that advises short intervals where failures come more often than every 400 s, and none where they come too often."""
-
-    mtbf_s = 1000.0
-
-    def advised_at(self, mtbf_s):
-        if mtbf_s < 150:
-            return None
-        return SimpleNamespace(name=("10 s" if mtbf_s < 400 else "30 s" if mtbf_s < 5000 else "60 s", "aligned"))
-
-    @property
-    def chosen(self):
-        return self.advised_at(self.mtbf_s)
-
-
-def test_the_nearest_rates_at_which_the_advice_changes():
-    """In twentieths of a factor of ten: 10^(-8/20) of 1000 s are 398 s, and 10^(14/20) are 5012 s."""
-    (often_s, often), (rarely_s, rarely) = changed_by_failures(ByFailures())
-
-    assert (pytest.approx(398.1, abs=0.1), "10 s") == (often_s, often.name[0])
-    assert (pytest.approx(5011.9, abs=0.1), "60 s") == (rarely_s, rarely.name[0])
-    question = failure_rates(ByFailures(), is_assumed=True)
-    assert question.startswith(
-        "UNKNOWN: how often does the job fail? Assumed: every 17 min; --mtbf says otherwise. How often it fails matters: more often"
-    )
-    assert question.endswith(
-        "6.6 min aligned, every 10 s; more rarely than every 84 min aligned, every 60 s would be advised."
-    )
 
 
 @pytest.mark.parametrize(

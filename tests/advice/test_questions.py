@@ -25,9 +25,7 @@ RUN = MadeUp({"aligned": 100.0, "unaligned": 10.0})
 
 
 def questions_of(job, marked):
-    rates, *others = questions(searched(job, RUN, most=3, checkpoint_ms=3000), marked, 1e9)
-    assert "as rarely" in rates or "How often it fails matters" in rates
-    return others
+    return list(questions(searched(job, RUN, most=3, checkpoint_ms=3000), marked, 1e9))
 
 
 def test_each_assumed_value_is_asked_for(job):

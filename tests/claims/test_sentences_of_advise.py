@@ -136,13 +136,6 @@ def is_longest_part(told, match):
     return same_ms(match["total"], told.recovery_ms(told.closest)) and part <= total <= 3 * part
 
 
-def lose_as_much(told, match):
-    """All keep the limits, and the advised one is among them."""
-    barriers = told.advised.rpartition(", every ")[0]
-    names = [f"{barriers}, every {interval}" for interval in re.split(", | and ", match["intervals"])]
-    return told.advised in names and all(told.keeps(name) for name in names)
-
-
 def is_count(told, match):
     return int(match["n"]) == sum(
         row["completed"] for row in told.rows[told.advised].values() if row["trial"] in {"undisturbed", "long"}
@@ -163,18 +156,6 @@ def did_not_run(told, match):
         == (set(re.split(r" and |, (?!debloating)", only)) if only else set())
         for own, only in listed
     )
-
-
-def aligned_ones(told):
-    return [name for name in told.rows if name.startswith("aligned") and "timeout" not in name]
-
-
-def keeps_aligned(told, match):
-    return match["name"] in aligned_ones(told) and told.keeps(match["name"])
-
-
-def no_aligned_one_keeps(told, match):
-    return not any(told.keeps(name) for name in aligned_ones(told))
 
 
 def none_is_advised(told, match):
@@ -292,32 +273,7 @@ TEMPLATES = tuple(
             always,
             none_is_advised,
         ),
-        (
-            "equal intervals",
-            (
-                r"Equal intervals: every (?P<intervals>[\w ,]+?) lose about as much time \([^)]*\)\. Of these "
-                r"the one that changes fewest keys is advised, and of several the longest"
-            ),
-            lose_as_much,
-            advises,
-        ),
         ("enough", r"fits +(?:Not enough for )?SETTING: .*|fits +.*", always, none_is_advised),
-        (
-            "if aligned",
-            r"If the sink forbids unaligned checkpoints: SETTING keeps the limits as well, in short runs",
-            keeps_aligned,
-            advises,
-        ),
-        (
-            "if none aligned",
-            (
-                r"If the sink forbids unaligned checkpoints: no aligned setting that was tried keeps the limits\. Say the sink "
-                r"to try "
-                r"further levers"
-            ),
-            no_aligned_one_keeps,
-            advises,
-        ),
         ("sure", r"How sure: too few runs to tell \((?P<n>\d+) of the advised setting\)", ran_so_often, advises),
         ("resamples", r"How sure: chosen in .*? of bootstrap resamples, its protocol in [^.]*", always, advises),
         (
@@ -338,9 +294,7 @@ TEMPLATES = tuple(
         ),
     )
 )
-JUDGED = re.compile(
-    r"(?:As the file|If|Use|Stay|Try|No setting|Also fits|[cC]losest|Equal|How sure|The limit on|Not run)"
-)
+JUDGED = re.compile(r"(?:As the file|If|Use|Stay|Try|No setting|Also fits|[cC]losest|How sure|The limit on|Not run)")
 
 
 def made_up(seed, folder):
@@ -397,5 +351,5 @@ def test_each_template_is_exercised_and_true(seeds, tmp_path):
     assert [template.name for template in TEMPLATES if not exercised[template.name]] == UNEXERCISED
 
 
-UNEXERCISED = ["few runs", "if aligned", "resamples"]
-"""`tests/advice` has them: three runs that do not settle a choice, aligned barriers that fit where unaligned ones are advised, many runs."""
+UNEXERCISED = ["few runs", "resamples"]
+"""`tests/advice` has them: three runs that do not settle a choice, and many runs."""

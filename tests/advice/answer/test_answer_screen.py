@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.lab.backtest_verdicts import read_results
 from sim.advice.answer import WIDTH, Text, lines_below, no_answer, overview
+from sim.advice.cautions import cautions
 from sim.advice.configuration import diff_flink_keys, patch
-from sim.advice.constraints import cautions
 from sim.advice.levers import CHANGELOG, rank_levers
 from sim.advice.settings import Change, protocols
 from sim.advice.situation import FOLDER, QUEUE, UPLOAD

@@ -1,13 +1,10 @@
 """Which levers apply to a job, in which order, and what they change."""
 
-from dataclasses import replace
-
 import pytest
 
-from sim.advice.constraints import relaxations
-from sim.advice.levers import LEVERS, TARGET, more_subtasks, not_released, rank_levers
-from sim.advice.settings import DEBLOAT, BarrierSetting, Situation, allowed_protocols, make_candidate, protocols
-from sim.advice.situation import LOSS, PARTS, QUEUE, UPLOAD
+from sim.advice.levers import LEVERS, more_subtasks, not_released, rank_levers
+from sim.advice.settings import Situation, allowed_protocols, protocols
+from sim.advice.situation import LOSS, PARTS, UPLOAD
 from sim.model.job import SHIPPING
 from sim.model.schema.study import loads
 from sim.model.schema.text import Reading, compose
@@ -107,8 +104,7 @@ def proposed(version):
     where = situation(f"{OFF}cluster: {{version: {version}}}\n", **dict.fromkeys(PARTS, 1.0))
     changes = [change for _, changes in rank_levers(where) for change in changes]
     names = [change.name or change.protocol.name for change in changes if change.name or change.protocol]
-    relaxed = [change.name for change in relaxations(where.scenario, ["recovery_ms"], fails=True)]
-    return [*names, *(protocol.name for protocol in allowed_protocols(where.scenario)), *relaxed], not_released(where)
+    return [*names, *(protocol.name for protocol in allowed_protocols(where.scenario))], not_released(where)
 
 
 @pytest.mark.parametrize(("option", "since"), RELEASES.items())
@@ -131,43 +127,3 @@ def test_a_release_gets_other_heartbeats():
 
 def test_the_newest_release_lacks_nothing():
     assert proposed("2.x")[1] == proposed("2.3")[1] == {}
-
-
-# ---- The target of debloating: barriers wait behind as much data as it lets into the buffers.
-
-
-def targets(network, limit_ms, protocol="aligned, debloating"):
-    text = f"{JOB}cluster: {{network: {network}}}\n"
-    point = {"checkpoint.barriers": "aligned", DEBLOAT: "on"}
-    where = situation(text, **{QUEUE: 1.0})
-    where = replace(where, protocol=BarrierSetting(protocol, point, aligned=True), checkpoint_limit_ms=limit_ms)
-    return {change.protocol.name: change.protocol.point[DEBLOAT] for change in TARGET.proposes(where)}
-
-
-@pytest.mark.parametrize(
-    ("network", "limit_ms", "expected"),
-    [
-        ("{debloat: on}", 1000.0, {"aligned, debloating to 330 ms": {"target": "330 ms"}}),
-        (
-            "{debloat: {target: 2 s, period: 1 s}}",
-            3000.0,
-            {"aligned, debloating to 1 s": {"target": "1 s", "period": "1 s"}},
-        ),
-        ("{debloat: on}", 3000.0, {}),  # not above the default
-        ("{debloat: on}", 20.0, {}),  # there is no such target
-        ("{debloat: on}", None, {}),
-        ("{segment-size: 8 KiB}", 1000.0, {}),
-    ],
-)
-def test_the_target_of_debloating_is_a_third_of_the_limit(network, limit_ms, expected):
-    """Further options of debloating stay, and a lower target than another one is called after it."""
-    assert targets(network, limit_ms) == expected
-    assert set(targets(network, limit_ms, "aligned, debloating to 1 min")) == set(expected)
-
-
-@pytest.mark.parametrize("today", ["debloat: on", "segment-size: 32 KiB"])
-def test_a_target_is_written_whether_debloating_runs_today_or_not(today):
-    scenario = read_scenario(f"{JOB}cluster: {{network: {{{today}}}}}\n")
-    lower = BarrierSetting("aligned, debloating to 300 ms", {DEBLOAT: {"target": "300 ms"}}, aligned=True)
-
-    assert make_candidate(scenario, 10**10, lower).point[DEBLOAT] == {"target": "300 ms"}

@@ -14,9 +14,7 @@ from sim.advice.levers import (
     FILE_MERGING,
     HEARTBEATS,
     INLINE,
-    INTERVAL,
     LOCAL_RECOVERY,
-    MIN_PAUSE,
     PARALLELISM,
     PREFIXES,
     RESTARTS,
@@ -295,18 +293,13 @@ ASYNC_IO, ROCKSDB_STATE = (
     {"job.count.async-io": {"latency": "20 ms", "capacity": 5}},
     {"job.count.state.backend": "rocksdb"},
 )
-PAUSE, TIMEOUT_KEY, THREADS = "checkpoint.min-pause", "checkpoint.timeout", "checkpoint.transfer-threads"
+TIMEOUT_KEY, THREADS = "checkpoint.timeout", "checkpoint.transfer-threads"
 SEGMENT_SIZE = "cluster.network.segment-size"
 EXPIRED = {"shares": {EXPIRY: 0.5}}
 MANY = {"job.count.input.source": "hash", "job.sink.input.count": "hash", "job.count.parallelism": 96}
 WINDOW = {"job.count.window": {"tumbling": "40 s", "time": "processing", "fire": "500 us"}}
 HEARTBEAT, FIXED = "restart.heartbeat-interval", {"restart": {"strategy": "fixed-delay", "delay": "10 s"}}
 PROPOSALS = [
-    # checkpoints take more than half of the interval
-    (MIN_PAUSE, {}, {"checkpoint_ms": 5001.0}, {PAUSE: "10 s"}),
-    (MIN_PAUSE, {}, {"checkpoint_ms": 5000.0}, None),
-    (MIN_PAUSE, {PAUSE: "10 s"}, {"checkpoint_ms": 6000.0}, None),
-    (MIN_PAUSE, {PAUSE: "9 s"}, {"checkpoint_ms": 6000.0}, {PAUSE: "10 s"}),
     # six times as long, and ten minutes at least before that
     (TIMEOUT, {TIMEOUT_KEY: "1 min"}, EXPIRED, {TIMEOUT_KEY: "1 h"}),
     (TIMEOUT, {TIMEOUT_KEY: "20 min"}, EXPIRED, {TIMEOUT_KEY: "2 h"}),
@@ -375,15 +368,6 @@ def test_what_a_lever_proposes(lever, job, where, point):
     assert [change.point for change in changes] == ([] if point is None else [point])
 
 
-@pytest.mark.parametrize(
-    ("interval_s", "others"), [(10, [5, 15]), (1, [2]), (3600, [1800]), (60, [30, 120]), (7, [5, 10])]
-)
-def test_the_next_shorter_and_the_next_longer_interval_are_tried(interval_s, others):
-    found = [change.interval_ns // S for change in INTERVAL.proposes(replace(situation(), interval_ns=interval_s * S))]
-
-    assert others == found
-
-
 def test_work_is_a_sum_of_cells_tasks_checkpoints_and_records():
     """Four tasks for 3 s with 5 checkpoints, and 200 records a second through two vertices."""
     job = read_scenario(SMALL)
@@ -401,14 +385,12 @@ def test_levers_that_take_no_machines_come_first():
 
     assert [lever.name for lever, _ in rank_levers(alike)] == [
         "barriers",
-        "interval",
         "RocksDB incremental",
         "changelog",
         "segments",
         "parallelism",
     ]
     assert [lever.name for lever, _ in rank_levers(apart)] == [
-        "interval",
         "RocksDB incremental",
         "changelog",
         "barriers",

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from sim.advice.constraints import new_defects
+from sim.advice.cautions import new_defects
 from sim.jobs.evidence.known_issues import KnownIssue, issues_of, known_issues, predicates
 from sim.model.cluster import version_span
 from sim.model.schema.study import loads
