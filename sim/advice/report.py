@@ -153,7 +153,7 @@ def mtbf_of_faults_ms(scenario: Scenario) -> float | None:
     Only failing tasks and lost TaskManagers count.
     """
     means_ns = [
-        fault.when.every.mean_ns
+        fault.when.every.mean
         for fault in scenario.faults
         if fault.when.every is not None and isinstance(fault.what, Kill | TaskManagerLost)
     ]

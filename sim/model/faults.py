@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, gamma, log, sqrt
+from math import exp, log, log1p, sqrt
 from statistics import NormalDist
 from typing import Literal
 
@@ -64,21 +64,11 @@ _BACKOFF = "restart-strategy.exponential-delay"
 
 
 @dataclass(frozen=True, slots=True)
-class FaultDistribution:
-    """Time from one fault to the next [ns].  `weibull`: `shape` < 1 = bursts, > 1 = wear; `lognormal`: `cv` = deviation / mean."""
-
-    mean_ns: int
-    kind: str = "constant"  # or a name of sim.model.faults
-    shape: float = 1.0  # weibull
-    cv: float = 1.0  # lognormal
-
-
-@dataclass(frozen=True, slots=True)
 class When:
     """Either times of the run, or a law of the time from one fault to the next."""
 
     at_ns: tuple[int, ...] = ()
-    every: FaultDistribution | None = None
+    every: Distribution | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,36 +438,16 @@ class Rescale:
 _SQUARE = 1 << 64
 
 
-@dataclass(frozen=True, slots=True)
-class FaultKind:
-    """A distribution of the time between faults.  The section `every:`, its schema and the draws read the record."""
-
-    name: str  # as a scenario writes it
-    sentence: str
-    factor: Callable[[float, FaultDistribution], float]  # the time at a share of the law, as a multiple of its mean
-    parameter: str = ""  # the field of FaultLaw that is written beside the mean
+GAPS: dict[str, Callable[[float, Distribution], float]] = {
+    "exponential": lambda u, _: -log(u),
+    "lognormal": lambda u, law: exp(sqrt(log1p(law.cv**2)) * NormalDist().inv_cdf(u) - log1p(law.cv**2) / 2),
+}
+"""Kind of distribution -> time at a share of the law, as a multiple of its mean.  The tables of `sim.model.randomness` end too early."""
 
 
-def _weibull(u: float, law: FaultDistribution) -> float:
-    return float((-log(u)) ** (1 / law.shape) / gamma(1 + 1 / law.shape))
-
-
-def _lognormal(u: float, law: FaultDistribution) -> float:
-    variance = log(1 + law.cv**2)
-    return exp(sqrt(variance) * NormalDist().inv_cdf(u) - variance / 2)
-
-
-FAULT_KINDS: Catalog[FaultKind] = Catalog(
-    FaultKind("exponential", "Mean.", lambda u, _: -log(u)),
-    FaultKind("weibull", "Faults that come in bursts, or wear out.", _weibull, "shape"),
-    FaultKind("lognormal", "A long tail.", _lognormal, "cv"),
-)
-"""Distributions by name.  A constant time is not one of them: it is written without a name."""
-
-
-def gap_ns(law: FaultDistribution, key: Stream, k: int) -> int:
+def gap_ns(law: Distribution, key: Stream, k: int) -> int:
     """Return the time from fault k - 1 (or the start) to fault k [ns], at least 1 ns."""
     # in (0, 1); one draw would not reach far enough into the tail
     u = ((draw(key, 2 * k) << 32) + draw(key, 2 * k + 1) + 0.5) / _SQUARE
-    factor = 1.0 if law.kind == "constant" else FAULT_KINDS[law.kind].factor(u, law)
-    return max(1, round(law.mean_ns * factor))
+    factor = 1.0 if law.kind == "constant" else GAPS[law.kind](u, law)
+    return max(1, round(law.mean * factor))

@@ -136,16 +136,11 @@ def redistribute_shares(
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The distribution of a non-negative quantity with an integer mean; `cv` = standard deviation / mean.
-
-    With several `terms` it is the sum of as many independent quantities: `mean` is that of the sum, `cv` that of each
-    term.
-    """
+    """The distribution of a non-negative quantity with an integer mean; `cv` = standard deviation / mean."""
 
     mean: int  # ns or bytes, as its owner says
     kind: str = "constant"  # or a name of sim.model.randomness
     cv: float = 1.0  # of kinds that have it written beside the mean; others ignore it
-    terms: int = 1
 
 
 RandomDuration = Annotated[Distribution, RANDOM_DURATION]

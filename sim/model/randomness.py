@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -100,7 +100,6 @@ class DistributionKind:
     name: str  # as a scenario writes it
     sentence: str
     partial_mean: Callable[[Distribution], PartialMean]
-    of_sum: Callable[[Distribution], PartialMean] | None = None  # of several terms; None: it is computed by folding
     most_cv: int = 0  # of standard deviation / mean, which is written beside the mean; 0: the kind decides about it
     of_sizes: bool = True  # sizes may have it, too
 
@@ -150,7 +149,7 @@ def _erlang(law: Distribution) -> PartialMean:
 
 
 _MIN_ERLANG_CV = 0.02
-"""With thousands of stages the law is the lognormal one to a fraction of a per cent, and its sums take seconds."""
+"""With thousands of stages the law is the lognormal one to a fraction of a per cent."""
 
 
 def _poisson(i: int, x: float) -> float:
@@ -175,26 +174,15 @@ def _poisson_tail(k: int, x: float) -> float:
     return 1 - total
 
 
-def _erlang_sum(law: Distribution) -> PartialMean:
-    """Return the sum of exponential or Erlang variables, which is Erlang distributed."""
-    return _erlang(replace(law, terms=1, cv=(1.0 if law.kind == "exponential" else law.cv) / math.sqrt(law.terms)))
-
-
-def _shifted_exponential_sum(law: Distribution) -> PartialMean:
-    varying = _erlang(replace(law, terms=1, cv=1 / math.sqrt(law.terms)))
-    return lambda u: (1 - law.cv) * u + law.cv * varying(u)
-
-
 DISTRIBUTIONS: Catalog[DistributionKind] = Catalog(
-    DistributionKind("exponential", "Mean.", _exponential, _erlang_sum),
+    DistributionKind("exponential", "Mean.", _exponential),
     DistributionKind("uniform", "Mean; from 0 to twice the mean.", _uniform),
     DistributionKind("lognormal", "A long tail.", _lognormal, most_cv=100),
-    DistributionKind("erlang", "cv in (0, 1]: 1 / cv^2 stages.", _erlang, _erlang_sum, most_cv=1),
+    DistributionKind("erlang", "cv in (0, 1]: 1 / cv^2 stages.", _erlang, most_cv=1),
     DistributionKind(
         "shifted-exponential",
         "cv in (0, 1]: 1 - cv of the mean is constant, the rest exponential.",
         _shifted_exponential,
-        _shifted_exponential_sum,
         most_cv=1,
         of_sizes=False,
     ),
@@ -214,11 +202,7 @@ def quantile_table(law: Distribution, slices: int = SLICES) -> tuple[int, ...]:
     """Return a distribution as `slices` integers in ascending order, in the unit of its mean; one entry if it is constant."""
     if law.kind == "constant" or law.mean == 0:
         return (law.mean,)
-    kind = DISTRIBUTIONS[law.kind]
-    if law.terms == 1:
-        partial_mean = kind.partial_mean(law)
-    else:
-        partial_mean = kind.of_sum(law) if kind.of_sum else folded(kind.partial_mean(replace(law, terms=1)), law.terms)
+    partial_mean = DISTRIBUTIONS[law.kind].partial_mean(law)
     edges = [partial_mean(i / slices) for i in range(slices)] + [1.0]
     return tuple(round(law.mean * slices * (b - a)) for a, b in pairwise(edges))
 
@@ -233,35 +217,6 @@ def share_table(shares: Sequence[Fraction]) -> tuple[int, ...]:
     total = sum(shares)
     edges = [0] + [round(SLICES * part / total) for part in accumulate(shares)]
     return tuple(i for i in range(len(shares)) for _ in range(edges[i + 1] - edges[i]))
-
-
-_POINTS = 1 << 17
-"""The grid of the sum is so fine.  A step is less than a thousandth of the mean, and rounding to points keeps the mean."""
-
-
-def folded(partial_mean: Callable[[float], float], terms: int) -> Callable[[float], float]:
-    """u -> E[S; S below its u-quantile] / mean, of the sum S of so many; `partial_mean`: the same of one of them."""
-    edges = np.array([partial_mean(i / SLICES) for i in range(SLICES)] + [1.0])
-    values = np.diff(edges) * SLICES / terms  # of one term; the mean of the sum is 1
-    step = float(values.max()) * terms / (_POINTS - terms - 1)
-    places = values / step
-    below = places.astype(np.int64)
-    above = places - below  # the share of a value that goes to the point above it: the mean stays
-    weights = np.bincount(below, 1 - above, _POINTS) + np.bincount(below + 1, above, _POINTS)
-    chances = np.maximum(np.fft.irfft(np.fft.rfft(weights / SLICES) ** terms, _POINTS), 0.0)
-    sums = np.arange(_POINTS) * step
-    mass, part = np.cumsum(chances / chances.sum()), np.cumsum(chances * sums)
-    mass, part = mass / mass[-1], part / part[-1]
-
-    def partial(u: float) -> float:
-        at = int(np.searchsorted(mass, u, side="right"))
-        if at == 0:
-            return float(u * part[0] / mass[0]) if mass[0] else 0.0
-        if at >= _POINTS:
-            return 1.0
-        return float(part[at - 1] + (u - mass[at - 1]) * sums[at])
-
-    return partial
 
 
 # ---- Residuals: the time that real checkpoints took beyond the model, for example pauses of a process or storage jitter.

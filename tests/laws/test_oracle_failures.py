@@ -24,7 +24,7 @@ import pytest
 
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
-from sim.model.faults import Fault, FaultDistribution, Kill, Restart, When, gap_ns
+from sim.model.faults import Fault, Kill, Restart, When, gap_ns
 from sim.model.job import Distribution, Job, Snapshot, Source, Vertex
 from sim.model.randomness import stream
 from sim.model.scenario import Overheads, Run, Scenario
@@ -98,7 +98,7 @@ def ran(scenario, engine="compiled"):
 @cache
 def waste(interval, hours, seed):
     """Share of a run that did not advance the source for good."""
-    instance = ran(job(interval, hours, seed, When(every=FaultDistribution(MTBF * SECOND, "exponential"))))
+    instance = ran(job(interval, hours, seed, When(every=Distribution(MTBF * SECOND, "exponential"))))
     reached = int(instance.plane.tasks()["served"][0])
     return 1 - reached * SERVICE / (hours * 3600)
 
@@ -110,7 +110,7 @@ def confidence(values):
 
 def waste_by_hand(interval, hours, seed):
     """The same run, failure by failure, without a simulator."""
-    end, law, key = hours * 3600, FaultDistribution(MTBF * SECOND, "exponential"), stream(seed, "faults", 0)
+    end, law, key = hours * 3600, Distribution(MTBF * SECOND, "exponential"), stream(seed, "faults", 0)
     begun = failed = kept = 0.0
     for k in count():
         failed += gap_ns(law, key, k) / SECOND

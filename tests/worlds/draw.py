@@ -43,14 +43,10 @@ class Draw(Random):
         return {kind: mean} if kind in ("exponential", "uniform") else {kind: {"mean": mean, "cv": self._cv(kind)}}
 
     def fault_law(self, mean):
-        kind = self.pick("constant", "exponential", "weibull", "lognormal")
+        kind = self.pick("constant", "exponential", "exponential", "lognormal")
         if kind == "constant":
             return mean
-        return {
-            kind: {"exponential": mean, "weibull": {"mean": mean, "shape": 0.7}, "lognormal": {"mean": mean, "cv": 2}}[
-                kind
-            ]
-        }
+        return {kind: {"mean": mean, "cv": 2} if kind == "lognormal" else mean}
 
     def _cv(self, kind):
         return self.pick(0.1, 0.5, 1, 3) if kind == "lognormal" else self.pick(0.3, 0.5, 1)

@@ -14,10 +14,9 @@ from pydantic import Field, Tag
 
 from sim.model import faults, units
 from sim.model.cluster import Cluster
-from sim.model.faults import FAULT_KINDS, FaultDistribution, Target, When
+from sim.model.faults import GAPS, Target, When
 from sim.model.fields import (
     Duration,
-    Number,
     Parallelism,
     Positive,
     Switch,
@@ -25,17 +24,19 @@ from sim.model.fields import (
     ValueType,
     attribute_of,
     choice,
+    either,
 )
+from sim.model.job import Distribution
 from sim.model.schema.sections import (
-    MAP_OR_TEXT,
     ONE_OR_LIST,
     Axis,
+    DurationField,
     Law,
     OneOf,
     OnlyWith,
     Options,
     Section,
-    law_section,
+    law,
 )
 from sim.model.schema.text import DocumentPath, Reading
 from sim.model.schema.trace import TraceError, TraceTable, file_signature
@@ -102,31 +103,6 @@ TraceValue = Annotated[
 ]
 
 
-class FaultSpread(Section):
-    """Mean and coefficient of variation (standard deviation / mean)."""
-
-    mean: Duration
-    """Mean time between two faults."""
-    cv: Number
-    """Standard deviation over the mean."""
-
-
-class FaultWeibull(Section):
-    """Mean and shape of a Weibull distribution."""
-
-    mean: Duration
-    """Mean time between two faults."""
-    shape: Number
-    """Below 1 the failure rate falls with time (bursts), above 1 it grows with age (wear-out)."""
-
-
-_SECTION_BY_PARAMETER: dict[str, Any] = {"": Duration, "shape": FaultWeibull, "cv": FaultSpread}
-Every = law_section(
-    "Every",
-    "Time from one fault to the next: exactly one of these distributions, by its name.",
-    {kind.name: (_SECTION_BY_PARAMETER[kind.parameter], kind.sentence) for kind in FAULT_KINDS.values()},
-)
-
 FAULT_KEYS = ("kill", "task-manager", "job-manager", "storage", "network", "slow", "commit")
 
 
@@ -174,7 +150,7 @@ class Fault(Section):
     """task-manager: it shuts down gracefully (SIGTERM) and deregisters at JobMaster and ResourceManager; default: false."""
     at: Duration | None = None
     """Time of the fault; with `trace`, time of its first fault."""
-    every: Annotated[Annotated[Duration, Tag("text")] | Annotated[Every, Tag("map")], MAP_OR_TEXT] | None = None  # type: ignore[valid-type]
+    every: DurationField | None = None
     """Recurring: the time between two faults, as a duration or a distribution."""
     trace: str | None = Field(None, min_length=1)
     """CSV or Parquet file of times, relative to the scenario."""
@@ -321,7 +297,7 @@ def _faults(section: Fault, at: ValidationContext, max_subtasks: Mapping[str, in
             at.error("write exactly one of at, every and trace")
             return []
         if section.every is not None:
-            return [faults.Fault(target, When(every=_law(section.every, at.child("every"))))]
+            return [faults.Fault(target, When(every=_gap(section.every, at.child("every"))))]
         return [faults.Fault(target, When((section.at or 0,)))]
     if section.every is not None or section.column is None:
         at.error("a trace has a column, and its own times: remove every")
@@ -398,25 +374,16 @@ def _exists(vertex: str, subtask: int | None, at: ValidationContext, max_subtask
     return False
 
 
-def _law(every: Law | int, at: ValidationContext) -> FaultDistribution:
-    if isinstance(every, int):
-        law = FaultDistribution(every)
-    else:
-        name, value = every.only_key
-        parameter = FAULT_KINDS[name].parameter
-        law = (
-            FaultDistribution(value.mean, name, **{parameter: float(getattr(value, parameter))})
-            if parameter
-            else FaultDistribution(value, name)
-        )
-    if law.mean_ns == 0:
+def _gap(every: Law | int, at: ValidationContext) -> Distribution:
+    """Build the distribution of the time from one fault to the next."""
+    gap = law(every, Distribution(0), at)
+    if gap.kind not in ("constant", *GAPS):
+        at.error(f"is no law of the time between faults here: write a duration, {either([*GAPS])}", gap.kind)
+    if gap.mean == 0:
         at.error("must be more than 0: all faults would happen at once")
-    elif law.mean_ns < MS:
+    elif gap.mean < MS:
         at.error("is less than 1 ms: the job would do nothing but restart")
-    if not 0.1 <= law.shape <= 100 or not 0 < law.cv <= 100:
-        between = "shape must lie between 0.1 and 100" if law.kind == "weibull" else "cv must lie in (0, 100]"
-        at.error(between, law.kind)
-    return law
+    return gap
 
 
 def build_rescale(written: Rescale | list[Rescale] | None, job: Job, reading: Reading) -> tuple[faults.Rescale, ...]:

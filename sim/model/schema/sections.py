@@ -25,8 +25,6 @@ from pydantic import (
     Tag,
     ValidationError,
     ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
     create_model,
     model_validator,
 )
@@ -220,11 +218,10 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _of_mapping(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """Validate a mapping.  Valid ones are cached, because the combinations of a sweep share them."""
-        if not isinstance(data, Mapping) or not isinstance(info.context, Reading):
-            return handler(data)
-        reading = info.context
-        return _read_once(data, reading, cls, lambda: handler(cls._known_keys(data, reading)))
+        """Validate a mapping.  Errors of its keys are added to the `Reading` in the context."""
+        if isinstance(data, Mapping) and isinstance(info.context, Reading):
+            data = cls._known_keys(data, info.context)
+        return handler(data)
 
     @classmethod
     def _known_keys(cls, data: Mapping, reading: Reading) -> dict[str, Any]:
@@ -246,27 +243,6 @@ class Section(BaseModel):
             for key, mistake in needed.mistakes(written):
                 reading.wrong((*data.path, key), mistake)
         return written
-
-
-def _read_once(data: Mapping, reading: Reading, kind: object, read: Callable[[], T]) -> T:
-    cached: T | None = data.read.get((kind, REBUILDS[0]))
-    if cached is None:
-        cached = read()
-        if not reading.problems:
-            data.read[kind, REBUILDS[0]] = cached
-    return cached
-
-
-def _named(data: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    return (
-        _read_once(data, info.context, "named", lambda: handler(data))
-        if isinstance(data, Mapping) and isinstance(info.context, Reading)
-        else handler(data)
-    )
-
-
-READ_ONCE = WrapValidator(_named)
-"""Of a mapping of names to sections: see `Section`."""
 
 
 def _map_or_text(value: object) -> str:
@@ -430,7 +406,7 @@ class SizeSpread(Section):
 
 
 class Law(Section):
-    """Exactly one distribution, by its name: see `law_section`."""
+    """Exactly one distribution, by its name."""
 
     HINTS: ClassVar[Texts] = {
         "constant": "write the value alone, without a mapping",
@@ -452,21 +428,17 @@ def _mean(value: object) -> object:
     return value
 
 
-def law_section(name: str, sentence: str, types: AbcMapping[str, tuple[Any, str]]) -> Any:
-    """Return a section class of which exactly one key is written; `types`: distribution -> (type, description)."""
-    keys: dict[str, Any] = {
-        key.replace("-", "_"): (kind | None, Field(None, description=text)) for key, (kind, text) in types.items()
-    }
-    return create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
-
-
 def _distribution_section(
     name: str, sentence: str, mean: Any, spread: type[Section], kinds: list[DistributionKind]
 ) -> Any:
+    """Return a section class of which exactly one key is written, the name of a distribution."""
     one_or_axis: Any = Axis
     axis, alone = one_or_axis[mean], Annotated[mean, BeforeValidator(_mean)]
     types = {kind.name: spread if kind.most_cv else alone if kind.name == "uniform" else axis for kind in kinds}
-    return law_section(name, sentence, {kind.name: (types[kind.name], kind.sentence) for kind in kinds})
+    keys: dict[str, Any] = {
+        attribute_of(kind.name): (types[kind.name] | None, Field(None, description=kind.sentence)) for kind in kinds
+    }
+    return create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
 
 
 DurationDistribution = _distribution_section(

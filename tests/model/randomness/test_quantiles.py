@@ -1,8 +1,6 @@
 """Distributions: as tables, as sums of independent values, and as times between faults."""
 
-import math
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from math import sqrt
@@ -12,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.faults import FaultDistribution, gap_ns
+from sim.model.faults import gap_ns
 from sim.model.job import Distribution
-from sim.model.randomness import SLICES, folded, quantile_table, share_table, size_table, stream
+from sim.model.randomness import SLICES, quantile_table, share_table, size_table, stream
 
 # Distributions as tables: the mean is kept, the order ascends, the spread is the one asked for.
 
@@ -101,48 +99,6 @@ def test_every_record_has_a_byte(mean, kind):
     assert min(size_table(law)) >= 1
 
 
-# Sums of independent values have the law that they have on paper.
-
-
-MEAN = 1_000_000
-LAWS = [
-    (Distribution(MEAN, "constant"), 0.0),
-    (Distribution(MEAN, "exponential"), 1.0),
-    (Distribution(MEAN, "uniform"), 1 / math.sqrt(3)),
-    (Distribution(MEAN, "erlang", 0.5), 0.5),
-    (Distribution(MEAN, "shifted-exponential", 0.3), 0.3),
-    (Distribution(MEAN, "lognormal", 0.8), 0.8),
-]
-
-
-@pytest.mark.parametrize(("term", "cv"), LAWS, ids=[law.kind for law, _ in LAWS])
-@pytest.mark.parametrize("terms", [2, 10])
-def test_the_mean_stays_and_the_spread_falls_with_the_root(term, cv, terms):
-    table = quantile_table(replace(term, mean=terms * MEAN, terms=terms))
-
-    assert terms * MEAN == pytest.approx(fmean(table), rel=1e-6)
-    assert cv / math.sqrt(terms) == pytest.approx(pstdev(table) / fmean(table), rel=0.03)
-    assert list(table) == sorted(table)
-
-
-def test_folding_finds_the_law_that_is_known():
-    """The sum of exponential terms has an Erlang law, entry by entry."""
-    exponential = folded(lambda u: u + (1 - u) * math.log1p(-u) if u < 1 else 1.0, 10)
-    found = [SLICES * (b - a) for a, b in pairwise([exponential(i / SLICES) for i in range(SLICES)] + [1.0])]
-    known = quantile_table(Distribution(10 * MEAN, "exponential", terms=10))
-
-    assert [entry / (10 * MEAN) for entry in known[:-4]] == pytest.approx(found[:-4], rel=4e-3)
-
-
-def test_sums_of_two_uniform_values_are_a_triangle():
-    """Its quantiles are known: below the middle, the root of half the chance."""
-    table = quantile_table(Distribution(2 * MEAN, "uniform", terms=2))  # of two values between 0 and 2 means
-
-    assert [4 * MEAN * math.sqrt(u / 2) for u in (0.1, 0.25, 0.5)] == pytest.approx(
-        [table[round(u * SLICES)] for u in (0.1, 0.25, 0.5)], rel=2e-3
-    )
-
-
 # Laws of the time between faults.
 
 
@@ -153,12 +109,9 @@ N = 4000
 @pytest.mark.parametrize(
     ("law", "cv"),
     [
-        (FaultDistribution(HOUR), 0),
-        (FaultDistribution(HOUR, "exponential"), 1),
-        (FaultDistribution(HOUR, "weibull", shape=1.0), 1),
-        (FaultDistribution(HOUR, "weibull", shape=2.0), 0.5227),
-        (FaultDistribution(HOUR, "weibull", shape=0.7), 1.4624),
-        (FaultDistribution(HOUR, "lognormal", cv=0.5), 0.5),
+        (Distribution(HOUR), 0),
+        (Distribution(HOUR, "exponential"), 1),
+        (Distribution(HOUR, "lognormal", cv=0.5), 0.5),
     ],
 )
 def test_mean_and_spread_are_those_of_the_law(law, cv):
@@ -170,7 +123,7 @@ def test_mean_and_spread_are_those_of_the_law(law, cv):
 
 
 def test_times_are_a_function_of_seed_and_number():
-    law = FaultDistribution(HOUR, "exponential")
+    law = Distribution(HOUR, "exponential")
 
     assert gap_ns(law, stream(3, "a"), 7) == gap_ns(law, stream(3, "a"), 7)
     assert gap_ns(law, stream(3, "a"), 7) != gap_ns(law, stream(4, "a"), 7)

@@ -151,9 +151,9 @@ BROKEN = {
         "faults: [{kill: b, every: 0 s}]\n",
         "s:8:20: faults[0].every: must be more than 0: all faults would happen at once",
     ),
-    "impossible shape": (
-        "faults: [{kill: b, every: {weibull: {mean: 5 s, shape: 0}}}]\n",
-        "faults[0].every.weibull: shape must lie between 0.1 and 100",
+    "a law that faults do not have": (
+        "faults: [{kill: b, every: {uniform: 5 s}}]\n",
+        "faults[0].every.uniform: is no law of the time between faults here: write a duration, exponential or lognormal",
     ),
     "fault trace that is not there": (
         "faults: [{kill: b, trace: none.csv, column: t}]\n",

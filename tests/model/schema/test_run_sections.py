@@ -9,7 +9,6 @@ import pytest
 
 from sim.model.faults import (
     Fault,
-    FaultDistribution,
     JobManagerDown,
     Kill,
     NetworkOutage,
@@ -18,6 +17,7 @@ from sim.model.faults import (
     TaskManagerLost,
     When,
 )
+from sim.model.job import Distribution
 from sim.model.scenario import Action, Instances, OtherSettings
 from sim.model.schema.history_file import section_of, tail_sentence
 from sim.model.schema.study import loads
@@ -279,10 +279,9 @@ def test_every_fault_has_its_line(line, target):
 @pytest.mark.parametrize(
     ("every", "law"),
     [
-        ("10 min", FaultDistribution(600 * S)),
-        ("{exponential: 1 h}", FaultDistribution(3600 * S, "exponential")),
-        ("{weibull: {mean: 2 h, shape: 0.7}}", FaultDistribution(7200 * S, "weibull", shape=0.7)),
-        ("{lognormal: {mean: 1 h, cv: 2}}", FaultDistribution(3600 * S, "lognormal", cv=2.0)),
+        ("10 min", Distribution(600 * S)),
+        ("{exponential: 1 h}", Distribution(3600 * S, "exponential")),
+        ("{lognormal: {mean: 1 h, cv: 2}}", Distribution(3600 * S, "lognormal", cv=2.0)),
     ],
 )
 def test_faults_come_by_a_law(every, law):

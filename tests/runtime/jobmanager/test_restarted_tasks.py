@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sim.model.faults import Fault, FaultDistribution, Kill, Rescale, Restart, SlowTask, StorageOutage, When
+from sim.model.faults import Fault, Kill, Rescale, Restart, SlowTask, StorageOutage, When
 from sim.model.job import Distribution, Job, Rate, Source, Vertex
 from sim.model.scenario import Instances
 from sim.model.schema.study import loads
@@ -103,7 +103,7 @@ def test_an_outage_of_storage_goes_on(chained):
 def test_a_fault_that_fails_nothing_is_told_all_the_same():
     result = run(
         {},
-        Fault(StorageOutage(500 * MS), When(every=FaultDistribution(1100 * MS))),
+        Fault(StorageOutage(500 * MS), When(every=Distribution(1100 * MS))),
         fault_at(SlowTask("sink", 40, SECOND), 2000),
         seconds=3,
     )
