@@ -69,7 +69,7 @@ def filled(file: Path, folder: Path) -> int:
     from sim.studies.cells import OUTCOME, PROVENANCE
     from sim.studies.plan import cells, distinct, with_baselines
     from sim.studies.sweeps.store import MAX_ROWS_TO_JOIN as LONGEST
-    from sim.studies.sweeps.store import packed_table
+    from sim.studies.sweeps.store import encode_table
     from sim.studies.sweeps.sweep_file import define
 
     plan = distinct(with_baselines(cells(define(file).scenarios)))
@@ -94,7 +94,7 @@ def filled(file: Path, folder: Path) -> int:
                 columns[name] = pa.array(np.zeros(len(ids)), pa.float64()).cast(kind)
             else:
                 columns[name] = pa.array(np.floor(chance.random(len(ids)) * 1e6), pa.float64()).cast(kind)
-        name, content = packed_table(pa.table(columns))
+        name, content = encode_table(pa.table(columns))
         (folder / "cells" / name).write_bytes(content)
     return len(plan)
 

@@ -101,7 +101,7 @@ class Cluster:
         self._waiting.clear()
 
     def parallelize(self, tasks: Sequence[bytes], _: int) -> SimpleNamespace:
-        def collect(run: Callable[[Any], Any]) -> SimpleNamespace:
+        def write_and_read_results(run: Callable[[Any], Any]) -> SimpleNamespace:
             job = SimpleNamespace(left=len(tasks), failed=False)
             self.jobs.append(len(tasks))
             self.sent_bytes += sum(map(len, tasks))
@@ -116,7 +116,9 @@ class Cluster:
             return SimpleNamespace(isDone=lambda: job.failed or not job.left, get=lambda: self._result(job))
 
         return SimpleNamespace(
-            mapPartitions=lambda run: SimpleNamespace(_jrdd=SimpleNamespace(collectAsync=lambda: collect(run)))
+            mapPartitions=lambda run: SimpleNamespace(
+                _jrdd=SimpleNamespace(collectAsync=lambda: write_and_read_results(run))
+            )
         )
 
     def monotonic(self) -> float:
@@ -192,7 +194,7 @@ def swept(plan: CellPlan, lengths_s: dict[str, float], slots: int, row: Row, **o
 
     class OnCluster(Workers):
         def rows(self, missing: CellPlan, *_: object) -> Any:
-            return spark_rows.rows_on(cluster, missing, engine="interpreted", watch=no_watch)
+            return spark_rows.rows_on(cluster, missing, watch=no_watch)
 
     pyspark = ModuleType("pyspark")
     pyspark.cloudpickle = SimpleNamespace(register_pickle_by_value=lambda module: None)  # type: ignore[attr-defined]
@@ -207,7 +209,7 @@ def swept(plan: CellPlan, lengths_s: dict[str, float], slots: int, row: Row, **o
         tempfile.TemporaryDirectory(prefix="ckptsim-makespan-") as folder,
     ):
         begin_s = time.process_time()
-        run_missing(plan, store := Store(Path(folder)), OnCluster(), engine="interpreted")
+        run_missing(plan, store := Store(Path(folder)), OnCluster())
         cpu_s = time.process_time() - begin_s - cluster.tasks_cpu_s
         kept = store.kept()
         errors = [

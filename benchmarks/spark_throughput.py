@@ -98,7 +98,7 @@ def on_spark(
 
     def sweep(name: str, chosen: Sequence[Cell]) -> None:
         begin, before = time.time(), meter.seconds()
-        rows = list(rows_on(spark, planned_of(chosen), engine="compiled", watch=no_watch))
+        rows = list(rows_on(spark, planned_of(chosen), watch=no_watch))
         measured[name] = (rows, meter.seconds() - before, begin, time.time())
 
     with Meter() as meter, context(cluster.url, conf=QUICK_START_CONF | conf) as spark:

@@ -22,7 +22,6 @@ from sim.advice.uncertainty import RECOVERY_ERROR
 from sim.model.schema.text import ScenarioError
 from sim.model.text import listed
 from sim.model.units import MS
-from sim.plane import Engine
 from sim.results.formats import MISSING, TextTable, bytes_text, ms_text
 from sim.runtime.simulate import simulate
 from sim.studies.sweeps.design import Point
@@ -56,9 +55,7 @@ class RestartTime:
     state_bytes: float  # that the job restores
 
 
-def restart_times_report(
-    bench: Bench, recorded_ms: float | None, engine: Engine, factors: Sequence[float] = FACTORS
-) -> Report:
+def restart_times_report(bench: Bench, recorded_ms: float | None, factors: Sequence[float] = FACTORS) -> Report:
     """Simulate restarts with several parallelisms, multiples of today's.
 
     `recorded_ms`: duration of the job's last restart, None if it has none.
@@ -70,7 +67,7 @@ def restart_times_report(
         return Report(None, None, [verdict], {"restart_times": []}, is_setting=False)
     trial = next(bench.trials(make_candidate(scenario, interval_ns, barriers), (FAILURE,), ahead_s=0.0))
     base = {**trial.point, "faults": []}
-    restarts = _Restarts(bench, base, str(trial.point["faults"][0]["at"]), engine)
+    restarts = _Restarts(bench, base, str(trial.point["faults"][0]["at"]))
     times = list(_times(restarts, recorded_ms, factors))
     return Report(None, None, *_describe(times, restarts, recorded_ms), is_setting=False)
 
@@ -78,8 +75,8 @@ def restart_times_report(
 class _Restarts:
     """Simulated restarts of the job.  `at`: time of the rescale."""
 
-    def __init__(self, bench: Bench, base: Point, at: str, engine: Engine) -> None:
-        self.bench, self.base, self.at, self.engine = bench, base, at, engine
+    def __init__(self, bench: Bench, base: Point, at: str) -> None:
+        self.bench, self.base, self.at = bench, base, at
         self.scenario = bench.load(base)
         self.fixed, self.scaled = [], []
         self._runs: dict[str, tuple[float, float]] = {}
@@ -112,7 +109,7 @@ class _Restarts:
             self.base | (extra or {}) | ({} if fresh else {"restart.fresh-start": "0 s"}) | self._rescale(parallelism)
         )
         if (key := str(point)) not in self._runs:
-            rows = simulate(self.bench.load(point), engine=self.engine, check=False).recoveries
+            rows = simulate(self.bench.load(point), check=False).recoveries
             rows = rows[(rows["kind"] == "rescale") & (rows["running"] >= 0)]
             ended = [(float(row["downtime"]), float(row["restored_bytes"])) for row in rows.head(1).to_dict("records")]
             self._runs[key] = ended[0] if ended else (nan, nan)

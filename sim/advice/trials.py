@@ -42,7 +42,7 @@ from sim.runtime.lowering import restarts_after_loss
 from sim.studies.plan import Cell, cells, with_baselines
 from sim.studies.progress import Clock, TimeLeft, Watch, no_watch
 from sim.studies.sweeps.design import Point, override
-from sim.studies.sweeps.results import collect
+from sim.studies.sweeps.results import write_and_read_results
 from sim.studies.sweeps.run import Workers, run_missing
 from sim.studies.sweeps.store import Store
 from sim.studies.work import finite_number, planned_work_s, work_s
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Backtest, Scenario
     from sim.model.schema.flink_file import FlinkFile
     from sim.model.schema.text import Problem
-    from sim.plane import Engine
     from sim.studies.cells import Row
 
 
@@ -113,7 +112,6 @@ class TrialRunner:
         self,
         folder: Path,
         *,
-        engine: Engine = "compiled",
         jobs: int | None = None,
         master: str | None = None,
         conf: Mapping[str, str] | None = None,
@@ -124,7 +122,6 @@ class TrialRunner:
         self.store = Store(folder)
         self.watch: Watch = no_watch
         self.workers = Workers(jobs, master, conf)
-        self._engine: Engine = engine
         self._budget_s, self._within_s = budget_s, within_s
         self._planned: dict[str, Cell] = {}
         self._scenarios: dict[str, Scenario] = {}  # id of the cell, which is the name of its row -> scenario
@@ -153,8 +150,8 @@ class TrialRunner:
         if self._passed_s() >= self._within_s and self.store.missing(planned):
             raise self._time_up(planned)
         try:
-            run_missing(planned, self.store, self.workers, engine=self._engine, watch=watch, on_row=self._count)
-            return collect(self.store, planned)
+            run_missing(planned, self.store, self.workers, watch=watch, on_row=self._count)
+            return write_and_read_results(self.store, planned)
         except _TimeUp:
             raise self._time_up(planned) from None
 
@@ -205,11 +202,11 @@ class TrialRunner:
 
     def collected(self) -> pd.DataFrame:
         """Write all rows of the search to the result files, and return them."""
-        return collect(self.store, list(self._planned.values()))
+        return write_and_read_results(self.store, list(self._planned.values()))
 
     def _time_up(self, planned: Sequence[Cell]) -> TimeUpError:
         self._lack = OUT_OF_TIME
-        return TimeUpError(collect(self.store, planned))
+        return TimeUpError(write_and_read_results(self.store, planned))
 
     def _passed_s(self) -> float:
         return self._clock() - self._begun_s

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sim.model.scenario import Scenario
-    from sim.plane import Engine
     from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
     from sim.runtime.job_instance import JobInstance
     from sim.runtime.result import Result
@@ -93,16 +92,14 @@ class CloseUp:
     instances: tuple[ObservedInstance, ...]
 
 
-def rerun_with_observers(
-    scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None
-) -> CloseUp:
+def rerun_with_observers(scenario: Scenario, *, progress: Callable[[int], None] | None = None) -> CloseUp:
     """Repeat a run with observers, which do not affect it.  `progress`: see `simulate`."""
     instances: list[ObservedInstance] = []
 
     def watch(job: JobInstance) -> None:
         instances.append(_observe(job))
 
-    result = simulate(scenario, engine=engine, progress=progress, check=False, attach=watch)
+    result = simulate(scenario, progress=progress, check=False, attach=watch)
     return CloseUp(result, tuple(instances))
 
 

@@ -29,7 +29,6 @@ from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:
     from sim.explain.close_up import CloseUp
-    from sim.plane import Engine
     from sim.results.tables import CheckpointStats
     from sim.runtime.context import Context, TaskSnapshot
     from sim.runtime.job_instance import JobInstance
@@ -84,7 +83,7 @@ class PlayedCheckpoint:
             for task in [task for task in latest_first if vertex_of[task] == vertex][:MAX_SUBTASKS]
         }
 
-    def record(self, shown: set[tuple[str, int]], clock: np.ndarray, engine: Engine) -> None:
+    def record(self, shown: set[tuple[str, int]], clock: np.ndarray) -> None:
         """Run again until all samples are taken: at the times of the clock, and before and after each event.
 
         `shown`: (vertex, subtask) of the tasks between which channels are sampled.
@@ -95,7 +94,7 @@ class PlayedCheckpoint:
         times = np.unique(np.concatenate([clock, self.moments, self.moments + 1]))
         self.times_ns = (times + self.stats.trigger_ns).tolist()
         with suppress(_AllSampledError):
-            simulate(self.context.scenario, engine=engine, check=False, attach=self._attach)
+            simulate(self.context.scenario, check=False, attach=self._attach)
         del self.times_ns[len(self.samples) :]  # the run ended earlier
 
     def _attach(self, instance: JobInstance) -> None:
@@ -210,7 +209,7 @@ def choose_checkpoints(runs: Mapping[str, CloseUp], checkpoint: int | None = Non
     return chosen
 
 
-def describe(chosen: Sequence[PlayedCheckpoint], engine: Engine = "compiled") -> dict[str, Any]:
+def describe(chosen: Sequence[PlayedCheckpoint]) -> dict[str, Any]:
     """Return the animation of checkpoints side by side as JSON-ready data, times in ns since the trigger and sizes in bytes.
 
     * clock: times at equal steps of the playback.  Half of it is proportional to time, half has as many events per step.
@@ -224,7 +223,7 @@ def describe(chosen: Sequence[PlayedCheckpoint], engine: Engine = "compiled") ->
     playback = moments / moments[-1] + np.linspace(0, 1, len(moments))
     clock = np.interp(np.linspace(0, 2, STEPS + 1), playback, moments).astype(np.int64)
     for played in chosen:
-        played.record(shown, clock, engine)
+        played.record(shown, clock)
     rows = [played.rows() for played in chosen]
     capacity = max(int(sizes[..., :3].sum(axis=2).max(initial=0)) for sizes in rows)
     return {

@@ -23,7 +23,6 @@ from sim.studies.plan import Cell
 from sim.studies.replications import Replications
 
 if TYPE_CHECKING:
-    from sim.plane import Engine
     from sim.runtime.result import Result
 
 
@@ -124,19 +123,17 @@ Row = dict[str, Any]
 """The result of a cell: values by the columns OUTCOME and PROVENANCE."""
 
 
-def simulated(engine: Engine, check: bool, cell: Cell, progress: Callable[[int], None]) -> Result | str:
+def simulated(check: bool, cell: Cell, progress: Callable[[int], None]) -> Result | str:
     """Run a cell.  Return its result with all tables, or a message if the run raised an exception."""
     from sim.runtime.simulate import simulate
 
     try:
-        return simulate(cell.scenario, engine=engine, progress=progress, check=check)
+        return simulate(cell.scenario, progress=progress, check=check)
     except Exception as error:  # noqa: BLE001 - other cells must run after any error
         return _reason(error)
 
 
-def outcome(
-    cell: Cell, progress: Callable[[int], None] | None = None, engine: Engine = "compiled", *, check: bool = True
-) -> Row:
+def outcome(cell: Cell, progress: Callable[[int], None] | None = None, *, check: bool = True) -> Row:
     """Run a cell and return its row, without times and host.  The row is the same on every machine.
 
     An exception is caught and becomes a row with the status "error".  `check`: check the invariants of checkpointing.
@@ -144,7 +141,7 @@ def outcome(
     try:
         from sim.runtime.simulate import simulate
 
-        result = simulate(cell.scenario, engine=engine, progress=progress, check=check, only=_READ)
+        result = simulate(cell.scenario, progress=progress, check=check, only=_READ)
         return {"cell": cell.id, "status": "ok", "error": "", **_columns(result, check)}
     except Exception as error:  # noqa: BLE001 - other cells must run after any error
         return {"cell": cell.id, "status": "error", "error": _reason(error)}
@@ -152,7 +149,6 @@ def outcome(
 
 def timed(
     cell: Cell,
-    engine: Engine = "compiled",
     progress: Callable[[int], None] | None = None,
     *,
     check: bool = True,
@@ -160,7 +156,7 @@ def timed(
 ) -> Row:
     """Run a cell and return its row with host, times [s] and attempt (0: the first)."""
     cpu_s, wall_s = time.process_time(), time.monotonic()
-    row = outcome(cell, progress, engine, check=check)
+    row = outcome(cell, progress, check=check)
     return row | {
         "host": platform.node(),
         "attempt": attempt,
@@ -174,7 +170,7 @@ def died(cell: Cell) -> Row:
     return {"cell": cell.id, "status": "error", "error": "the worker process was killed: too little memory?"}
 
 
-def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -> None:
+def warm(kernel: tuple[str, bytes] | None = None) -> None:
     """Load and compile the code that all cells need.
 
     This takes longer than a short cell, so it is done once per worker; forked workers inherit it from their parent.
@@ -182,11 +178,10 @@ def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -
     """
     from importlib import import_module
 
-    import_module("sim.runtime.simulate")
-    if engine == "compiled":
-        from sim import plane
+    from sim import plane
 
-        plane.warm(kernel)
+    import_module("sim.runtime.simulate")
+    plane.warm(kernel)
 
 
 def _columns(result: Result, check: bool) -> Row:

@@ -36,7 +36,6 @@ from sim.studies.replications import Replications
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.plane import Engine
     from sim.studies.comparison import Comparison
 
 LIKELY_NIC_BYTES_PER_SECOND = 1_250_000_000
@@ -71,14 +70,14 @@ class ValueTrial:
 
 
 def deciding(
-    comparison: Comparison, planned: Sequence[ValueTrial], *, engine: Engine = "compiled", watch: Watch = no_watch
+    comparison: Comparison, planned: Sequence[ValueTrial], *, watch: Watch = no_watch
 ) -> tuple[DecidingAssumption, ...]:
     """Run the planned trials (see `trials`), and return the assumptions that change a result by more than noise.
 
     An assumption on the warm-up comes last.  Trials whose run fails are ignored.
     """
     cells = [Cell(trial.scenario, identity(trial.scenario)) for trial in planned]
-    results = dict(run_each(partial(simulated, engine, False), cells, jobs=1, watch=watch))
+    results = dict(run_each(partial(simulated, False), cells, jobs=1, watch=watch))
     assumptions = (
         _assumption_if_deciding(trial, result)
         for i, trial in enumerate(planned)

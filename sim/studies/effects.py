@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -29,10 +29,6 @@ from sim.studies.differences import InputDifferences
 from sim.studies.local import run_each
 from sim.studies.plan import cells
 from sim.studies.progress import Watch, no_watch
-
-if TYPE_CHECKING:
-    from sim.plane import Engine
-
 
 # ---- Quantities on both sides. A replication has the same random numbers on both sides, so differences are paired.
 
@@ -155,14 +151,13 @@ def run_both_sides(
     differences: InputDifferences,
     *,
     prices: Prices = S3_STANDARD,
-    engine: Engine = "compiled",
     jobs: int | None = None,
     watch: Watch = no_watch,
 ) -> pd.DataFrame:
     """Simulate both sides.  Return a row per side and replication, with the columns of `sim.studies.cells` and the storage cost."""
     sides = ((A, differences.before), (B, differences.after))
     planned = [(side, cell) for side, scenario in sides for cell in cells([scenario])]
-    outcomes = dict(run_each(partial(outcome, engine=engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
+    outcomes = dict(run_each(outcome, [cell for _, cell in planned], jobs=jobs, watch=watch))
     rows = []
     for i, (side, cell) in enumerate(planned):
         cost = {COST: prices.cost_per_month(outcomes[i])} if set(USE) <= set(outcomes[i]) else {}

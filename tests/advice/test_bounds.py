@@ -23,8 +23,8 @@ class BusyMachine:
         self.clock, self.slowness, self.error = clock, slowness, error
         self.ran = 0
 
-    def rows(self, missing, engine, watch, check):
-        del engine, check
+    def rows(self, missing, watch, check):
+        del check
         for place, cell in enumerate(missing):
             for _ in range(round(2 * self.slowness(self.ran))):
                 self.clock.now_s += 0.5

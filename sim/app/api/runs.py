@@ -21,8 +21,7 @@ from sim.app.verbs.sweep import Sweep, SweepRequest, read_request
 from sim.model.schema.flink_file import flink_change
 from sim.runtime.result import Result
 from sim.studies.comparison import Comparison
-from sim.studies.plan import SeededScenarios
-from sim.studies.sweeps.sweep_file import Definition
+from sim.studies.sweeps.sweep_file import of_study
 
 if TYPE_CHECKING:
     from sim.app.verbs.pictures import WrittenReport
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 def compare(
     *studies: Study | Results | str | PathLike[str] | Mapping[str, Study | Results | str | PathLike[str]],
     jobs: int | None = None,
-    engine: Engine = "compiled",
     checks: bool = True,
     progress: bool = True,
 ) -> Results:
@@ -51,9 +49,7 @@ def compare(
     if not by_name:
         raise ValueError("nothing to compare: give studies, results or scenario files")
     results = {
-        name: study
-        if isinstance(study, Results)
-        else study_of(study).run(jobs=jobs, engine=engine, checks=checks, progress=progress)
+        name: study if isinstance(study, Results) else study_of(study).run(jobs=jobs, checks=checks, progress=progress)
         for name, study in by_name.items()
     }
     if len(results) == 1 and not isinstance(studies[0], Mapping):  # one unnamed study: its labels are unchanged
@@ -141,21 +137,13 @@ def sweep(
 
 
 def _sweep_of_study(study: Study, options: SweepOptions) -> SweepRequest:
-    """Return the sweep of a study with `changes`, `flink` and `replications` applied."""
+    """Return the sweep of a study with `changes` and `flink` applied."""
     options = with_defaults(SweepOptions, options)
-    replications, flink_file = options["replications"], options["flink"]
-    flink_changes = [] if flink_file is None else [flink_change(Path(flink_file), study.origin.file)]
-    replication_changes = [] if replications is None else [f"run.replications={replications}"]
-    changed = study.with_([*flink_changes, *lines_of(options["changes"]), *replication_changes])
-    definition = Definition(
-        changed.name,
-        changed.question,
-        SeededScenarios.as_given(changed.models),
-        warnings=changed.read.warnings,
-        backtest=changed.read.backtest,
-    )
-    # applied already: what repeats the sweep are the changes of the study and the values of its chosen combination
-    options["changes"], options["flink"], options["replications"] = changed.pinned, None, None
+    flink = [] if options["flink"] is None else [flink_change(Path(options["flink"]), study.origin.file)]
+    changed = study.with_([*flink, *lines_of(options["changes"])])
+    definition = replace(of_study(changed.read), name=changed.name)
+    # These options are applied.  `pinned` reproduces the study, so that the printed command repeats the sweep.
+    options["changes"], options["flink"] = changed.pinned, None
     return read_request(study.origin.file, definition, **options)
 
 

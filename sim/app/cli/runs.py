@@ -16,13 +16,10 @@ from sim.app.verbs.options import (
     CheckOptions,
     DiffOptions,
     JsonOption,
-    Option,
     RunFileOptions,
     RunOptions,
-    SeedOption,
     SweepOptions,
     WhyOption,
-    lines_of,
     part_of,
 )
 
@@ -159,25 +156,16 @@ CHECK_VERB = Verb("check", Purpose.BEGIN, 3, "Validate files without running the
 def run_sweep(
     file: Annotated[Path, argument("SWEEP|SCENARIO", "A sweep file or a scenario (YAML).")],
     *,
-    axes: Annotated[
-        list[str] | None, Option("Vary a scenario key, e.g. run.seed=1,2.", flag="--axis", metavar="KEY=V1,V2")
-    ] = None,
-    seed: SeedOption = None,
     as_json: JsonOption = False,
     **options: Unpack[SweepOptions],
 ) -> Code:
-    """Run every combination of values of a sweep file, of the lists in a scenario, and of --axis.
+    """Run every combination of the lists in a sweep file, in a scenario, and of --set.
 
     Each combination is a cell, one row of the result table.
     """
     from sim.app.verbs.sweep import read_request, sweep
-    from sim.studies.sweeps.design import axis_override as override
-    from sim.studies.sweeps.design import naming_axes
 
-    seeds = [] if seed is None else [f"run.seed={seed}"]
-    options["changes"] = [*lines_of(options["changes"]), *map(override, axes or ()), *seeds]
-    with naming_axes(axes or ()):
-        request = read_request(file, **options)
+    request = read_request(file, **options)
     with Console(_show_sweep, as_json=as_json) as console:
         swept = sweep(request, listener=console, **options)
         (print_message if as_json else put)(swept.counted)

@@ -148,7 +148,6 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
     folder = writable_folder(path_of(given["folder"]) or Path("runs") / f"advise-{job.name}")
     runner = TrialRunner(
         folder,
-        engine=given["engine"],
         jobs=given["jobs"],
         master=given["master"],
         conf=given["conf"],
@@ -174,13 +173,13 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
             if contradiction(bench.backtest):
                 found = no_advice(bench, limits, _what_to_do(bench))
             elif given["restart_times"]:
-                found = restart_times_report(bench, job.restart_ms, given["engine"])
+                found = restart_times_report(bench, job.restart_ms)
             else:
                 found = report(bench, limits, mtbf_ms, runner, folder, max_replications=given["replications"])
     except KeyboardInterrupt:
         raise Stopped(f"results so far are in {folder}; run the same command to resume") from None
     advised = Advised(found, folder, file, changes, runner.spent_s(), runner.collected())
-    for finding in runner.store.findings():
+    for finding in runner.store.report_invalid_files():
         listener.message(finding)
     listener.result(advised)
     _keep(advised, job, given, findings)

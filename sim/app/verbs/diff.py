@@ -122,9 +122,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
         count, total_ns = effects.simulated_ns(differences)
         progress = listener.progress(Work(f"{a.name} and {b.name}", total_ns, count, "runs"))
         with progress as watch, stoppable("nothing is kept of an unfinished comparison"):
-            rows = effects.run_both_sides(
-                differences, prices=prices, engine=options["engine"], jobs=options["jobs"], watch=watch
-            )
+            rows = effects.run_both_sides(differences, prices=prices, jobs=options["jobs"], watch=watch)
         at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
         seeds = f"{options['replications']} seed{'' if options['replications'] == 1 else 's'} on each side"
         runs = f"{count} runs of {at_most}{format_duration(differences.before.run.duration_ns)}, {seeds}"

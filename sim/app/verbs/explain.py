@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from sim.explain.close_up import CloseUp
     from sim.jobs.reading import RecordingSource
     from sim.model.scenario import Scenario
-    from sim.plane import Engine
     from sim.studies.run_folder import Runs
 
 
@@ -93,7 +92,6 @@ def explain_runs(
     checkpoint: int | None = None,
     *,
     strategy: str | None = None,
-    engine: Engine = "compiled",
     listener: Listener = SILENT,
 ) -> Explanation:
     """Explain a checkpoint of each strategy, or of one.
@@ -108,7 +106,7 @@ def explain_runs(
     chosen = choose_strategies(runs, strategy, listener)
     report_remarks(issue_remarks(runs.name, list(chosen.values())), listener)
     for name, scenario in chosen.items():
-        close_up = rerun_observed(name, scenario, engine, listener)
+        close_up = rerun_observed(name, scenario, listener)
         try:
             accounts_of_run = accounts(name, close_up, checkpoint)
         except NoCheckpointError as error:
@@ -145,11 +143,11 @@ def choose_strategies(runs: Runs, strategy: str | None, listener: Listener) -> d
     return {strategy: scenarios[strategy]}
 
 
-def rerun_observed(name: str, scenario: Scenario, engine: Engine, listener: Listener) -> CloseUp:
+def rerun_observed(name: str, scenario: Scenario, listener: Listener) -> CloseUp:
     """Simulate again with observers."""
-    warm(engine)
+    warm()
     with listener.progress(Work(name, scenario.run.duration_ns, 1)) as watch, stoppable("nothing is kept"):
-        return rerun_with_observers(scenario, engine=engine, progress=lambda now_ns: watch(0, now_ns))
+        return rerun_with_observers(scenario, progress=lambda now_ns: watch(0, now_ns))
 
 
 @with_all_options(ExplainOptions)
@@ -164,7 +162,7 @@ def explain(name: str, *, listener: Listener = SILENT, **given: Unpack[ExplainOp
         return explain_job(place_of([name], given, given["deadline"]), checkpoint=checkpoint, listener=listener)
     refuse_others(ExplainOptions, given, "simulated runs")
     runs = runs_of(Path(name), lines_of(given["changes"]))
-    return explain_runs(runs, checkpoint, strategy=given["strategy"], engine=given["engine"], listener=listener)
+    return explain_runs(runs, checkpoint, strategy=given["strategy"], listener=listener)
 
 
 # ---- `explain` of a real job, from any source that `import` reads. Nothing is simulated.

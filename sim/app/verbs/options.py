@@ -31,7 +31,6 @@ from typing import (
 from sim.app.verbs.common import Listener, Notebook, OptionError
 from sim.model.text import without_credentials
 
-Engine: TypeAlias = Literal["compiled", "interpreted"]
 if TYPE_CHECKING:
     from os import PathLike
 
@@ -226,10 +225,6 @@ ChecksOption = Annotated[
 ConfOption = Annotated[
     Settings | None, Option("A Spark setting, as for spark-submit.", metavar="KEY=VALUE", is_stored=False)
 ]
-EngineOption = Annotated[
-    Engine,
-    Option("Data plane implementation; results are the same, interpreted is slower.", "compiled", is_stored=False),
-]
 FlinkOption = Annotated[
     FilePath | None,
     Option(
@@ -257,10 +252,15 @@ ProgressOption = Annotated[
 PricesOption = Annotated[
     FilePath | None, Option("Price list of an object store (YAML). (Default: S3 Standard.)", metavar="FILE")
 ]
-SeedOption = Annotated[int | None, Option("Override run.seed.", min=0, is_stored=False)]
 SetOption = Annotated[
     Changes,
-    Option("Override a scenario key, e.g. run.duration='1 h'.", (), "--set", "KEY=VALUE", of="simulated runs"),
+    Option(
+        "Override a scenario key, e.g. run.seed=3; a list varies it: run.seed='[1, 2]'.",
+        (),
+        "--set",
+        "KEY=VALUE",
+        of="simulated runs",
+    ),
 ]
 StrategyOption = Annotated[
     str | None,
@@ -310,7 +310,6 @@ class RunOptions(TypedDict, total=False):
 
     progress: ProgressOption
     folder: FolderOption
-    engine: EngineOption
     jobs: JobsOption
     checks: ChecksOption
     try_assumptions: Annotated[
@@ -328,14 +327,6 @@ class RunOptions(TypedDict, total=False):
     ]
 
 
-class ScenarioOptions(TypedDict, total=False):
-    """Changes to a scenario while it is read."""
-
-    changes: SetOption
-    flink: FlinkOption
-    seed: SeedOption
-
-
 class CheckOptions(TypedDict, total=False):
     """Options of `check`."""
 
@@ -343,7 +334,7 @@ class CheckOptions(TypedDict, total=False):
     flink: FlinkOption
 
 
-class RunFileOptions(ScenarioOptions, RunOptions, total=False):
+class RunFileOptions(CheckOptions, RunOptions, total=False):
     """Options of `run` for a scenario file."""
 
 
@@ -415,7 +406,6 @@ class AdviseOptions(TypedDict, total=False):
     ]
     changes: SetOption
     folder: FolderOption
-    engine: EngineOption
     jobs: JobsOption
     master: Annotated[str | None, Option("Run trials on Spark.", metavar="URL", is_stored=False)]
     conf: ConfOption
@@ -469,7 +459,6 @@ class ExplainOptions(TypedDict, total=False):
     ]
     strategy: StrategyOption
     changes: SetOption
-    engine: EngineOption
     job: JobOption
     deadline: DeadlineOption
     headers: HeadersOption
@@ -481,7 +470,6 @@ class TimelineOptions(TypedDict, total=False):
     checkpoint: Annotated[int | None, Option("Checkpoint id. (Default: the slowest.)", min=1)]
     strategy: StrategyOption
     changes: SetOption
-    engine: EngineOption
 
 
 class ReportOptions(TypedDict, total=False):
@@ -516,7 +504,6 @@ class DiffOptions(TypedDict, total=False):
     folder: Annotated[
         FilePath | None, Option("Output folder. (Default: nothing is written.)", flag="--out -o", metavar="FOLDER")
     ]
-    engine: EngineOption
     jobs: JobsOption
 
 
@@ -526,9 +513,7 @@ class SweepOptions(TypedDict, total=False):
     progress: ProgressOption
     changes: SetOption
     folder: FolderOption
-    replications: Annotated[int | None, Option("Override run.replications.", min=1, is_stored=False)]
     flink: FlinkOption
-    engine: EngineOption
     jobs: JobsOption
     master: Annotated[
         str | None,

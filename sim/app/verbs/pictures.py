@@ -29,7 +29,6 @@ from sim.studies.run_folder import FolderError, runs_of
 
 if TYPE_CHECKING:
     from sim.jobs.reading import RecordingSource
-    from sim.plane import Engine
     from sim.studies.run_folder import Runs
 
 
@@ -54,9 +53,7 @@ def animate(name: str, file: Path, *, listener: Listener = SILENT, **given: Unpa
         )
     runs = runs_of(Path(name), lines_of(given["changes"]))
     command = command_line("timeline", [Path(name), "-o", file], TimelineOptions, given)
-    page = player_page(
-        runs, given["checkpoint"], given["strategy"], given["engine"], command=command, listener=listener
-    )
+    page = player_page(runs, given["checkpoint"], given["strategy"], command=command, listener=listener)
     return _written(page, file, listener)
 
 
@@ -67,7 +64,6 @@ def player_page(
     runs: Runs,
     checkpoint: int | None = None,
     strategy: str | None = None,
-    engine: Engine = "compiled",
     *,
     command: str = "",
     listener: Listener = SILENT,
@@ -77,9 +73,9 @@ def player_page(
     `strategy`: only this one.  OptionError: no such strategy.  NoCheckpointError: no such checkpoint.
     """
     scenarios = choose_strategies(runs, strategy, listener)
-    again = {name: rerun_observed(name, scenario, engine, listener) for name, scenario in scenarios.items()}
+    again = {name: rerun_observed(name, scenario, listener) for name, scenario in scenarios.items()}
     with stoppable("nothing is kept"):
-        player = describe(choose_checkpoints(again, checkpoint), engine)
+        player = describe(choose_checkpoints(again, checkpoint))
     title = f"Checkpoint {player['runs'][0]['checkpoint']}"
     return Page(
         f"{title} of {runs.name}", runs.question, "", [Block(f"{title} as it ran", player=player)], command=command

@@ -51,7 +51,6 @@ from sim.studies.progress import no_watch
 from sim.studies.run_folder import kept_scenario, replacing
 
 if TYPE_CHECKING:
-    from sim.plane import Engine
     from sim.studies.comparison import Comparison
 
 
@@ -183,8 +182,6 @@ def read_file(file: Path, **options: Unpack[RunFileOptions]) -> RunRequest:
     changes = lines_of(options["changes"])
     if options["flink"] is not None:
         changes.insert(0, flink_change(Path(options["flink"]), file))
-    if options["seed"] is not None:
-        changes.append(f"run.seed={options['seed']}")
     return read_request(origin_of(file, changes))
 
 
@@ -212,7 +209,7 @@ def run(request: RunRequest, *, listener: Listener = SILENT, **given: Unpack[Run
         compared = _compared(request.study, place, given, listener)
         comparison = replace(compared, prices=prices, caveat=contradiction(request.study.backtest))
         if given["try_assumptions"]:
-            comparison = _with_assumptions(comparison, given["engine"], listener)
+            comparison = _with_assumptions(comparison, listener)
         return RunOutcome(request, comparison, tuple(_checked(comparison, request.expectations)), findings, folder)
 
     if folder is None:
@@ -252,7 +249,6 @@ def _compared(study: ScenarioFile, place: Path | None, given: RunOptions, listen
         try:
             return compare(
                 study,
-                engine=given["engine"],
                 jobs=given["jobs"],
                 folder=place,
                 watch=watch,
@@ -265,13 +261,13 @@ def _compared(study: ScenarioFile, place: Path | None, given: RunOptions, listen
             raise Stopped(f"{finished} of {len(planned)} runs are kept in {place}") from None
 
 
-def _with_assumptions(comparison: Comparison, engine: Engine, listener: Listener) -> Comparison:
+def _with_assumptions(comparison: Comparison, listener: Listener) -> Comparison:
     """Return the comparison with the unspecified values that would change it, found by short runs with other values."""
     planned = trials(comparison)
     what = f"{comparison.name}: trying {' and '.join(trial.assumption.key for trial in planned)}"
     total_ns = sum(trial.scenario.run.duration_ns for trial in planned)
     with listener.progress(Work(what, total_ns, len(planned), "runs")) if planned else nullcontext(no_watch) as watch:
-        assumptions = deciding(comparison, planned, engine=engine, watch=watch)
+        assumptions = deciding(comparison, planned, watch=watch)
     return comparison.with_deciding(assumptions)
 
 

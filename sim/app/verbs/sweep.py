@@ -43,7 +43,7 @@ from sim.results.sweep_answers import planned
 from sim.studies.plan import cells, run_folder, with_baselines
 from sim.studies.run_folder import ANSWER
 from sim.studies.sweeps.answer import sections, sentence
-from sim.studies.sweeps.results import keep, read_results
+from sim.studies.sweeps.results import read_results, write_results
 from sim.studies.sweeps.run import MAX_COMPLETE, RowTally, Workers, read_rows, run_missing
 from sim.studies.sweeps.store import Store
 from sim.studies.sweeps.sweep_file import Definition, define, varied_scenario
@@ -211,8 +211,6 @@ def read_request(file: Path, definition: Definition | None = None, **options: Un
     """
     given = with_defaults(SweepOptions, options)
     changes = lines_of(given["changes"])
-    if given["replications"] is not None:
-        changes.append(f"run.replications={given['replications']}")
     if given["flink"] is not None:
         changes.insert(0, flink_change(Path(given["flink"]), varied_scenario(file)))
     return SweepRequest(definition or define(file, changes), file, tuple(changes))
@@ -242,13 +240,12 @@ def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack
             planned,
             store,
             workers,
-            engine=given["engine"],
             watch=watch,
             check=given["checks"],
             max_failures=given["max_failures"],
             on_row=on_row,
         )
-        keep(store, planned)
+        write_results(store, planned)
     found = Sweep(definition, read_rows(definition, folder, len(planned)), folder, findings)
     listener.result(found)
     _keep(found, request)
@@ -272,7 +269,7 @@ def _watching(listener: Listener, plan: CellPlan, store: Store) -> Iterator[tupl
     After Ctrl-C, Stopped tells how many cells are stored.
     """
     missing, distinct = store.missing(plan), len(np.unique(plan.ids))
-    for finding in store.findings():
+    for finding in store.report_invalid_files():
         listener.message(finding)
     if len(missing) < distinct:
         listener.message(f"{distinct - len(missing)} of {distinct} cells have results already")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -14,7 +12,7 @@ from pydantic import Field
 
 from sim.model.fields import Duration, Number, Positive, choice
 from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
-from sim.model.schema.text import DocumentPath, Reading, ScenarioError
+from sim.model.schema.text import DocumentPath, Reading
 
 # ---- Keys of a sweep file. Errors are reported with file, line and column, as in scenario files.
 
@@ -142,36 +140,3 @@ def text_of(value: Any) -> str:
 def _plain(value: Any) -> Any:
     """Return a value that JSON can represent."""
     return float(value) if isinstance(value, Fraction) else str(value)
-
-
-# ---- Axes of the command line: ``--axis key.path=v1,v2`` becomes a list in the scenario, which is an axis there.
-
-
-def axis_override(axis: str) -> str:
-    """Return the override of an axis: ``checkpoint.interval=10 s,30 s`` -> ``checkpoint.interval=[10 s,30 s]``.
-
-    The YAML parser splits the values, so that commas within a value are possible.  Raises ScenarioError if ``=`` is missing.
-    """
-    key, equals, text = axis.partition("=")
-    if not equals or not key.strip():
-        raise ScenarioError.of(_option(axis), "expected key.path=v1,v2, e.g. --axis checkpoint.interval='10 s,30 s'")
-    return f"{key}{equals}[{text}]" if text.strip() else axis
-
-
-@contextmanager
-def naming_axes(axes: Sequence[str]) -> Iterator[None]:
-    """Change the ScenarioErrors raised in the block so that errors in these axes name the option ``--axis``.
-
-    A scenario gets axes as overrides, so its errors would name ``--set``.
-    """
-    options = {f"--set {axis_override(axis)}": _option(axis) for axis in axes}
-    try:
-        yield
-    except ScenarioError as error:
-        raise ScenarioError(
-            replace(problem, file=options.get(problem.file, problem.file)) for problem in error.problems
-        ) from None
-
-
-def _option(axis: str) -> str:
-    return f"--axis {axis}"

@@ -1,7 +1,7 @@
-"""The table of a sweep: planned values next to results.  It is made from the stored rows on every request, part by part.
+"""The table of a sweep: planned values next to results.  Built from the stored rows on request, in parts.
 
-`results.parquet` and `.csv` have the same bytes wherever and however often cells ran.  Host, time and attempt of a run stand in
-`runs.parquet`.
+`results.parquet` and `.csv` are byte-identical regardless of where and how often cells ran.  Host, time and attempt of a run are
+in `runs.parquet`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sim.results.columns import numbers_of, units_of
 from sim.results.formats import write_csv
 from sim.studies.cells import OUTCOME, PROVENANCE
 from sim.studies.plan import Cell, CellPlan, planned_of
-from sim.studies.sweeps.store import RowIndex, Store, forget_files
+from sim.studies.sweeps.store import RowIndex, Store, clear_row_group_cache
 
 RESULTS = "results.parquet"
 PART_ROWS = 50_000
@@ -37,20 +37,24 @@ _UNIQUE_TEXTS = ("cell",)
 """Texts that differ in each row, which would take more memory as categories."""
 
 
-def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
+def write_and_read_results(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
     """Write and return a row per finished cell, in the order of the plan, with its throughput relative to the baseline."""
-    keep(store, planned)
+    write_results(store, planned)
     return read_results(store.folder)
 
 
-def keep(store: Store, planned: Sequence[Cell]) -> None:
-    """Write the table of finished cells, and the table of where they ran.  NotKeptError: the folder cannot be written."""
+def write_results(store: Store, planned: Sequence[Cell]) -> None:
+    """Write the table of finished cells, and `runs.parquet` (provenance).
+
+    Raises:
+        ResultsNotWrittenError: The folder cannot be written.
+    """
     plan = planned_of(planned)
     with writing_to(store.folder):
-        _keep(store.folder, store.kept(), plan)
-    forget_files()
+        _write_tables(store.folder, store.kept(), plan)
+    clear_row_group_cache()
     if len(plan) > PART_ROWS:
-        store.forget()
+        store.drop_index()
 
 
 def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -72,27 +76,34 @@ def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataF
     return pd.DataFrame(columns_of, copy=False)
 
 
-def _keep(folder: Path, kept: RowIndex, plan: CellPlan) -> None:
+def _write_tables(folder: Path, kept: RowIndex, plan: CellPlan) -> None:
     """Write the tables `results` and `runs`.  `kept`: all stored rows."""
-    indices = kept.find(plan.ids)
-    ran = np.flatnonzero(indices >= 0)
-    results = _Results(plan, ran, indices[ran], kept)
+    cell_indices = kept.indices_of(plan.ids)
+    finished = np.flatnonzero(cell_indices >= 0)
+    results = _Results(plan, finished, cell_indices[finished], kept)
     replace_file(folder / RESULTS, results.write)
-    if len(ran) <= MAX_IN_CSV:
+    if len(finished) <= MAX_IN_CSV:
         write_csv(read_results(folder), folder / "results.csv")
     else:
         (folder / "results.csv").unlink(missing_ok=True)
-    numbers = np.unique(indices[ran])
-    runs = kept.table(numbers[pc.array_sort_indices(kept.cells.take(pa.array(numbers))).to_numpy()], list(_RUN_COLUMNS))
-    runs = runs if len(ran) else pa.schema(list(_RUN_COLUMNS.items())).empty_table()
+    unique_indices = np.unique(cell_indices[finished])
+    # sorted by cell id, so that the file does not depend on the order of runs
+    order = pc.array_sort_indices(kept.cells.take(pa.array(unique_indices))).to_numpy()
+    runs = kept.table(unique_indices[order], list(_RUN_COLUMNS))
+    runs = runs if len(finished) else pa.schema(list(_RUN_COLUMNS.items())).empty_table()
     replace_file(folder / "runs.parquet", lambda path: pq.write_table(runs, path))
 
 
 class _Results:
-    """The rows of planned cells that have run (`places`); `numbers`: theirs among the kept ones."""
+    """The rows of finished cells.
 
-    def __init__(self, plan: CellPlan, places: NDArray[np.int64], numbers: NDArray[np.int64], kept: RowIndex) -> None:
-        self._plan, self._numbers, self._kept = plan.take(places), numbers, kept
+    `plan_indices`: their positions in the plan.  `cell_indices`: their positions in the index of rows.
+    """
+
+    def __init__(
+        self, plan: CellPlan, plan_indices: NDArray[np.int64], cell_indices: NDArray[np.int64], kept: RowIndex
+    ) -> None:
+        self._plan, self._cell_indices, self._kept = plan.take(plan_indices), cell_indices, kept
         names = dict.fromkeys(axis for scenario in plan.scenarios.different for axis, _ in scenario.axes)
         texts = {name: self._plan.axis(name) for name in names}
         self._axes = {name: pa.array(values, pa.string()).dictionary_encode() for name, values in texts.items()}
@@ -122,7 +133,7 @@ class _Results:
             yield self.schema.empty_table()
         for begin in range(0, len(self._plan), PART_ROWS):
             part = slice(begin, begin + PART_ROWS)
-            plan, rows = self._plan[part], self._kept.table(self._numbers[part], list(OUTCOME))
+            plan, rows = self._plan[part], self._kept.table(self._cell_indices[part], list(OUTCOME))
             columns: dict[str, object] = {name: rows[name] for name in OUTCOME}
             columns |= {name: values[part].cast(pa.string()) for name, values in self._axes.items()}
             columns |= {name: values[part].cast(pa.float64()) for name, values in self._numbers_of_axes.items()}
@@ -138,26 +149,27 @@ class _Results:
             yield pa.table({name: columns[name] for name in self.schema.names}, schema=self.schema)
 
     def _quantities(self, texts: Mapping[str, NDArray[np.object_]]) -> Iterator[tuple[str, pa.DictionaryArray]]:
-        """Yield (column, numbers) of each axis of quantities with a unit: texts do not sort by size."""
+        """Yield a numeric column for each axis with units, because its texts do not sort numerically."""
         for name, values in texts.items():
             found = numbers_of(name, (text for text in pd.unique(values) if isinstance(text, str)))
-            if found is not None and found[0] != name:
+            if found is not None and found[0] != name:  # the name of a column with a unit differs from the key
                 axis = self._axes[name]
                 numbers = pa.array([found[1][text] for text in axis.dictionary.to_pylist()], pa.float64())
                 yield found[0], pa.DictionaryArray.from_arrays(axis.indices, numbers)
 
     def _throughput_change(self) -> pa.Array:
-        """Return the throughput relative to the baseline; null without one, or if the job restarted and repeated records."""
+        """Return the throughput relative to the baseline; null if there is no baseline, or if restarts repeated records."""
         if not len(self._plan):
             return pa.array([], pa.float64())
         throughput, restarts = self._kept.column("throughput_per_second"), self._kept.column("restarts")
-        baselines = self._kept.find(self._plan.bare_ids)
-        bare = np.where(baselines >= 0, throughput[baselines], np.nan)
+        baselines = self._kept.indices_of(self._plan.bare_ids)
+        baseline_throughput = np.where(baselines >= 0, throughput[baselines], np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            change = throughput[self._numbers] / bare - 1
-        is_missing = ~np.isfinite(change) | (np.nan_to_num(restarts[self._numbers]) != 0)
+            change = throughput[self._cell_indices] / baseline_throughput - 1
+        is_missing = ~np.isfinite(change) | (np.nan_to_num(restarts[self._cell_indices]) != 0)
         return pa.array(change, pa.float64(), mask=is_missing)
 
 
 def _strategy(scenario: Scenario) -> str:
+    """Return the value of the column `strategy`: the barrier mode, or "none" without checkpoints."""
     return "none" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)

@@ -21,8 +21,6 @@ from sim.studies.sweeps.sweep_file import Definition
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.plane import Engine
-
 
 # ---- Progress text.
 
@@ -68,28 +66,28 @@ class Workers(ExitStack):
         self._jobs, self._master, self._conf = jobs, master, conf
         self._spark: Any = None
 
-    def rows(self, missing: CellPlan, engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
+    def rows(self, missing: CellPlan, watch: Watch, check: bool) -> Generator[Row]:
         """Run cells and yield their rows as they finish.  With Spark, call this inside the block of the context."""
         if self._master is None:
-            yield from self._local(missing, engine, watch, check)
+            yield from self._local(missing, watch, check)
             return
         from sim.studies.sweeps.spark_rows import QUICK_START_CONF, rows_on
         from sim.studies.sweeps.spark_session import context
 
         if self._spark is None:
             self._spark = self.enter_context(context(self._master, conf={**QUICK_START_CONF, **(self._conf or {})}))
-        yield from rows_on(self._spark, missing, engine=engine, watch=watch, check=check)
+        yield from rows_on(self._spark, missing, watch=watch, check=check)
 
-    def _local(self, missing: CellPlan, engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
-        warm(engine)
+    def _local(self, missing: CellPlan, watch: Watch, check: bool) -> Generator[Row]:
+        warm()
         jobs = self._jobs or min(len(missing), cores())
-        with closing(run_each(partial(_row, engine, check), missing, jobs=jobs, watch=watch, died=died)) as outcomes:
+        with closing(run_each(partial(_row, check), missing, jobs=jobs, watch=watch, died=died)) as outcomes:
             for _, row in outcomes:
                 yield row
 
 
-def _row(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Row:
-    return timed(cell, engine, progress, check=check)
+def _row(check: bool, cell: Cell, progress: Progress) -> Row:
+    return timed(cell, progress, check=check)
 
 
 # ---- Running the cells of a plan that have no row yet.
@@ -106,7 +104,6 @@ def run_missing(
     store: Store,
     workers: Workers,
     *,
-    engine: Engine = "compiled",
     watch: Watch = no_watch,
     check: bool = True,
     max_failures: int | None = None,
@@ -124,7 +121,7 @@ def run_missing(
     failed = 0
     with (
         store.buffered_rows() as waiting,
-        closing(workers.rows(missing, engine, _writing_rows(waiting, watch), check)) as rows,
+        closing(workers.rows(missing, _writing_rows(waiting, watch), check)) as rows,
     ):
         for row in rows:  # closing() stops all workers when the block ends
             waiting.add(row)
@@ -141,7 +138,7 @@ def _writing_rows(waiting: RowBuffer, watch: Watch) -> Watch:
     """Return a progress function that also writes waiting rows to disk, because the next cell may take an hour."""
 
     def progress(finished: int, simulated_ns: int) -> None:
-        waiting.put_if_due()
+        waiting.flush_if_due()
         watch(finished, simulated_ns)
 
     return progress

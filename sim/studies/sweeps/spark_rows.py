@@ -22,7 +22,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,9 +36,6 @@ from sim.studies.sweeps import spark_task
 from sim.studies.sweeps.spark_masters import MissingDependencyError
 from sim.studies.sweeps.spark_session import ARCHIVE, reason
 from sim.studies.work import planned_work_s
-
-if TYPE_CHECKING:
-    from sim.plane import Engine
 
 TASKS_PER_SLOT, SPARE_TASKS = 2, 16
 """Maximum open tasks per slot, and in addition: on few slots, a job of a few tasks would cost more than its cells."""
@@ -81,7 +78,6 @@ def rows_on(
     spark: Any,
     planned: CellPlan,
     *,
-    engine: Engine,
     watch: Watch,
     check: bool = True,
 ) -> Iterator[Row]:
@@ -89,8 +85,7 @@ def rows_on(
 
     Raises ClusterError or MissingDependencyError if the cluster cannot run cells.  All jobs are then cancelled.
     """
-    kernel = compiled_kernel() if engine == "compiled" else None
-    jobs = _Jobs(spark, planned, engine, check, kernel and spark.broadcast(kernel))
+    jobs = _Jobs(spark, planned, check, spark.broadcast(compiled_kernel()))
     try:
         while True:
             with delayed_signals():  # if a call of Java were interrupted, the next one would read its answer
@@ -116,13 +111,13 @@ class _Job(NamedTuple):
 class _Jobs:
     """The Spark jobs of a sweep, and the rows that have arrived."""
 
-    def __init__(self, spark: Any, planned: CellPlan, engine: Engine, check: bool, kernel: Any = None) -> None:
+    def __init__(self, spark: Any, planned: CellPlan, check: bool, kernel: Any = None) -> None:
         from pyspark import cloudpickle
 
         cloudpickle.register_pickle_by_value(spark_task)
         self._spark, self._planned = spark, planned
         self._sent = spark.accumulator([], spark_task.RowsAccumulatorParam())
-        self._options = ARCHIVE, code_version(), engine, check, kernel, self._sent
+        self._options = ARCHIVE, code_version(), check, kernel, self._sent
         self._expected_s = planned.per_scenario(planned_work_s).astype(float)
         self._duration_ns = planned.per_scenario(lambda scenario: scenario.run.duration_ns)
         self._order = np.argsort(-self._expected_s, kind="stable")  # of the cells

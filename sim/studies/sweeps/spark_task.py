@@ -28,12 +28,12 @@ class RowsAccumulatorParam:
 
 
 def runner(
-    archive: str, version: str, engine: str, check: bool, kernel: Any, sent: Any
+    archive: str, version: str, check: bool, kernel: Any, sent: Any
 ) -> Callable[[Iterator[bytes]], Iterator[str]]:
     """Return the function that Spark applies to each partition: it runs the cells of tasks, which are pickled lists of cells.
 
     Rows are added to the accumulator `sent`; the function itself returns no elements.  `archive`, `version`: the package that
-    was sent, and its code version.  `kernel`: broadcast variable with the driver's machine code, or None.
+    was sent, and its code version.  `kernel`: broadcast variable with the driver's machine code.
     """
 
     def run(tasks: Iterator[bytes]) -> Iterator[str]:
@@ -43,12 +43,12 @@ def runner(
         from sim.studies.cells import timed, warm
 
         # does nothing if an earlier task of this worker has done it
-        warm(engine, kernel and kernel.value)  # type: ignore[arg-type]
+        warm(kernel.value)
         context = TaskContext.get()
         attempt = context.attemptNumber() if context else 0
         for cells in tasks:
             for cell in pickle.loads(cells):
-                sent.add([timed(cell, engine, check=check, attempt=attempt)])  # type: ignore[arg-type]
+                sent.add([timed(cell, check=check, attempt=attempt)])
         return iter(())
 
     return run

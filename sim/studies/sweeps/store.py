@@ -11,11 +11,11 @@
 #     set-aside/
 #       77d0...90.parquet              its checksum or its columns are wrong; its cells run again
 #
-#   finished row --> WaitingRows --> Store.put --> one file per batch --> Store.join: 64 files of this command
+#   finished row --> RowBuffer --> Store.put --> one file per batch --> Store.join: 64 files of this command
 #                    at most 1 s                                           become one; a file with 50,000 rows
 #                                                                          is not joined again
 #
-# KeptRows is the index of all rows, in memory.  Its columns give the file, the row number in that file, the cell and
+# RowIndex is the index of all rows, in memory.  Its columns give the file, the row number in that file, the cell and
 # the status of each row:
 #
 #   position          0      1      2      3       Cell "c" has the rows 1 and 3.  `_first` points to 3, because
@@ -59,8 +59,7 @@ from sim.studies.plan import Cell, CellPlan, distinct, planned_of
 
 _SUFFIX = ".parquet"
 _DIGEST_BYTES = 16
-# 20 digits: names of versions before names were checksums; such files are moved to `set-aside`
-_NAME = re.compile(rf"[0-9a-f]{{20}}(?:[0-9a-f]{{{2 * _DIGEST_BYTES - 20}}})?{re.escape(_SUFFIX)}")
+_NAME = re.compile(rf"[0-9a-f]{{{2 * _DIGEST_BYTES}}}{re.escape(_SUFFIX)}")
 _COLUMNS = pa.schema(list((OUTCOME | PROVENANCE).items()))
 GROUP_ROWS = 20_000
 """Rows per row group, which are read together."""
@@ -72,17 +71,12 @@ class InvalidBatchError(ValueError):
     """Raised for a file whose rows must not be used.  The message is a short reason."""
 
 
-def is_batch_name(name: str) -> bool:
-    """Return True for the name of a file of rows, of this or an earlier version."""
-    return _NAME.fullmatch(name) is not None
-
-
-def packed(rows: Sequence[Row]) -> tuple[str, bytes]:
+def encode_batch(rows: Sequence[Row]) -> tuple[str, bytes]:
     """Return the (name, content) of a file with these rows."""
-    return packed_table(table(rows, OUTCOME | PROVENANCE))
+    return encode_table(table(rows, OUTCOME | PROVENANCE))
 
 
-def packed_table(rows: pa.Table) -> tuple[str, bytes]:
+def encode_table(rows: pa.Table) -> tuple[str, bytes]:
     """Return the (name, content) of a file with the rows of a table."""
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, row_group_size=GROUP_ROWS)
@@ -90,10 +84,11 @@ def packed_table(rows: pa.Table) -> tuple[str, bytes]:
     return _digest(content) + _SUFFIX, content
 
 
-def checked(path: Path) -> pa.Table:
+def read_verified_keys(path: Path) -> pa.Table:
     """Verify a file, and return its columns KEY.
 
-    Raises BatchError if it is damaged or has the columns of another version, and OSError if it cannot be read.
+    Raises:
+        InvalidBatchError: It is damaged, or has the columns of another version.
     """
     content = path.read_bytes()
     if _digest(content) + _SUFFIX != path.name:
@@ -101,15 +96,15 @@ def checked(path: Path) -> pa.Table:
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         if not file.schema_arrow.equals(_COLUMNS):
-            raise InvalidBatchError("has columns of another version")
+            raise InvalidBatchError("written by another version of ckptsim")
         keys = file.read(columns=list(KEY))
     except (pa.ArrowException, OSError):
-        raise InvalidBatchError("is no table") from None
+        raise InvalidBatchError("not a Parquet file") from None
     are_valid = pc.and_(
         pc.greater(pc.binary_length(keys["cell"]), 0), pc.is_in(keys["status"], pa.array(["ok", "error"]))
     )
     if not pc.all(pc.fill_null(are_valid, fill_value=False), min_count=0).as_py():
-        raise InvalidBatchError("has rows of no cell or without a status")
+        raise InvalidBatchError("has rows without a cell id or a status")
     return keys
 
 
@@ -129,7 +124,7 @@ MAX_CACHED_GROUPS = 4
 
 
 class RowIndex:
-    """Index of the rows in files.  Of each cell it uses the first successful row or, if there is none, the first row.
+    """Index of the rows in files: for each cell, the first successful row, or else the first row.
 
     `keys`: file -> its columns KEY.
     """
@@ -156,10 +151,10 @@ class RowIndex:
 
     @property
     def cells(self) -> pa.Array:
-        """Return the ids of all cells that have a row.  Their positions in this array identify cells in the other methods."""
+        """Return the ids of all cells that have a row.  Other methods take and return indices into this array."""
         return self._encoded.dictionary
 
-    def find(self, ids: NDArray[np.bytes_]) -> NDArray[np.int64]:
+    def indices_of(self, ids: NDArray[np.bytes_]) -> NDArray[np.int64]:
         """Return the index in `cells` of each id, or -1 if the cell has no row."""
         indices = pc.index_in(pa.array(ids, pa.binary()).cast(pa.string()), value_set=self.cells)
         numbers = np.asarray(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -179,27 +174,27 @@ class RowIndex:
     def column(self, name: str) -> NDArray[np.float64]:
         """Return the values of a numeric column for all of `cells`; NaN for missing values."""
         values = np.full(len(self._ok), np.nan)
-        at = 0
+        offset = 0
         for file in self.files:
             part = _columns_of(file, [name])[name].cast(pa.float64()).to_numpy()
-            values[at : at + len(part)] = part
-            at += len(part)
+            values[offset : offset + len(part)] = part
+            offset += len(part)
         return values[self._first]
 
-    def _rows(self, places: NDArray[np.signedinteger[Any]], columns: Sequence[str] | None) -> pa.Table:
+    def _rows(self, positions: NDArray[np.signedinteger[Any]], columns: Sequence[str] | None) -> pa.Table:
         """Return the rows at these positions of the index.  Each row group that has some of them is read once."""
-        file_of = self._file[places]
+        file_of = self._file[positions]
         parts, order = [], []
-        for number in np.unique(file_of).tolist():
-            positions, file = np.flatnonzero(file_of == number), self.files[number]
-            rows = self._row[places[positions]]
+        for file_number in np.unique(file_of).tolist():
+            out_positions, file = np.flatnonzero(file_of == file_number), self.files[file_number]
+            rows = self._row[positions[out_positions]]
             begins = _first_rows_of_groups(file)
             group_of = np.searchsorted(begins, rows, side="right") - 1
             for group in np.unique(group_of).tolist():
-                inside = group_of == group
+                in_group = group_of == group
                 table = _read(file, group, None if columns is None else tuple(columns))
-                parts.append(table.take(pa.array(rows[inside] - begins[group])))
-                order.append(positions[inside])
+                parts.append(table.take(pa.array(rows[in_group] - begins[group])))
+                order.append(out_positions[in_group])
         if not parts:
             return pa.table({})
         inverse = np.argsort(np.concatenate(order), kind="stable")
@@ -221,7 +216,7 @@ def _first_rows_of_groups(file: Path) -> NDArray[np.int32]:
     return np.cumsum(sizes, dtype=np.int32) - sizes
 
 
-def forget_files() -> None:
+def clear_row_group_cache() -> None:
     """Free the memory of cached row groups."""
     _read.cache_clear()
     pa.default_memory_pool().release_unused()
@@ -235,7 +230,7 @@ def _numbers(count: int) -> NDArray[np.int32]:
 # ---- The store: one file per batch of rows, written atomically, and used only if its checksum is right.
 
 MAX_BUFFER_AGE_S = 1.0
-"""Maximum time [s] for which finished rows are buffered, checked whenever a row is added or `put_if_due` is called."""
+"""Maximum time [s] for which finished rows are buffered, checked whenever a row is added or `flush_if_due` is called."""
 ASIDE_FOLDER = "set-aside"
 """Subfolder for files whose rows are not used."""
 MAX_LISTED_FILES = 5
@@ -258,15 +253,13 @@ class Store:
         self._keys: dict[Path, pa.Table] = {}  # file -> its columns KEY; files never change
         self._kept: RowIndex | None = None  # index of the files in `_keys`
         self._rows: dict[str, Row] | None = None  # all rows of the index, if they were loaded
-        self._own: dict[Path, int] = {}  # file of this command that may be joined -> number of its rows
-        self._skipped: dict[str, str] = {}  # unused file in `cells` -> reason
-        self._moved: dict[str, str] = {}  # file that was set aside and not yet reported -> reason
-        self._reported: set[str] = set()
+        self._files_to_join: dict[Path, int] = {}  # file of this command that may be joined -> number of its rows
+        self._quarantined: dict[str, str] = {}  # file that was set aside and not yet reported -> reason
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Write a batch of rows.  Raises NotKeptError if the folder cannot be written."""
-        self._put(*packed(rows), len(rows))
-        if len(self._own) >= FILES_TO_JOIN:
+        """Write a batch of rows.  Raises ResultsNotWrittenError if the folder cannot be written."""
+        self._put(*encode_batch(rows), len(rows))
+        if len(self._files_to_join) >= FILES_TO_JOIN:
             self.join()
 
     def join(self) -> None:
@@ -274,16 +267,16 @@ class Store:
 
         If the command is killed before it has removed the old files, rows are duplicated, which is harmless.
         """
-        if len(self._own) < 2:
+        if len(self._files_to_join) < 2:
             return
-        parts, self._own = self._own, {}
+        parts, self._files_to_join = self._files_to_join, {}
         count = sum(parts.values())
-        self._put(*packed_table(pa.concat_tables([_columns_of(path) for path in parts])), count)
-        for path in parts.keys() - self._own.keys():
+        self._put(*encode_table(pa.concat_tables([_columns_of(path) for path in parts])), count)
+        for path in parts.keys() - self._files_to_join.keys():
             path.unlink(missing_ok=True)
             self._keys.pop(path, None)
         if count >= MAX_ROWS_TO_JOIN:
-            self._own.clear()
+            self._files_to_join.clear()
 
     @contextmanager
     def buffered_rows(self) -> Iterator[RowBuffer]:
@@ -292,15 +285,15 @@ class Store:
         try:
             yield waiting
         finally:
-            waiting.put()
+            waiting.flush()
 
     def kept(self) -> RowIndex:
-        """Return the index of all rows, including files added since the last call.  Invalid files are ignored, see `findings`."""
+        """Return the index of all rows, including files added since the last call.  Invalid files are ignored, see `report_invalid_files`."""
         if self._read_new_files() or self._kept is None:
             self._kept, self._rows = RowIndex(self._keys), None
         return self._kept
 
-    def forget(self) -> None:
+    def drop_index(self) -> None:
         """Free the memory of the index, which is built again when it is needed."""
         self._kept = self._rows = None
 
@@ -315,67 +308,45 @@ class Store:
     def missing(self, planned: Sequence[Cell]) -> CellPlan:
         """Return the planned cells without a successful row, each id once."""
         plan, kept = distinct(planned_of(planned)), self.kept()
-        return plan.take(np.flatnonzero(~kept.is_ok(kept.find(plan.ids))))
+        return plan.take(np.flatnonzero(~kept.is_ok(kept.indices_of(plan.ids))))
 
-    def findings(self) -> list[str]:
-        """Return messages about files whose rows are not used.  Each file is reported once."""
-        lines = []
-        if self._moved:
-            lines.append(
-                f"{_listing(self._moved)} cannot be trusted and {'was' if len(self._moved) == 1 else 'were'} moved to "
-                f"{self.folder / ASIDE_FOLDER}; the cells run again"
-            )
-        if new := {name: why for name, why in self._skipped.items() if name not in self._reported}:
-            lines.append(f"skipped in {self._cells}: {_listing(new)}")
-        self._reported |= new.keys()
-        self._moved.clear()
-        return lines
+    def report_invalid_files(self) -> list[str]:
+        """Return a message about the files that were set aside since the last call, or []."""
+        if not self._quarantined:
+            return []
+        line = f"{_listing(self._quarantined)}: moved to {self.folder / ASIDE_FOLDER}; the cells will run again"
+        self._quarantined.clear()
+        return [line]
 
     def _put(self, name: str, content: bytes, count: int) -> None:
         with writing_to(self.folder):
             replace_file(self._cells / name, lambda path: path.write_bytes(content))
-        self._own[self._cells / name] = count
+        self._files_to_join[self._cells / name] = count
 
     def _read_new_files(self) -> bool:
-        """Read new files of the folder.  Return True if there are any."""
+        """Add new files of the folder to the index.  Return True if there are any.  Damaged files are set aside."""
         new = [
             path
-            for path in sorted(self._cells.glob("*"))
-            if path not in self._keys and path.name not in self._skipped and not path.name.startswith(".")
+            for path in sorted(self._cells.glob(f"*{_SUFFIX}"))
+            # not pipes, from which reading would block
+            if path not in self._keys and _NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink()
         ]
         for path in new:
-            self._read(path)
+            try:
+                self._keys[path] = read_verified_keys(path)
+            except InvalidBatchError as error:
+                (self.folder / ASIDE_FOLDER).mkdir(exist_ok=True)
+                path.replace(self.folder / ASIDE_FOLDER / path.name)
+                self._quarantined[path.name] = str(error)
         if new:
             self._keys = dict(sorted(self._keys.items()))
             self._kept = None
-            forget_files()
+            clear_row_group_cache()
         return bool(new)
-
-    def _read(self, path: Path) -> None:
-        """Add a file to the index.  A damaged file is set aside; a file of another kind is skipped."""
-        # pipes are skipped too, because reading from them would block
-        if path.is_symlink() or not is_batch_name(path.name) or (path.exists() and not path.is_file()):
-            self._skipped[path.name] = "not of a sweep"
-            return
-        try:
-            self._keys[path] = checked(path)
-        except InvalidBatchError as error:
-            self._set_aside(path, str(error))
-        except OSError as error:
-            self._skipped[path.name] = error.strerror or "unreadable"
-
-    def _set_aside(self, path: Path, why: str) -> None:
-        """Move an invalid file to the folder ASIDE_FOLDER, or skip it if the folder is read-only."""
-        try:
-            (self.folder / ASIDE_FOLDER).mkdir(exist_ok=True)
-            path.replace(self.folder / ASIDE_FOLDER / path.name)
-            self._moved[path.name] = why
-        except OSError:  # a read-only folder
-            self._skipped[path.name] = why
 
 
 class RowBuffer:
-    """Buffer of finished rows, which are written together at intervals of at least MAX_WAIT_S."""
+    """Buffer of finished rows, which are written together at intervals of at least MAX_BUFFER_AGE_S."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -384,13 +355,13 @@ class RowBuffer:
 
     def add(self, row: Row) -> None:
         self._rows.append(row)
-        self.put_if_due()
+        self.flush_if_due()
 
-    def put_if_due(self) -> None:
+    def flush_if_due(self) -> None:
         if time.monotonic() - self._last_put_s >= MAX_BUFFER_AGE_S:
-            self.put()
+            self.flush()
 
-    def put(self) -> None:
+    def flush(self) -> None:
         if self._rows:
             self._store.put(self._rows)
             self._rows.clear()

@@ -45,7 +45,7 @@ import sys
 import sim
 
 study = sim.load("tiny.yaml")["aligned"].with_({"run.duration": "2 min"})
-print(len(sim.sweep(study, {"run.seed": list(range(1, 21))}, folder="rows", engine="interpreted", **eval(sys.argv[1])).results))
+print(len(sim.sweep(study, {"run.seed": list(range(1, 21))}, folder="rows", **eval(sys.argv[1])).results))
 """
 """A script of a user: 20 cells, and as many without checkpoints."""
 

@@ -95,7 +95,7 @@ def test_what_a_run_broke_is_on_the_page(ckptsim, tiny, tmp_path):
 
 def test_a_sweep(ckptsim, tiny, tmp_path):
     (tmp_path / "sweep.yaml").write_text(SWEEP)
-    ckptsim(f"sweep {tmp_path}/sweep.yaml --jobs 1 --out {tmp_path}/results --replications 2")
+    ckptsim(f"sweep {tmp_path}/sweep.yaml --jobs 1 --out {tmp_path}/results --set run.replications=2")
     done = ckptsim(f"report {tmp_path}/results -o {tmp_path}/page.html")
     assert done.exit_code == 0, done.stderr
 

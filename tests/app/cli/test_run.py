@@ -58,9 +58,9 @@ def test_processes_give_the_same_bytes(ckptsim, tiny, tmp_path):
 
 
 def test_values_can_be_set(ckptsim, tiny, tmp_path):
-    """A set value replaces the file's, lists included; the seed has an option of its own."""
+    """A set value replaces the file's, lists included."""
     done = ckptsim(
-        f"run {tiny} --json --set checkpoint.barriers=aligned --set 'checkpoint.interval=[500 ms, 1 s]' --seed 9"
+        f"run {tiny} --json --set checkpoint.barriers=aligned --set 'checkpoint.interval=[500 ms, 1 s]' --set run.seed=9"
     )
 
     output = json.loads(done.stdout)
@@ -198,7 +198,14 @@ def test_a_cell_that_fails_spares_the_others(ckptsim, tiny, monkeypatch, jobs):
 def test_an_ending_signal_keeps_what_is_finished(tiny, tmp_path, jobs, number):
     """Exit 128 and the signal's number, no traceback, no half-written file, no process left behind; a second one changes nothing."""
     out = tmp_path / "out"
-    endless = ["--set", "job.source.source.rate=[10/s, 900k/s]", "--set", "job.sink.service=1 us"]
+    endless = [
+        "--set",
+        "job.source.source.rate=[10/s, 900k/s]",
+        "--set",
+        "job.sink.service=1 us",
+        "--set",
+        "run.duration=10 min",
+    ]
     command = [
         sys.executable,
         "-m",
@@ -209,8 +216,6 @@ def test_an_ending_signal_keeps_what_is_finished(tiny, tmp_path, jobs, number):
         out,
         "--jobs",
         str(jobs),
-        "--engine",
-        "interpreted",
         *endless,
     ]
     running = subprocess.Popen(
@@ -237,7 +242,7 @@ def test_two_commands_do_not_share_a_folder(ckptsim, tiny, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     with locked(out, print):
-        done = ckptsim(f"run {tiny} --out {out} --engine interpreted")
+        done = ckptsim(f"run {tiny} --out {out}")
         assert [path.name for path in out.iterdir()] == [LOCK]
 
     assert (done.exit_code, done.stdout) == (2, "")
@@ -252,7 +257,7 @@ def wait_until(happened):
 
 def test_a_closed_pipe_is_no_error(tiny, tmp_path):
     """`ckptsim run ... | head -1` has read enough."""
-    command = f"{sys.executable} -m sim run {tiny} --out {tmp_path / 'out'} --jobs 1 --engine interpreted | true"
+    command = f"{sys.executable} -m sim run {tiny} --out {tmp_path / 'out'} --jobs 1 | true"
 
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
 
@@ -260,7 +265,7 @@ def test_a_closed_pipe_is_no_error(tiny, tmp_path):
     assert "BrokenPipe" not in done.stderr
 
 
-@pytest.mark.parametrize("options", ["--engine warp", "--jobs 0", "--seed -1", "--nothing"])
+@pytest.mark.parametrize("options", ["--jobs 0", "--nothing"])
 def test_wrong_options_are_usage(ckptsim, tiny, options):
     assert ckptsim(f"run {tiny} {options}").exit_code == 2
 

@@ -16,7 +16,7 @@ def test_inside_nothing_is_said(ckptsim, tiny):
 
 
 def test_a_sweep_says_it_once_for_all_its_cells(ckptsim, tiny):
-    done = ckptsim(f"sweep {tiny} --jobs 1 --axis 'job.sink.service=1 ms,20 ms,30 ms'")
+    done = ckptsim(f"sweep {tiny} --jobs 1 --set 'job.sink.service=[1 ms, 20 ms, 30 ms]'")
 
     assert [line.partition(";")[0] for line in done.stderr.splitlines() if MARK in line] == [
         "warning: tiny: not validated: time per record 20 ms to 30 ms (recordings: 100 us to 6 ms)"

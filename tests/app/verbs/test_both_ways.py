@@ -30,13 +30,13 @@ KEPT = {
         "ckptsim run traced.yaml --set run.seed=3 --out kept\\n",
     ),
     "sweep": (
-        "sweep {place}/sweep.yaml --set run.seed=3 --replications 2 --jobs 1 --out {place}/kept",
-        lambda: sim.sweep("sweep.yaml", changes={"run.seed": 3}, replications=2, jobs=1, folder="kept"),
+        "sweep {place}/sweep.yaml --set run.seed=3 --set run.replications=2 --jobs 1 --out {place}/kept",
+        lambda: sim.sweep("sweep.yaml", changes={"run.seed": 3, "run.replications": 2}, jobs=1, folder="kept"),
         {"kept/answer.json", "kept/results.csv", "kept/results.parquet"},
         "ckptsim sweep sweep.yaml --set run.seed=3 --set run.replications=2 --out kept\\n",
     ),
     "sweep of a study": (
-        "sweep tiny.yaml --axis 'checkpoint.interval=500 ms,1 s' --jobs 1 --out kept",
+        "sweep tiny.yaml --set 'checkpoint.interval=[500 ms, 1 s]' --jobs 1 --out kept",
         lambda: sim.sweep(sim.load("tiny.yaml"), {"checkpoint.interval": ["500 ms", "1 s"]}, jobs=1, folder="kept"),
         {"kept/results.parquet"},
         "",

@@ -40,7 +40,7 @@ answer: {settings: [checkpoint.interval, checkpoint.barriers], show: [end_to_end
 """
 CASES = {
     "run": ("run job.yaml", UNLIKE + IMPORTED),
-    "sweep": ("sweep sweep.yaml --replications 2", UNLIKE.replace("> 99", "> 0") + IMPORTED),
+    "sweep": ("sweep sweep.yaml --set run.replications=2", UNLIKE.replace("> 99", "> 0") + IMPORTED),
     "advise": ("advise job.yaml --p99 '10 s' --recovery '1 min' --within '1 h' --why", TODAY + IMPORTED),
 }
 OF_THE_PLACE = re.compile(r"kept: |kept$|\d+ of \d+ cells have a row in |trying settings: ")

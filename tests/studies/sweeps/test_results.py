@@ -7,7 +7,7 @@ import pytest
 
 from sim.studies.plan import cells, with_baselines
 from sim.studies.sweeps import results as room
-from sim.studies.sweeps.results import collect
+from sim.studies.sweeps.results import write_and_read_results
 from sim.studies.sweeps.store import Store
 
 WHERE = {"host": "here", "attempt": 1, "cpu_s": 0.5, "wall_s": 0.6}
@@ -21,10 +21,10 @@ def test_rows_are_held_against_their_baseline(study, tmp_path):
     """In the order of the plan; a cell that failed has a row too, one that has not run has none."""
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
     store.put([row(planned[0], 200.0), row(planned[1], 190.0)])
-    before = collect(store, planned)
+    before = write_and_read_results(store, planned)
     store.put([{"cell": planned[2].id, "status": "error", "error": "ValueError: no"} | WHERE])
 
-    table = collect(store, planned)
+    table = write_and_read_results(store, planned)
 
     assert [cell.id for cell in planned[:2]] == list(before["cell"])
     assert [cell.id for cell in planned] == list(table["cell"])
@@ -43,8 +43,8 @@ def test_where_a_cell_ran_stands_apart(study, tmp_path):
     for cell in reversed(planned):
         other.put([row(cell, host="there", attempt=3, cpu_s=9.0)])
 
-    collect(store, planned)
-    collect(other, planned)
+    write_and_read_results(store, planned)
+    write_and_read_results(other, planned)
 
     for name in ("results.parquet", "results.csv"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
@@ -57,7 +57,7 @@ def test_cells_that_share_a_run_have_rows_of_their_own(study, tmp_path):
     store = Store(tmp_path)
     store.put([row(cell) for cell in store.missing(planned)])
 
-    table = collect(store, planned)
+    table = write_and_read_results(store, planned)
 
     assert len(store.rows()) == 1
     assert list(table["window"]) == ["monday", "tuesday"]
@@ -69,7 +69,7 @@ def test_columns_do_not_depend_on_what_came_out(study, tmp_path, status):
     store, planned = Store(tmp_path), cells(study.scenarios)
     store.put([row(planned[0], status=status)])
 
-    table = collect(store, planned)
+    table = write_and_read_results(store, planned)
 
     assert {"end_to_end_p99_ms", "caught_up_ms", "path_alignment_ms", "throughput_change"} <= set(table)
     assert table["end_to_end_p99_ms"].dtype == "float64"
@@ -80,7 +80,7 @@ def test_what_a_baseline_shows_does_not_depend_on_what_has_run(study, tmp_path):
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
     store.put([row(planned[0]), row(planned[1])])
 
-    assert list(collect(store, planned)["checkpoint.barriers"].isna()) == [True, False]
+    assert list(write_and_read_results(store, planned)["checkpoint.barriers"].isna()) == [True, False]
 
 
 NOTHING = float("nan")
@@ -103,7 +103,7 @@ def test_throughput_is_held_against_that_without_checkpoints(study, tmp_path, ba
     """Nothing is said where one of both has none, or a job read records twice."""
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
     store.put([row(planned[0], bare), row(planned[1], own, restarts=restarts)])
-    found = collect(store, planned)["throughput_change"][1]
+    found = write_and_read_results(store, planned)["throughput_change"][1]
 
     assert pd.isna(found) if change is None else found == pytest.approx(change)
 
@@ -113,17 +113,17 @@ def test_without_its_baseline_a_cell_is_held_against_nothing(study, tmp_path):
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
     store.put([row(planned[2], 100.0), row(planned[1], 190.0)])
 
-    assert list(collect(store, planned)["throughput_change"].isna()) == [True, True]
+    assert list(write_and_read_results(store, planned)["throughput_change"].isna()) == [True, True]
 
 
 def test_before_anything_has_run_there_is_a_table_without_rows(study, tmp_path):
     """With all columns: whoever reads it needs no other way."""
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
-    empty = collect(store, planned)
+    empty = write_and_read_results(store, planned)
     store.put([row(cell) for cell in planned])
 
     assert len(empty) == 0
-    assert list(empty.columns) == list(collect(store, planned).columns)
+    assert list(empty.columns) == list(write_and_read_results(store, planned).columns)
     assert len(pd.read_parquet(tmp_path / "runs.parquet")) == 3
 
 
@@ -131,7 +131,7 @@ def test_where_cells_ran_is_told_in_the_order_of_their_names(study, tmp_path):
     """A cell that stands in the plan twice ran once."""
     store, planned = Store(tmp_path), cells([*study.scenarios, *study.scenarios])
     store.put([row(cell, host=cell.id[:3]) for cell in store.missing(planned)])
-    collect(store, planned)
+    write_and_read_results(store, planned)
     runs = pd.read_parquet(tmp_path / "runs.parquet")
 
     names = sorted({cell.id for cell in planned})
@@ -146,7 +146,7 @@ def test_a_table_too_long_for_a_spreadsheet_has_no_csv(study, tmp_path, monkeypa
     (tmp_path / "results.csv").write_text("old")
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
     store.put([row(cell) for cell in planned])
-    collect(store, planned)
+    write_and_read_results(store, planned)
 
     assert kept == (tmp_path / "results.csv").exists()
     assert len(pd.read_parquet(tmp_path / "results.parquet")) == 3
@@ -157,7 +157,7 @@ def test_after_a_long_table_no_names_stay_in_memory(study, tmp_path, monkeypatch
     monkeypatch.setattr(room, "PART_ROWS", part)
     store, planned, seen = Store(tmp_path), with_baselines(cells(study.scenarios)), []
     store.put([row(cell) for cell in planned])
-    monkeypatch.setattr(store, "forget", lambda: seen.append(True))
+    monkeypatch.setattr(store, "drop_index", lambda: seen.append(True))
 
-    assert len(collect(store, planned)) == 3
+    assert len(write_and_read_results(store, planned)) == 3
     assert forgotten == len(seen)

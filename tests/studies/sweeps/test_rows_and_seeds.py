@@ -8,7 +8,7 @@ import pytest
 from sim.app.verbs.sweep import Sweep
 from sim.studies.plan import cells, with_baselines
 from sim.studies.sweeps import run as room
-from sim.studies.sweeps.results import collect, read_results
+from sim.studies.sweeps.results import read_results, write_and_read_results
 from sim.studies.sweeps.store import Store
 from sim.studies.sweeps.sweep_file import _seeds
 from tests.studies.sweeps.test_results import row
@@ -38,7 +38,7 @@ def test_texts_of_selected_columns_are_categories_and_numbers_are_numbers(study,
     """In the order of the table; the names of cells are all different, and plain."""
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
     store.put([row(cell, 100.0 + number) for number, cell in enumerate(planned)])
-    complete = collect(store, planned)
+    complete = write_and_read_results(store, planned)
     found = read_results(tmp_path, ["throughput_per_second", "strategy", "cell"])
 
     assert (

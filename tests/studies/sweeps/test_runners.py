@@ -10,7 +10,7 @@ from sim.studies.cells import timed as real_row
 from sim.studies.plan import cells, with_baselines
 from sim.studies.progress import no_watch
 from sim.studies.sweeps import run
-from sim.studies.sweeps.results import collect
+from sim.studies.sweeps.results import write_and_read_results
 from sim.studies.sweeps.run import TooManyFailuresError, Workers, run_missing
 from sim.studies.sweeps.store import Store
 
@@ -22,7 +22,7 @@ def planned(study):
 
 def sweep(planned, store, workers, **options):
     run_missing(planned, store, workers, **options)
-    return collect(store, planned)
+    return write_and_read_results(store, planned)
 
 
 class Made:
@@ -31,8 +31,8 @@ class Made:
     def __init__(self, failing=()):
         self.failing, self.calls, self.ended = failing, [], False
 
-    def rows(self, missing, engine, watch, check):
-        self.calls.append((list(missing), engine, check))
+    def rows(self, missing, watch, check):
+        self.calls.append((list(missing), check))
         try:
             for i, cell in enumerate(missing):
                 failed = i in self.failing
@@ -47,7 +47,6 @@ class Made:
 
 
 OPTIONS = {
-    "engine": "interpreted",
     "watch": lambda *_: None,
     "check": False,
     "max_failures": None,
@@ -92,7 +91,7 @@ def test_nothing_is_asked_of_workers_when_all_rows_are_there(planned, tmp_path):
     for _ in range(2):
         run_missing(planned, Store(tmp_path), made, **OPTIONS)
 
-    assert [(list(planned), "interpreted", False)] == made.calls
+    assert [(list(planned), False)] == made.calls
 
 
 def test_whoever_watches_sees_how_far_it_is(planned, tmp_path):
@@ -140,7 +139,7 @@ def test_processes_give_the_same_results(planned, tmp_path):
 def test_spark_gives_the_same_results(planned, tmp_path):
     """Whether a process or a Spark task simulated a cell, nobody can tell from its row."""
     pytest.importorskip("pyspark")
-    sweep(planned, Store(tmp_path / "jobs"), Workers(1), engine="interpreted")
+    sweep(planned, Store(tmp_path / "jobs"), Workers(1))
 
     seen = []
     with Workers(master="local[2]") as workers:
@@ -148,7 +147,6 @@ def test_spark_gives_the_same_results(planned, tmp_path):
             planned,
             Store(tmp_path / "spark"),
             workers,
-            engine="interpreted",
             watch=lambda finished, ns: seen.append(finished),
         )
 

@@ -12,7 +12,7 @@ from sim.model.files import ResultsNotWrittenError
 from sim.studies.plan import cells
 from sim.studies.sweeps import store as room
 from sim.studies.sweeps import store as stored_rows
-from sim.studies.sweeps.results import collect
+from sim.studies.sweeps.results import write_and_read_results
 from sim.studies.sweeps.run import run_missing
 from sim.studies.sweeps.store import Store
 
@@ -66,7 +66,7 @@ def test_a_row_does_not_wait_for_the_next_one(planned, tmp_path, monkeypatch):
     kept = []
 
     class LongLastCell:
-        def rows(self, missing, engine, watch, check):
+        def rows(self, missing, watch, check):
             yield row(missing[0])
             now[0] = 1.0
             watch(1, 0)
@@ -121,9 +121,9 @@ def test_a_file_that_is_not_what_was_written_is_set_aside(planned, tmp_path, dam
 
     assert [planned[0]] == store.missing(planned)
     assert [broken.name] == [path.name for path in (tmp_path / "set-aside").iterdir()]
-    (finding,) = store.findings()
-    assert f"1 file ({broken.name}: its content does not match the checksum in its name) cannot be trusted" in finding
-    assert store.findings() == []
+    (finding,) = store.report_invalid_files()
+    assert f"1 file ({broken.name}: its content does not match the checksum in its name): moved to" in finding
+    assert store.report_invalid_files() == []
 
 
 def test_a_row_with_columns_of_another_version_is_set_aside(planned, tmp_path, monkeypatch):
@@ -134,24 +134,22 @@ def test_a_row_with_columns_of_another_version_is_set_aside(planned, tmp_path, m
     store = Store(tmp_path)
 
     assert planned == store.missing(planned)
-    assert "has columns of another version" in store.findings()[0]
+    assert "written by another version of ckptsim" in store.report_invalid_files()[0]
 
 
-def test_what_others_put_there_is_skipped_and_named(planned, tmp_path):
-    """Pipes would never end, links lead elsewhere; what is hidden is nobody's business."""
+def test_what_others_put_there_is_ignored(planned, tmp_path):
+    """Pipes would never end, links lead elsewhere."""
     store = Store(tmp_path)
     store.put([row(planned[0])])
     (kept,) = (tmp_path / "cells").iterdir()
     (tmp_path / "cells" / "notes.txt").write_text("mine")
     (tmp_path / "cells" / "copy of.parquet").write_bytes(kept.read_bytes())
-    (tmp_path / "cells" / ".DS_Store").write_text("")
     os.mkfifo(tmp_path / "cells" / f"{'0' * 32}.parquet")
     (tmp_path / "cells" / f"{'1' * 32}.parquet").symlink_to(kept)
     (tmp_path / "cells" / f"{'2' * 32}.parquet").mkdir()
 
     assert planned[1:] == store.missing(planned)
-    (finding,) = store.findings()
-    assert finding.startswith(f"skipped in {tmp_path / 'cells'}: 5 files (")
+    assert store.report_invalid_files() == []
     assert not (tmp_path / "set-aside").exists()
 
 
@@ -182,7 +180,7 @@ def test_no_bit_that_changes_makes_a_wrong_row(study, tmp_path, count):
     for k, cell in enumerate(planned):
         store.put([row(cell, throughput_per_second=k / 7, host="here")])
     sound = store.rows()
-    collect(store, planned)
+    write_and_read_results(store, planned)
 
     fewest = len(sound)
     for found in rows_after_flips(tmp_path, count):
@@ -253,43 +251,15 @@ def test_files_of_other_commands_are_not_joined(planned, tmp_path):
 def test_five_files_are_named_in_a_line(planned, tmp_path, count, named, rest):
     store = Store(tmp_path)
     for k in range(count):
-        (tmp_path / "cells" / f"notes {k}").write_text("mine")
+        (tmp_path / "cells" / f"{k:032}.parquet").write_text("mine")
     store.missing(planned)
-    (finding,) = store.findings()
+    (finding,) = store.report_invalid_files()
 
-    listed = ", ".join(f"notes {k}: not of a sweep" for k in range(named))
-    assert f"skipped in {tmp_path / 'cells'}: {count} file{'s' if count > 1 else ''} ({listed}{rest})" == finding
-    assert store.findings() == []
-
-
-def test_a_file_that_cannot_be_set_aside_is_skipped(planned, tmp_path, monkeypatch):
-    """A read-only folder of a finished sweep."""
-    store = Store(tmp_path)
-    store.put([row(planned[0])])
-    cut(batches(tmp_path)[0])
-
-    def read_only(path, target):
-        raise PermissionError
-
-    monkeypatch.setattr(Path, "replace", read_only)
-
-    other = Store(tmp_path)
-    assert planned == other.missing(planned)
-    assert other.findings()[0].startswith(f"skipped in {tmp_path / 'cells'}: 1 file (")
-
-
-def test_a_file_that_cannot_be_read_is_skipped_with_the_reason(planned, tmp_path, monkeypatch):
-    store = Store(tmp_path)
-    store.put([row(planned[0])])
-
-    def unreadable(path):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(room, "checked", unreadable)
-
-    other = Store(tmp_path)
-    assert planned == other.missing(planned)
-    assert other.findings()[0].endswith(": Permission denied)")
+    listed = ", ".join(f"{k:032}.parquet: its content does not match the checksum in its name" for k in range(named))
+    assert finding == (
+        f"{count} file{'s' if count > 1 else ''} ({listed}{rest}): moved to {tmp_path / 'set-aside'}; the cells will run again"
+    )
+    assert store.report_invalid_files() == []
 
 
 def test_rows_are_given_as_copies(planned, tmp_path):
@@ -305,7 +275,7 @@ def test_what_is_forgotten_is_read_again(planned, tmp_path):
     store = Store(tmp_path)
     store.put([row(planned[0])])
     before = store.rows()
-    store.forget()
+    store.drop_index()
 
     assert before == store.rows()
 

@@ -36,9 +36,7 @@ def test_rounds_share_a_session(sessions, study):
     with Workers(master="local[1]") as workers:
         assert sessions == [], "nothing is started before there is anything to run"
         for _ in range(2):
-            assert [cell.id for cell in planned] == [
-                row["cell"] for row in workers.rows(planned, "interpreted", no_watch, check=True)
-            ]
+            assert [cell.id for cell in planned] == [row["cell"] for row in workers.rows(planned, no_watch, check=True)]
         assert [event for event, _ in sessions] == ["started"]
     assert [event for event, _ in sessions] == ["started", "stopped"]
 
@@ -48,15 +46,15 @@ def test_java_compiles_quickly_unless_the_user_says_otherwise(sessions, own, exp
     """Cells run in Python: a good compiler took half of what Spark cost them."""
     keys = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
     with Workers(master="local[1]", conf=own and dict.fromkeys(keys, own)) as workers:
-        list(workers.rows([], "interpreted", no_watch, check=True))
+        list(workers.rows([], no_watch, check=True))
 
     assert [dict.fromkeys(keys, expected)] * 2 == [conf for _, conf in sessions]
 
 
 def test_processes_of_this_machine_need_no_block(study):
-    warm("interpreted")
+    warm()
     planned = cells(study.scenarios)[:1]
-    assert [row["status"] for row in Workers(1).rows(planned, "interpreted", no_watch, check=True)] == ["ok"]
+    assert [row["status"] for row in Workers(1).rows(planned, no_watch, check=True)] == ["ok"]
 
 
 @pytest.mark.parametrize(
@@ -70,25 +68,25 @@ def test_there_are_as_many_processes_as_cores_and_no_more_than_cells(monkeypatch
         given.append((jobs, died))
         yield from ((i, {"cell": item.id}) for i, item in enumerate(items))
 
-    monkeypatch.setattr(room, "warm", lambda engine: None)
+    monkeypatch.setattr(room, "warm", lambda: None)
     monkeypatch.setattr(room, "cores", lambda: cores)
     monkeypatch.setattr(room, "run_each", run_each)
     planned = cells(study.scenarios)[:count]
-    rows = list(Workers(jobs).rows(planned, "interpreted", no_watch, check=True))
+    rows = list(Workers(jobs).rows(planned, no_watch, check=True))
 
     assert [cell.id for cell in planned] == [row["cell"] for row in rows]
     assert [(expected, died)] == given
 
 
 def test_a_cell_runs_as_it_was_asked_for(monkeypatch, study):
-    """Its engine, its progress, and whether it is checked."""
+    """Its progress, and whether it is checked."""
     monkeypatch.setattr(room, "timed", lambda *arguments, check: (arguments, check))
 
-    assert (("cell", "interpreted", print), False) == room._row("interpreted", False, "cell", print)
+    assert (("cell", print), False) == room._row(False, "cell", print)
 
 
 def test_spark_gets_what_processes_get(monkeypatch, study):
-    """The same cells, engine, watch and checks."""
+    """The same cells, watch and checks."""
     seen = []
 
     @contextmanager
@@ -98,6 +96,6 @@ def test_spark_gets_what_processes_get(monkeypatch, study):
     monkeypatch.setattr(spark_session, "context", session)
     monkeypatch.setattr(spark_rows, "rows_on", lambda *given, **named: seen.append((given, named)) or [])
     with Workers(master="local[1]") as workers:
-        list(workers.rows([], "interpreted", no_watch, check=False))
+        list(workers.rows([], no_watch, check=False))
 
-    assert [(("local[1]", []), {"engine": "interpreted", "watch": no_watch, "check": False})] == seen
+    assert [(("local[1]", []), {"watch": no_watch, "check": False})] == seen

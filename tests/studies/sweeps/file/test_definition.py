@@ -26,7 +26,7 @@ def defined(tmp_path):
 
 
 def test_an_axis_given_from_outside_takes_the_place_of_the_one_in_the_file(defined):
-    """`sweep --axis` over a value of `vary` ended in a KeyError when all cells had run."""
+    """A list over a value of `vary` ended in a KeyError when all cells had run."""
     found = defined(
         "vary: {checkpoint.interval: [1 s, 2 s]}\nset: {checkpoint.barriers: aligned}", "checkpoint.interval=[3 s, 4 s]"
     )

@@ -14,6 +14,8 @@ from tests.studies.sweeps.spark.conftest import Context, plan_of
 
 pytestmark = pytest.mark.usefixtures("pyspark")
 
+KERNEL = ("kernel.o", b"code")
+
 
 @pytest.fixture
 def plan(study):
@@ -25,22 +27,23 @@ def plan(study):
 
 @pytest.fixture
 def ran(monkeypatch):
-    """(cell, engine, check, attempt) of the cells that have run."""
+    """(cell, check, attempt) of the cells that have run."""
     found = []
 
-    def timed(own, engine, *, check, attempt):
-        found.append((own.id, engine, check, attempt))
+    def timed(own, *, check, attempt):
+        found.append((own.id, check, attempt))
         return {"cell": own.id, "status": "ok", "cpu_s": 1.0}
 
     monkeypatch.setattr(cells, "timed", timed)
-    monkeypatch.setattr(cells, "warm", lambda engine, kernel: found.append(("warm", kernel)) if kernel else None)
+    monkeypatch.setattr(cells, "warm", lambda kernel: None)
+    monkeypatch.setattr(room, "compiled_kernel", lambda: KERNEL)
     monkeypatch.setattr(room, "TICK_S", 0.01)
     return found
 
 
 def test_every_cell_has_a_row_and_whoever_watches_sees_how_far_it_is(ran, plan):
     spark, seen = Context(slots=2), []
-    rows = list(rows_on(spark, plan(50), engine="interpreted", watch=lambda *reached: seen.append(reached)))
+    rows = list(rows_on(spark, plan(50), watch=lambda *reached: seen.append(reached)))
 
     assert sorted(f"c{i}" for i in range(50)) == sorted(row["cell"] for row in rows)
     assert seen[-1] == (50, 350)
@@ -50,10 +53,10 @@ def test_every_cell_has_a_row_and_whoever_watches_sees_how_far_it_is(ran, plan):
 
 def test_a_task_says_which_attempt_it_is_and_checks_only_if_asked(ran, pyspark, plan):
     pyspark.attempt = 3
-    list(rows_on(Context(), plan(1), engine="interpreted", watch=lambda *_: None, check=False))
-    list(rows_on(Context(), plan(1), engine="interpreted", watch=lambda *_: None))
+    list(rows_on(Context(), plan(1), watch=lambda *_: None, check=False))
+    list(rows_on(Context(), plan(1), watch=lambda *_: None))
 
-    assert ran == [("c0", "interpreted", False, 3), ("c0", "interpreted", True, 3)]
+    assert ran == [("c0", False, 3), ("c0", True, 3)]
 
 
 def test_a_cell_runs_with_its_own_seed(ran, plan, monkeypatch):
@@ -61,7 +64,7 @@ def test_a_cell_runs_with_its_own_seed(ran, plan, monkeypatch):
     seeds = {}
     monkeypatch.setattr(cells, "timed", lambda own, *_, **__: seeds.update({own.id: own}) or {"cell": own.id})
     planned = plan(3)
-    list(rows_on(Context(), planned, engine="interpreted", watch=lambda *_: None))
+    list(rows_on(Context(), planned, watch=lambda *_: None))
 
     assert [seeds[f"c{i}"].scenario.run.seed for i in range(3)] == [0, 1, 2]
     assert [replace(cell.scenario, axes=()) for cell in planned] == [
@@ -69,16 +72,13 @@ def test_a_cell_runs_with_its_own_seed(ran, plan, monkeypatch):
     ]
 
 
-@pytest.mark.parametrize(
-    ("engine", "sent"), [("compiled", [("broadcast", ("kernel.o", b"code"))]), ("interpreted", [])]
-)
-def test_compiled_code_is_sent_where_there_is_some(ran, monkeypatch, plan, engine, sent):
-    monkeypatch.setattr(room, "compiled_kernel", lambda: ("kernel.o", b"code"))
+def test_compiled_code_is_sent(ran, monkeypatch, plan):
     spark = Context()
-    list(rows_on(spark, plan(1), engine=engine, watch=lambda *_: None))
+    monkeypatch.setattr(cells, "warm", ran.append)
+    list(rows_on(spark, plan(1), watch=lambda *_: None))
 
-    assert sent == spark.calls
-    assert [("warm", kernel) for _, kernel in sent] == ran[: len(sent)]
+    assert spark.calls == [("broadcast", KERNEL)]
+    assert ran[0] == KERNEL
 
 
 def test_a_cluster_that_goes_ends_the_sweep_and_cancels_what_runs(ran, plan):
@@ -91,19 +91,19 @@ def test_a_cluster_that_goes_ends_the_sweep_and_cancels_what_runs(ran, plan):
 
     spark.parallelize = gone
     with pytest.raises(ClusterError, match="the Spark cluster is gone"):
-        list(rows_on(spark, plan(3), engine="interpreted", watch=lambda *_: None))
+        list(rows_on(spark, plan(3), watch=lambda *_: None))
 
-    assert spark.calls == [("cancelAllJobs",)]
+    assert spark.calls[1:] == [("cancelAllJobs",)]
 
 
 def test_whoever_stops_listening_cancels_what_runs(ran, plan):
     """Ctrl-C comes between two rows."""
     spark = Context(slots=1)
-    coming = rows_on(spark, plan(50), engine="interpreted", watch=lambda *_: None)
+    coming = rows_on(spark, plan(50), watch=lambda *_: None)
     next(coming)
     coming.close()
 
-    assert spark.calls == [("cancelAllJobs",)]
+    assert spark.calls[1:] == [("cancelAllJobs",)]
     assert len(ran) < 50
 
 
@@ -111,14 +111,14 @@ def test_executors_that_vanish_are_noticed_while_rows_are_awaited(ran, monkeypat
     """Spark itself would wait without a word."""
     looked = []
     monkeypatch.setattr(room._Jobs, "check_executors", lambda jobs: looked.append(True))
-    list(rows_on(Context(), plan(1), engine="interpreted", watch=lambda *_: None))
+    list(rows_on(Context(), plan(1), watch=lambda *_: None))
 
     assert looked
 
 
 def test_our_task_is_sent_as_text(ran, pyspark, plan):
     """Executors may not have the package."""
-    list(rows_on(Context(), plan(0), engine="interpreted", watch=lambda *_: None))
+    list(rows_on(Context(), plan(0), watch=lambda *_: None))
 
     assert [spark_task] == pyspark.by_value
 
