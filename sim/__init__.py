@@ -13,17 +13,19 @@ from __future__ import annotations
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from sim.app.api.jobs import Advice, ImportedJob, advise, explain_job, import_job, watch
+    from sim.app.api.jobs import Advice, advise
     from sim.app.api.results import Results
-    from sim.app.api.runs import compare, diff, simulate, sweep, write_report
+    from sim.app.api.runs import compare, diff, simulate, sweep
     from sim.app.api.study import Study, load, loads
     from sim.app.verbs.common import Picture
     from sim.app.verbs.diff import Diff
-    from sim.app.verbs.explain import Explanation
+    from sim.app.verbs.explain import Explanation, explain_job
+    from sim.app.verbs.importing import ImportedJob, import_job
+    from sim.app.verbs.pictures import write_report
     from sim.app.verbs.sweep import Sweep
     from sim.app.verbs.traces import read_traces, trace_windows
     from sim.app.verbs.validate import Validation, validate
-    from sim.app.verbs.watch import WatchResult
+    from sim.app.verbs.watch import WatchResult, watch
     from sim.model.schema.reference import explain_key
     from sim.model.schema.text import ScenarioError
     from sim.runtime.result import Result
@@ -71,20 +73,20 @@ _HOME = {
     "Explanation": "sim.app.verbs.explain",
     "advise": "sim.app.api.jobs",
     "Advice": "sim.app.api.jobs",
-    "import_job": "sim.app.api.jobs",
-    "explain_job": "sim.app.api.jobs",
-    "ImportedJob": "sim.app.api.jobs",
+    "import_job": "sim.app.verbs.importing",
+    "explain_job": "sim.app.verbs.explain",
+    "ImportedJob": "sim.app.verbs.importing",
     "diff": "sim.app.api.runs",
     "Diff": "sim.app.verbs.diff",
     "sweep": "sim.app.api.runs",
     "Sweep": "sim.app.verbs.sweep",
     "read_traces": "sim.app.verbs.traces",
     "trace_windows": "sim.app.verbs.traces",
-    "write_report": "sim.app.api.runs",
+    "write_report": "sim.app.verbs.pictures",
     "explain_key": "sim.model.schema.reference",
     "validate": "sim.app.verbs.validate",
     "Validation": "sim.app.verbs.validate",
-    "watch": "sim.app.api.jobs",
+    "watch": "sim.app.verbs.watch",
     "WatchResult": "sim.app.verbs.watch",
     "ScenarioError": "sim.model.schema.text",
 }

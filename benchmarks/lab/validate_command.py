@@ -109,7 +109,7 @@ def validate_explanations(places: Sequence[Path], *, listener: Listener | None =
 
     listener = listener or Listener()
     paths = recordings_of(places, listener)
-    warm("compiled")
+    warm()
     found, skipped = list[Any](), list[str]()
     with listener.progress(Work("explain", len(paths), len(paths), "recordings")) as watch:
         try:

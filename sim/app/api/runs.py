@@ -1,4 +1,4 @@
-"""Python functions about runs: `simulate`, `compare`, `sweep`, `diff` and `write_report`."""
+"""Python functions about runs: `simulate`, `compare`, `sweep` and `diff`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sim.app.api.results import Results
 from sim.app.api.study import Study, lists_of, study_of
 from sim.app.verbs import diff as diff_verb
 from sim.app.verbs import sweep as sweep_verb
-from sim.app.verbs.common import Notebook
 from sim.app.verbs.diff import Diff
 from sim.app.verbs.options import DiffOptions, SweepOptions, documented, lines_of, with_defaults
 from sim.app.verbs.run import StudySource
@@ -24,7 +23,6 @@ from sim.studies.comparison import Comparison
 from sim.studies.sweeps.sweep_file import of_study
 
 if TYPE_CHECKING:
-    from sim.app.verbs.pictures import WrittenReport
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
@@ -170,17 +168,3 @@ def diff(
 def _source_of(side: Study | str | PathLike[str]) -> Path | StudySource:
     """Return the source of a study, with its changes and chosen combination; or the path."""
     return replace(side.origin, changes=side.pinned) if isinstance(side, Study) else Path(side)
-
-
-# ---- Report.
-
-
-def write_report(results: str | PathLike[str], file: str | PathLike[str]) -> WrittenReport:
-    """Write the results in a folder as a self-contained HTML file.
-
-    Raises:
-        FolderError (a ValueError): The folder has no results.
-    """
-    from sim.app.verbs import pictures
-
-    return pictures.write_report(Path(results), Path(file), listener=Notebook())

@@ -61,7 +61,7 @@ def import_source(
             print(imported.placed_text, end="")
 
     with Console(show, as_json=as_json) as console:
-        import_job(sources, listener=console, **options)
+        import_job(*sources, listener=console, **options)
 
 
 IMPORT_VERB = Verb("import", Purpose.JOB, 1, "Turn a real Flink job into a scenario.", import_source)
@@ -83,10 +83,10 @@ def explain_checkpoints(
 ) -> None:
     """Explain where checkpoints spent their time, and why. For a real job, also what its slow checkpoints have in common."""
     with stoppable("nothing is kept"), named_input(run) as name:
-        from sim.app.verbs.explain import explain
+        from sim.app.verbs.explain import explain_job
 
         with Console(lambda found: put(found.text), as_json=as_json) as console:
-            explain(name, listener=console, **options)
+            explain_job(name, listener=console, **options)
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def animate_checkpoint(
     with stoppable("nothing is kept"):
         from sim.app.verbs.pictures import animate
 
-        with Console(lambda written: print_message(str(written.file))) as console:
+        with Console(lambda file: print_message(str(file))) as console:
             animate(run, out, listener=console, **options)
 
 
@@ -130,17 +130,20 @@ TIMELINE_VERB = Verb("timeline", Purpose.WHY, 2, "Play one checkpoint as an anim
 _REPORT_HELP = "A folder written by run, sweep, diff or advise. Real jobs: http(s)://HOST:8081 or another source accepted by import."
 
 
-def write_report(
-    results: Annotated[str, argument("FOLDER|URL", _REPORT_HELP)], **options: Unpack[ReportOptions]
+def report(
+    source: Annotated[str, argument("FOLDER|URL", _REPORT_HELP)],
+    *,
+    out: Annotated[Path, Option("Output file (.html).", flag="--out -o", metavar="FILE")],
+    **options: Unpack[ReportOptions],
 ) -> None:
     """Write results, or where the checkpoints of a real job spent their time, as one HTML file."""
-    from sim.app.verbs.pictures import report
+    from sim.app.verbs.pictures import write_report
 
-    with Console(lambda written: print_message(str(written.file))) as console:
-        report(results, listener=console, **options)
+    with Console(lambda file: print_message(str(file))) as console:
+        write_report(source, out, listener=console, **options)
 
 
-REPORT_VERB = Verb("report", Purpose.WHY, 3, "Write results as one HTML file.", write_report)
+REPORT_VERB = Verb("report", Purpose.WHY, 3, "Write results as one HTML file.", report)
 
 
 # ---- ``ckptsim watch``

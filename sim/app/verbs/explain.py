@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from sim.app.verbs.common import SILENT, Displayed, Listener, OptionError, Work, stoppable
 from sim.app.verbs.findings import issue_remarks, known_issues_json, report_remarks
 from sim.app.verbs.importing import JobPlace, place_of, scenarios_of_source
-from sim.app.verbs.options import ExplainOptions, lines_of, refuse_others, with_all_options
+from sim.app.verbs.options import ExplainOptions, FilePath, lines_of, refuse_others, with_all_options
 from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import (
     NoCheckpointError,
@@ -151,15 +151,19 @@ def rerun_observed(name: str, scenario: Scenario, listener: Listener) -> CloseUp
 
 
 @with_all_options(ExplainOptions)
-def explain(name: str, *, listener: Listener = SILENT, **given: Unpack[ExplainOptions]) -> Explanation:
-    """Explain checkpoints of `name`: a scenario file, a results folder, or a source of a real job.
+def explain_job(source: FilePath, *, listener: Listener = SILENT, **given: Unpack[ExplainOptions]) -> Explanation:
+    """Explain checkpoints of a real job, a scenario file, or a results folder.
 
-    OptionError: an option does not apply to this kind of input.
+    `source`: as for `import_job`; of a real job, no metrics are sampled, and nothing is simulated.
+
+    OptionError: an option does not apply to this kind of source.  RecordingError: not readable.  LookupError: nothing to
+    explain.
     """
+    name = str(source)
     checkpoint = given["checkpoint"]
     if is_real(name):
         refuse_others(ExplainOptions, given, "real jobs")
-        return explain_job(place_of([name], given, given["deadline"]), checkpoint=checkpoint, listener=listener)
+        return explain_real_job(place_of([name], given, given["deadline"]), checkpoint=checkpoint, listener=listener)
     refuse_others(ExplainOptions, given, "simulated runs")
     runs = runs_of(Path(name), lines_of(given["changes"]))
     return explain_runs(runs, checkpoint, strategy=given["strategy"], listener=listener)
@@ -171,7 +175,7 @@ _SCENARIOS = (".yaml", ".yml")
 _HEAD_BYTES = 1_000_000
 
 
-def explain_job(place: JobPlace, *, checkpoint: int | None = None, listener: Listener = SILENT) -> Explanation:
+def explain_real_job(place: JobPlace, *, checkpoint: int | None = None, listener: Listener = SILENT) -> Explanation:
     """Explain a checkpoint of a real job, or the slow ones of its history.
 
     RecordingError: not readable.  MissingCheckpointError: nothing to explain.  OptionError: options that conflict.

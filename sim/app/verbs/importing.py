@@ -9,7 +9,16 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, parse_option, parse_positive_seconds
+from sim.app.verbs.common import (
+    SILENT,
+    Displayed,
+    Listener,
+    OptionError,
+    Stopped,
+    Work,
+    parse_option,
+    parse_positive_seconds,
+)
 from sim.app.verbs.findings import issue_remarks, known_issues_json, report_remarks
 from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_all_options
 from sim.jobs.history.history import MissingCheckpointError
@@ -121,6 +130,8 @@ class JobPlace:
 
 def place_of(sources: Sequence[FilePath], options: JobPlaceOptions, deadline: str | None = None) -> JobPlace:
     """Return the job that is selected by these sources and options."""
+    if not sources:
+        raise TypeError("a source is needed: an address, a folder, or files")
     return JobPlace(sources, options["job"], deadline, options["headers"] or {})
 
 
@@ -170,8 +181,8 @@ def _keep(snapshot: RestSnapshot, folder: Path | None, listener: Listener) -> No
 # ---- `import`: turning the job into a scenario.
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedJob:
+@dataclass(frozen=True, repr=False)
+class ImportedJob(Displayed):
     """The result of `import`: the scenario of a real job, its unknown inputs, and its backtest."""
 
     name: str
@@ -180,7 +191,6 @@ class ImportedJob:
     not_modelled: tuple[str, ...]  # features of the job that the simulator lacks
     backtest: tuple[str, ...]  # lines that compare a simulation of the unchanged job with its history
     checkpoints: Checkpoints = field(repr=False)  # completed checkpoints: columns of `sim.model.schema.history_file`
-    source: RecordingSource = field(repr=False, compare=False)
 
     @property
     def scenarios(self) -> Sequence[Scenario]:
@@ -202,14 +212,21 @@ class ImportedJob:
         write_scenario_and_history(with_schema_line(self.text, Path(file).parent), Path(file), self.checkpoints)
         return Path(file)
 
+    def _parts(self) -> list[str]:
+        lost = [f"not modelled: {line}" for line in self.not_modelled]
+        lines = [*lost, *(f"UNKNOWN: {question}" for question in self.unknown), *self.backtest]
+        return [f"{self.name}, {len(self.text.splitlines())} lines", "\n".join(lines)]
+
 
 @with_all_options(ImportOptions)
-def import_job(
-    sources: Sequence[FilePath], *, listener: Listener = SILENT, **given: Unpack[ImportOptions]
-) -> ImportedJob:
-    """Import a job.  `out`: file in which the scenario is stored, before the backtest and again after it.
+def import_job(*sources: FilePath, listener: Listener = SILENT, **given: Unpack[ImportOptions]) -> ImportedJob:
+    """Turn a real Flink job into a scenario.
 
-    RecordingError: not readable, or no scenario can be made of it.  OptionError: options that conflict.
+    `sources`: an address (``"http://jobmanager:8081"``), a folder or zip of saved REST responses, a history server
+    archive, JobManager logs, or a recording.  `out`: scenario file to write, before the backtest and again after it; the
+    job's history (checkpoints, residuals, backtest) is written next to it.
+
+    RecordingError: not readable, or no scenario can be made of it.  OptionError (a ValueError): options that conflict.
     """
     place, out = place_of(sources, given, given["deadline"]), path_of(given["out"])
     if out is not None and out.is_dir():
@@ -218,14 +235,14 @@ def import_job(
     draft = draft_of(source)
     name = _name(place.sources[0], source)
     checkpoints = _checkpoints(source, listener)
-    imported = _imported(name, source, checkpoints, draft)
+    imported = _imported(name, checkpoints, draft)
     if out is not None:
         imported.save(out)
     _report_gaps(draft, listener)
     report_remarks(issue_remarks(name, imported.scenarios), listener)
     if given["backtest"]:
         try:
-            imported = _imported(name, source, checkpoints, *with_backtest(source, draft, listener))
+            imported = _imported(name, checkpoints, *with_backtest(source, draft, listener))
         except KeyboardInterrupt:
             listener.result(imported)
             raise Stopped(f"{'the scenario' if out is None else out} is complete but for its backtest") from None
@@ -256,7 +273,7 @@ def scenarios_of_source(source: RecordingSource) -> Sequence[Scenario]:
 
 def import_source(source: RecordingSource, name: str, listener: Listener) -> ImportedJob:
     """Import a source that was read already, with its backtest.  RecordingError: no scenario can be made of it."""
-    return _imported(name, source, _checkpoints(source, listener), *with_backtest(source, draft_of(source), listener))
+    return _imported(name, _checkpoints(source, listener), *with_backtest(source, draft_of(source), listener))
 
 
 def draft_of(source: RecordingSource) -> ImportedScenario:
@@ -301,10 +318,8 @@ def _checkpoints(source: RecordingSource, listener: Listener) -> Checkpoints:
         return {}
 
 
-def _imported(
-    name: str, source: RecordingSource, checkpoints: Checkpoints, draft: ImportedScenario, lines: Sequence[str] = ()
-) -> ImportedJob:
-    return ImportedJob(name, text_of(draft), draft.unknown, draft.not_modelled, tuple(lines), checkpoints, source)
+def _imported(name: str, checkpoints: Checkpoints, draft: ImportedScenario, lines: Sequence[str] = ()) -> ImportedJob:
+    return ImportedJob(name, text_of(draft), draft.unknown, draft.not_modelled, tuple(lines), checkpoints)
 
 
 def _report_gaps(draft: ImportedScenario, listener: Listener) -> None:

@@ -295,13 +295,6 @@ class JobPlaceOptions(TypedDict, total=False):
     headers: HeadersOption
 
 
-class JobOptions(JobPlaceOptions, total=False):
-    """Selection of a real job, and how its JobManager is queried."""
-
-    progress: ProgressOption
-    deadline: DeadlineOption
-
-
 # ---- Commands.
 
 
@@ -411,8 +404,8 @@ class AdviseOptions(TypedDict, total=False):
     conf: ConfOption
 
 
-class WatchJobOptions(TypedDict, total=False):
-    """Options of `watch` except the folder; quantities are texts with units."""
+class WatchOptions(TypedDict, total=False):
+    """Options of `watch`; quantities are texts with units."""
 
     progress: ProgressOption
     job: JobOption
@@ -436,11 +429,6 @@ class WatchJobOptions(TypedDict, total=False):
     ]
     renew: Annotated[bool, Option("Discard the stored forecast, and make a new one.", False, is_stored=False)]
     headers: HeadersOption
-
-
-class WatchOptions(WatchJobOptions, total=False):
-    """Options of `watch`."""
-
     folder: Annotated[
         FilePath | None,
         Option("Folder of this watch. (Default: watched/HOST-PORT.)", flag="--out -o", metavar="FOLDER"),
@@ -483,7 +471,6 @@ class ReportOptions(TypedDict, total=False):
         ),
     ]
     job: JobOption
-    out: Annotated[FilePath, Option("Output file (.html).", ..., "--out -o", "FILE")]
     deadline: DeadlineOption
     headers: HeadersOption
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -13,6 +13,7 @@ from sim.app.verbs.explain import choose_strategies, is_real, rerun_observed
 from sim.app.verbs.findings import with_provenance, write_page
 from sim.app.verbs.importing import place_of
 from sim.app.verbs.options import (
+    FilePath,
     ReportOptions,
     TimelineOptions,
     command_line,
@@ -28,7 +29,6 @@ from sim.results.page import Block, Page
 from sim.studies.run_folder import FolderError, runs_of
 
 if TYPE_CHECKING:
-    from sim.jobs.reading import RecordingSource
     from sim.studies.run_folder import Runs
 
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @with_all_options(TimelineOptions)
-def animate(name: str, file: Path, *, listener: Listener = SILENT, **given: Unpack[TimelineOptions]) -> WrittenReport:
+def animate(name: str, file: Path, *, listener: Listener = SILENT, **given: Unpack[TimelineOptions]) -> Path:
     """Write one checkpoint of a scenario file or a results folder as an animation.
 
     FolderError: `name` is a real job, or has no results.  OptionError: `file` is not an HTML file.  Other errors are those of
@@ -54,7 +54,9 @@ def animate(name: str, file: Path, *, listener: Listener = SILENT, **given: Unpa
     runs = runs_of(Path(name), lines_of(given["changes"]))
     command = command_line("timeline", [Path(name), "-o", file], TimelineOptions, given)
     page = player_page(runs, given["checkpoint"], given["strategy"], command=command, listener=listener)
-    return _written(page, file, listener)
+    write_page(page, file)
+    listener.result(file)
+    return file
 
 
 # ---- The animation of one checkpoint, for `timeline`, `report` and notebooks: two more runs of each strategy.
@@ -82,67 +84,34 @@ def player_page(
     )
 
 
-# ---- `report` of a results folder.
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenReport:
-    """The result of `report`."""
-
-    file: Path
+# ---- `report` of a results folder, or of a real job.
 
 
 @with_all_options(ReportOptions)
-def report(name: str, *, listener: Listener = SILENT, **given: Unpack[ReportOptions]) -> WrittenReport:
-    """Write the page of a results folder, or of a real job.
-
-    OptionError: an option does not apply to this kind of input.  Other errors are those of `write_report` and `explain`.
-    """
-    file, checkpoint = Path(given["out"]), given["checkpoint"]
-    if not is_real(name):
-        refuse_others(ReportOptions, given, "simulated runs")
-        return write_report(Path(name), file, checkpoint, listener=listener)
-    place = place_of([name], given, given["deadline"])
-    source = place.read("0 s", under_way=True, listener=listener)
-    command = command_line("report", [name if place.is_live else Path(name)], ReportOptions, {**given, "out": file})
-    with place.named():
-        return report_source(source, file, checkpoint, command=command, listener=listener)
-
-
 def write_report(
-    folder: Path, file: Path, checkpoint: int | None = None, *, listener: Listener = SILENT
-) -> WrittenReport:
-    """Write the page of a results folder.
+    source: FilePath, file: FilePath, *, listener: Listener = SILENT, **given: Unpack[ReportOptions]
+) -> Path:
+    """Write the page of a results folder or of a real job as a self-contained HTML file, and return its path.
 
-    `checkpoint`: animate it, see `player_page`.  FolderError: no readable results.
+    `source`: a folder written by `run`, `sweep`, `advise` or `diff`, or a source that `import_job` reads.
+
+    FolderError (a ValueError): no readable results.  OptionError (a ValueError): an option does not apply to this kind of
+    source.  RecordingError, LookupError: as of `explain_job`.
     """
-    with stoppable("nothing is kept"):
-        page = page_of(folder)
-        if checkpoint is not None:
-            page = replace(
-                page, blocks=[*page.blocks, *player_page(runs_of(folder), checkpoint, listener=listener).blocks]
-            )
-        return _written(page, file, listener)
-
-
-def _written(page: Page, file: Path, listener: Listener) -> WrittenReport:
+    name, file, checkpoint = str(source), Path(file), given["checkpoint"]
+    if is_real(name):
+        place = place_of([name], given, given["deadline"])
+        read = place.read("0 s", under_way=True, listener=listener)
+        command = command_line("report", [name if place.is_live else Path(name), "-o", file], ReportOptions, given)
+        with place.named():
+            page = job_page(answer(history_of(read), checkpoint), command, provenance_text(with_provenance({})))
+    else:
+        refuse_others(ReportOptions, given, "simulated runs")
+        with stoppable("nothing is kept"):
+            page = page_of(Path(name))
+            if checkpoint is not None:
+                player = player_page(runs_of(Path(name)), checkpoint, listener=listener)
+                page = replace(page, blocks=[*page.blocks, *player.blocks])
     write_page(page, file)
-    written = WrittenReport(file)
-    listener.result(written)
-    return written
-
-
-# ---- `report` of a real job.
-
-
-def report_source(
-    source: RecordingSource,
-    file: Path,
-    checkpoint: int | None = None,
-    *,
-    command: str = "",
-    listener: Listener = SILENT,
-) -> WrittenReport:
-    """Write the page of a source that was read already."""
-    found = answer(history_of(source), checkpoint)
-    return _written(job_page(found, command, provenance_text(with_provenance({}))), file, listener)
+    listener.result(file)
+    return file

@@ -49,8 +49,7 @@ def test_a_log_has_no_subtasks(ckptsim, tmp_path):
 
 
 def test_python_writes_the_same(ckptsim, tmp_path):
-    job = sim.import_job(PRESSED, backtest=False)
-    job.report(tmp_path / "python.html")
+    sim.write_report(PRESSED, tmp_path / "python.html")
     ckptsim(f"report {PRESSED} -o {tmp_path}/command.html")
 
     main = [(tmp_path / f"{name}.html").read_text().split("<footer>")[0] for name in ("python", "command")]

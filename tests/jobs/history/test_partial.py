@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from sim.app.verbs.explain import explain_job, explain_source, is_real
+from sim.app.verbs.explain import explain_real_job, explain_source, is_real
 from sim.app.verbs.importing import JobPlace
 from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.history import History, split
@@ -27,7 +27,7 @@ def told(folder, text, name="pasted.json"):
     """What `explain` says of a file with this text."""
     (folder / name).write_text(text)
     assert is_real(str(folder / name))
-    return " ".join(explain_job(JobPlace([folder / name])).text.split())
+    return " ".join(explain_real_job(JobPlace([folder / name])).text.split())
 
 
 @pytest.mark.parametrize(
@@ -433,7 +433,7 @@ def test_text_of_the_web_ui_is_refused_with_what_to_save(tmp_path):
 
     assert is_real(str(tmp_path / "ui.txt"))
     with pytest.raises(RecordingError, match="is text of Flink's web UI, which rounds: save what it shows by curl"):
-        explain_job(JobPlace([tmp_path / "ui.txt"]))
+        explain_real_job(JobPlace([tmp_path / "ui.txt"]))
 
 
 def test_what_needs_more_than_one_answer_says_so(tmp_path):
