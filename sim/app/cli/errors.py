@@ -23,17 +23,13 @@ from sim.studies.progress import ENDING
 # ---- Ctrl-C, SIGTERM and SIGHUP are handled alike: work stops, a message says what is kept, and the exit code is 128 + the
 # signal's number.
 #
-# The handler stops the work by raising KeyboardInterrupt. Some code swallows exceptions: finalizers, fork callbacks, a
-# library's bare `except:`. A timer therefore checks whether the exception is still propagating, and raises it again if not.
+# The handler stops the work by raising KeyboardInterrupt, as Python does for Ctrl-C. Code that swallows exceptions (finalizers, a
+# library's bare `except:`) may lose it; then a second signal, after PATIENCE_S, ends the process.
 
 PATIENCE_S = 10.0
 """A second signal after this time ends the process at once."""
 
-AGAIN_S = 0.05
-"""Interval between two checks whether the exception is still propagating."""
-
 _first: tuple[int, float] | None = None  # number and time [s] of the first signal
-_raised: KeyboardInterrupt | None = None  # the exception that was raised last
 _reported = False
 
 
@@ -42,8 +38,6 @@ def listen() -> None:
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
-    signal.signal(signal.SIGALRM, _look_again)
-    sys.unraisablehook = _silent_if_ours
 
 
 def stopped_by() -> int | None:
@@ -61,7 +55,6 @@ def mark_reported() -> None:
     global _reported
     _reported = True
     if _first is not None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         # If a KeyboardInterrupt has left exec(text), CPython kills the process at its end by SIGINT, even if the exception
@@ -73,58 +66,17 @@ def is_reported() -> bool:
     return _reported
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
+def _stop(number: int, _: FrameType | None) -> None:
     """Handle a signal.  The first one stops the work; later ones are ignored for PATIENCE_S, so that the message is printed."""
     global _first
     if _first is None:
         _first = (number, time.monotonic())
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
-        _interrupt(number, frame)
+        if not _reported:
+            raise KeyboardInterrupt
     elif time.monotonic() - _first[1] > PATIENCE_S:
         with suppress(OSError):
             os.write(2, b"interrupted: ended at once; what was kept before stays\n")
         os._exit(128 + number)
-
-
-def _look_again(_number: int, frame: FrameType | None) -> None:
-    if _first is not None and not _unwinds():
-        _interrupt(_first[0], frame)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt.
-
-    While the signal is blocked or a module is being imported, do nothing: there the exception would become another error.
-    The timer tries again.
-    """
-    global _raised
-    deferred = signal.getsignal(number) is not _stop or number in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    if not _reported and not deferred and not _imports(frame):
-        _raised = KeyboardInterrupt()
-        raise _raised
-
-
-def _unwinds() -> bool:
-    """Return True if the interrupted code is handling `_raised`: in an `except` or `finally` block, or handling a later error."""
-    error = sys.exc_info()[1]
-    while error is not None and error is not _raised:
-        error = error.__context__
-    return error is not None
-
-
-def _silent_if_ours(lost: sys.UnraisableHookArgs) -> None:
-    """Suppress the report of a swallowed `_raised`: the timer raises it again."""
-    if lost.exc_value is None or lost.exc_value is not _raised:
-        sys.__unraisablehook__(lost)
-
-
-def _imports(frame: FrameType | None) -> bool:
-    """Return True if a module is being imported in this frame or a caller's."""
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
 
 
 # ---- Errors that a user can correct have an `exit_code`, and are one line on stderr. A traceback means a defect of ckptsim.

@@ -4,9 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-import weakref
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,119 +11,18 @@ import pytest
 from sim import __main__
 from sim.app import cli
 from sim.app.cli import errors
-from sim.studies.local import delayed_signals, without_handlers
 from sim.studies.progress import ENDING
 
 
 @pytest.fixture
 def listening(monkeypatch):
     """Handlers as a command has them; as they were, afterwards."""
-    before = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGALRM)}
+    before = {number: signal.getsignal(number) for number in ENDING}
     monkeypatch.setattr(errors, "_first", None)
     monkeypatch.setattr(errors, "_reported", False)
-    monkeypatch.setattr(errors, "_raised", None)
-    monkeypatch.setattr(errors, "AGAIN_S", 3600)  # unless a test wants it: a second interrupt would end the tests
-    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     yield errors.listen
-    signal.setitimer(signal.ITIMER_REAL, 0)
     for number, handler in before.items():
         signal.signal(number, handler)
-
-
-@pytest.fixture
-def soon(monkeypatch):
-    """The second look comes at once."""
-    monkeypatch.setattr(errors, "AGAIN_S", 0.01)
-
-
-def finaliser():
-    """Python prints exceptions of finalisers, and forgets them."""
-
-    class Closed:
-        def __del__(self):
-            signal.raise_signal(signal.SIGTERM)
-
-    Closed()
-
-
-def callback():
-    """As the import system and fork handlers have them."""
-
-    class Closed:
-        pass
-
-    closed = Closed()
-    kept = weakref.ref(closed, lambda _: signal.raise_signal(signal.SIGTERM))
-    del closed
-    assert kept() is None
-
-
-def careless():
-    with suppress(BaseException):
-        signal.raise_signal(signal.SIGTERM)
-
-
-def forking():
-    """A signal that reaches another thread is handled by the main one, whatever that blocks."""
-    with without_handlers():
-        errors._stop(signal.SIGTERM, None)
-
-
-def holding():
-    with delayed_signals():
-        careless_stop()
-
-
-def careless_stop():
-    errors._stop(signal.SIGTERM, None)
-
-
-@pytest.mark.parametrize("swallow", [finaliser, callback, careless, forking, holding])
-def test_a_signal_that_is_swallowed_stops_the_work_all_the_same(listening, soon, capfd, swallow):
-    """And nobody reads of exceptions that were ignored."""
-    listening()
-    swallow()
-
-    with pytest.raises(KeyboardInterrupt):
-        time.sleep(10)
-
-    errors.mark_reported()
-    assert (errors.exit_code(), capfd.readouterr().err) == (143, "")
-
-
-@pytest.mark.parametrize("kind", [OSError, KeyboardInterrupt])
-def test_work_that_is_being_stopped_is_not_interrupted_again(listening, soon, kind):
-    """Neither in its `finally`, nor where another exception has followed."""
-    listening()
-    ended = []
-    try:
-        try:
-            try:
-                signal.raise_signal(signal.SIGTERM)
-            finally:
-                time.sleep(0.1)
-                ended.append("inner")
-        except KeyboardInterrupt:
-            raise kind from None
-        finally:
-            time.sleep(0.1)
-            ended.append("outer")
-    except kind:
-        time.sleep(0.1)
-        errors.mark_reported()
-
-    assert ended == ["inner", "outer"]
-
-
-def test_what_others_lose_is_printed(listening, capfd):
-    class Broken:
-        def __del__(self):
-            raise ValueError("lost")
-
-    listening()
-    Broken()
-
-    assert "ValueError: lost" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("number", ENDING)
@@ -155,23 +51,6 @@ def test_who_asks_again_later_wants_the_end_at_any_price(listening, monkeypatch,
 
     assert ended == [130]
     assert capfd.readouterr().err == "interrupted: ended at once; what was kept before stays\n"
-
-
-def test_a_signal_waits_until_a_module_is_loaded(listening, soon, monkeypatch, tmp_path):
-    """An exception in the middle of an import is lost in callbacks, or becomes another one."""
-    (tmp_path / "module_that_meets_a_signal.py").write_text(
-        "import signal\nsignal.raise_signal(signal.SIGTERM)\nloaded = True\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    listening()
-
-    import module_that_meets_a_signal as module
-
-    assert module.loaded
-    with pytest.raises(KeyboardInterrupt):
-        time.sleep(10)
-    errors.mark_reported()
-    assert errors.exit_code() == 143
 
 
 def test_nohup_means_it(listening):
