@@ -62,7 +62,7 @@ def compared(name: str, folder: Path) -> Compared:
         file, seen_ms = folder / "job.yaml", job.restart_ms
         write_scenario_and_history(job.text or "", file)
     bench = prepare_bench(file, [], [], recovery_ms=None)
-    (today,) = restart_times_report(bench, None, "compiled", (1,)).data["restart_times"]
+    (today,) = restart_times_report(bench, None, (1,)).data["restart_times"]
     if seen_ms is None:
         seen_ms = recorded_ms(source / "jobmanager.log")
     return Compared(seen_ms, today["redeployed_ms"], *today["range_ms"])

@@ -164,7 +164,7 @@ def test_an_executor_does_not_compile(tmp_path, study):
     conf = {"spark.executorEnv.CKPTSIM_CACHE_DIR": str(tmp_path / "cache")}
 
     with Workers(master="local[1]", conf=conf) as workers:
-        (row,) = workers.rows(planned, "compiled", no_watch, check=True)
+        (row,) = workers.rows(planned, no_watch, check=True)
 
     assert (row["status"], (tmp_path / "cache").exists()) == ("ok", False)
 

@@ -35,7 +35,7 @@ def jobs_of(now, study):
         spark = Context(slots, run)
         scenario = study.scenarios[0]
         long = replace(scenario, run=replace(scenario.run, duration_ns=scenario.run.duration_ns * 1000))
-        return room._Jobs(spark, plan_of(names, scenario, long, of=of), "compiled", check=True)
+        return room._Jobs(spark, plan_of(names, scenario, long, of=of), check=True)
 
     return make
 
