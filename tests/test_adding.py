@@ -339,7 +339,7 @@ from sim.results.side_by_side import table, texts
 from sim.studies.cells import OUTCOME, described, outcome
 from sim.studies.plan import cells
 
-comparison = sim.load(Path(sys.argv[1])).run(progress=False).comparison
+comparison = sim.load(Path(sys.argv[1])).run().comparison
 header, rows = texts(comparison.strategies)
 print(json.dumps({
     "printed": [row[header.index("finalized")] for row in rows],

@@ -46,15 +46,11 @@ class SeededScenarios(Sequence[Scenario]):
         )
 
     @classmethod
-    def crossed(cls, scenarios: Iterable[Scenario], seeds: Sequence[int], blocks: Sequence[int]) -> SeededScenarios:
-        """Return every scenario with every seed, ordered by block, then seed, then scenario.
-
-        `blocks`: number of consecutive scenarios in each block; their sum is the number of scenarios.
-        """
-        ends = np.cumsum(blocks, dtype=np.int64)
-        of = [np.tile(np.arange(end - size, end), len(seeds)) for end, size in zip(ends, blocks, strict=True)]
-        seeds_of = [np.repeat(np.array(seeds, dtype=np.int64), size) for size in blocks]
-        return cls(tuple(_sharing_parts(scenarios)), np.concatenate(of), np.concatenate(seeds_of))
+    def crossed(cls, scenarios: Iterable[Scenario], seeds: Sequence[int]) -> SeededScenarios:
+        """Return every scenario with every seed, ordered by scenario."""
+        different = tuple(_sharing_parts(scenarios))
+        of = np.repeat(np.arange(len(different)), len(seeds))
+        return cls(different, of, np.tile(np.array(seeds, dtype=np.int64), len(different)))
 
     def __len__(self) -> int:
         return len(self.of)

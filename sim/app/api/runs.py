@@ -34,7 +34,6 @@ def compare(
     *studies: Study | Results | str | PathLike[str] | Mapping[str, Study | Results | str | PathLike[str]],
     jobs: int | None = None,
     checks: bool = True,
-    progress: bool = True,
 ) -> Results:
     """Run studies and compare them: ``sim.compare("job.yaml")`` or ``sim.compare({"today": a, "new": b})``.
 
@@ -47,7 +46,7 @@ def compare(
     if not by_name:
         raise ValueError("nothing to compare: give studies, results or scenario files")
     results = {
-        name: study if isinstance(study, Results) else study_of(study).run(jobs=jobs, checks=checks, progress=progress)
+        name: study if isinstance(study, Results) else study_of(study).run(jobs=jobs, checks=checks)
         for name, study in by_name.items()
     }
     if len(results) == 1 and not isinstance(studies[0], Mapping):  # one unnamed study: its labels are unchanged

@@ -285,22 +285,12 @@ def load(file: str | PathLike[str], changes: Changes = (), *, flink: str | PathL
     ScenarioError: all mistakes in the file, with lines.  TypeError: changes of another form.  OSError: not readable.
     """
     if Path(file).is_dir():
-        raise ScenarioError.of(file, _what_a_folder_is_for(Path(file)))
+        raise ScenarioError.of(
+            file,
+            "is a folder; a scenario file (.yaml) was expected: a folder of results has one, and tables that pandas.read_parquet reads",
+        )
     deployed = [] if flink is None else [flink_change(Path(flink), Path(file))]
     return _checked(Study(origin_of(Path(file), [*deployed, *lines_of(changes)])))
-
-
-def _what_a_folder_is_for(folder: Path) -> str:
-    """Return a message for a folder that was given instead of a scenario file."""
-    tables = sorted(path.name for path in folder.glob("*.parquet"))
-    if not tables:
-        return "is a folder; a scenario file (.yaml) was expected"
-    scenario = folder / "scenario.yaml"
-    reads = f", sim.load({str(scenario)!r}) reads its scenario" if scenario.is_file() else ""
-    return (
-        f"is a folder of results, not a scenario: pandas.read_parquet({str(folder / tables[0])!r}) reads a table of it"
-        f"{reads}, sim.write_report({str(folder)!r}, 'page.html') draws it"
-    )
 
 
 def loads(text: str, name: str = "scenario", *, changes: Changes = (), folder: str | PathLike[str] = ".") -> Study:

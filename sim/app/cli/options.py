@@ -50,8 +50,7 @@ def command(function: Callable[..., Code | None]) -> Callable[..., None]:
         described = getattr(parameter.annotation, "__metadata__", ())
         if parameter.kind is parameter.VAR_KEYWORD:
             for name, (kind, option) in options_of(get_args(parameter.annotation)[0]).items():
-                if not option.is_for_python:
-                    add(name, kind, option, option.default)
+                add(name, kind, option, option.default)
         elif described and isinstance(described[0], Option):
             add(parameter.name, get_args(parameter.annotation)[0], described[0], parameter.default)
         else:

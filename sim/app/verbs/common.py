@@ -264,11 +264,8 @@ MARK = {"ckptsim": "progress"}
 class Notebook(Listener):
     """Listener that shows the progress of a verb below a notebook's cell.  Messages are not shown: results include them."""
 
-    def __init__(self, *, show: bool = True) -> None:
-        self._show = show
-
     def progress(self, work: Work) -> AbstractContextManager[Watch]:
-        return watching(work) if self._show and _in_notebook() else super().progress(work)
+        return watching(work) if _in_notebook() else super().progress(work)
 
 
 @contextmanager

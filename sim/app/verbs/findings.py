@@ -362,7 +362,7 @@ def keep_answer(
         **extra,
         "command": f"{command}\n{command_line('report', [folder])} -o report.html",
     }
-    replace_text(folder / name, json.dumps(with_provenance(kept, folder / name), indent=1, allow_nan=False) + "\n")
+    replace_text(folder / name, json.dumps(with_provenance(kept), indent=1, allow_nan=False) + "\n")
 
 
 def write_page(page: Page, file: Path) -> None:
@@ -382,15 +382,9 @@ def now() -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def with_provenance(kept: Mapping[str, Any], file: Path | None = None) -> dict[str, Any]:
-    """Return `kept` with version and date.  If `file` has the same content, its date is used."""
-    new = {**kept, "version": f"{_release()} (code {code_version()})", "date": now()}
-    earlier = _read(file)
-    return (
-        {**new, "date": earlier["date"]}
-        if earlier and json.loads(json.dumps(new | {"date": ""})) == earlier | {"date": ""}
-        else new
-    )
+def with_provenance(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `kept` with version and date."""
+    return {**kept, "version": f"{_release()} (code {code_version()})", "date": now()}
 
 
 def _release() -> str:
@@ -398,14 +392,3 @@ def _release() -> str:
         return version("ckptsim")
     except PackageNotFoundError:
         return "of a checkout"
-
-
-def _read(file: Path | None) -> dict[str, Any]:
-    """Return the JSON object of a file with a date, or {} if it is missing or cannot be read."""
-    if file is None:
-        return {}
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) and "date" in content else {}

@@ -57,7 +57,6 @@ class Option:
     min: int | None = None
     is_stored: bool = True  # part of the stored command line, because it changes results
     of: Literal["", "simulated runs", "real jobs"] = ""  # the only kind of input it applies to; empty: both
-    is_for_python: bool = False  # not an option of the command line
 
     def flags(self, name: str) -> list[str]:
         """Return the names on the command line: ["--out", "-o"], or ["--checks/--no-checks"] if True is the default."""
@@ -126,8 +125,8 @@ def documented(kind: type) -> Callable[[F], F]:
 def with_all_options(kind: type) -> Callable[[F], F]:
     """Return a decorator for the function of a command: it is called with all options of `kind`, and with a listener.
 
-    Callers omit options to get the defaults.  Without a listener, progress is shown below a notebook's cell, unless the
-    option `progress` is False.  The options are added to signature and docstring, as by `documented`.
+    Callers omit options to get the defaults.  Without a listener, progress is shown below a notebook's cell.  The options are
+    added to signature and docstring, as by `documented`.
     """
 
     def decorate(function: F) -> F:
@@ -135,8 +134,7 @@ def with_all_options(kind: type) -> Callable[[F], F]:
         def call(*arguments: Any, listener: Listener | None = None, **given: Any) -> Any:
             signature.bind(*arguments, **given)
             options = with_defaults(kind, given)
-            listener = listener or Notebook(show=options.get("progress", True))
-            return function(*arguments, listener=listener, **options)
+            return function(*arguments, listener=listener or Notebook(), **options)
 
         described = documented(kind)(call)
         signature = inspect.signature(described)
@@ -246,9 +244,6 @@ JsonOption = Annotated[bool, Option("Print results as JSON.", flag="--json")]
 WhyOption = Annotated[
     bool, Option("Print reasons, all settings that were tried, and what is assumed.", is_stored=False)
 ]
-ProgressOption = Annotated[
-    bool, Option("Show progress below a notebook's cell.", True, is_stored=False, is_for_python=True)
-]
 PricesOption = Annotated[
     FilePath | None, Option("Price list of an object store (YAML). (Default: S3 Standard.)", metavar="FILE")
 ]
@@ -301,7 +296,6 @@ class JobPlaceOptions(TypedDict, total=False):
 class RunOptions(TypedDict, total=False):
     """Options of `run` for a scenario that was read already."""
 
-    progress: ProgressOption
     folder: FolderOption
     jobs: JobsOption
     checks: ChecksOption
@@ -334,7 +328,6 @@ class RunFileOptions(CheckOptions, RunOptions, total=False):
 class ImportOptions(TypedDict, total=False):
     """Options of `import`."""
 
-    progress: ProgressOption
     job: JobOption
     out: Annotated[
         FilePath | None,
@@ -358,7 +351,6 @@ class ImportOptions(TypedDict, total=False):
 class AdviseOptions(TypedDict, total=False):
     """Options of `advise`; quantities are texts with units."""
 
-    progress: ProgressOption
     p99: Annotated[str | None, Option("Maximum checkpoint duration, p99, e.g. '60 s'.", metavar="VALUE")]
     recovery: Annotated[str | None, Option("Maximum recovery time, e.g. '2 min'.", metavar="VALUE")]
     loss: Annotated[str | None, Option("Maximum throughput loss caused by checkpoints, e.g. '3 %'.", metavar="VALUE")]
@@ -407,7 +399,6 @@ class AdviseOptions(TypedDict, total=False):
 class WatchOptions(TypedDict, total=False):
     """Options of `watch`; quantities are texts with units."""
 
-    progress: ProgressOption
     job: JobOption
     every: Annotated[str, Option("Polling interval.", "60 s", metavar="DURATION")]
     duration: Annotated[
@@ -478,7 +469,6 @@ class ReportOptions(TypedDict, total=False):
 class DiffOptions(TypedDict, total=False):
     """Options of `diff`."""
 
-    progress: ProgressOption
     changes: SetOption
     changes_a: Annotated[Changes, Option("Override a key of A only.", (), "--set-a", "KEY=VALUE")]
     changes_b: Annotated[
@@ -497,7 +487,6 @@ class DiffOptions(TypedDict, total=False):
 class SweepOptions(TypedDict, total=False):
     """Options of `sweep`."""
 
-    progress: ProgressOption
     changes: SetOption
     folder: FolderOption
     flink: FlinkOption
@@ -518,7 +507,6 @@ class SweepOptions(TypedDict, total=False):
 class ReadTracesOptions(TypedDict, total=False):
     """Options of `traces read`."""
 
-    progress: ProgressOption
     time: Annotated[
         str | None, Option("Custom tables: time column; a number (0, 1, ...) if there is no header.", metavar="COLUMN")
     ]
@@ -545,7 +533,6 @@ class ReadTracesOptions(TypedDict, total=False):
 class TraceWindowsOptions(TypedDict, total=False):
     """Options of `traces windows`."""
 
-    progress: ProgressOption
     length: Annotated[str, Option("Length of a window.", "10 min", metavar="DURATION")]
     cut: Annotated[
         str,
@@ -563,7 +550,6 @@ class TraceWindowsOptions(TypedDict, total=False):
 class ValidateOptions(TypedDict, total=False):
     """Options of `validate`."""
 
-    progress: ProgressOption
     seeds: Annotated[int, Option("Simulations per recording.", 3, min=1)]
     everything: Annotated[
         bool,

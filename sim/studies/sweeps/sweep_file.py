@@ -410,7 +410,7 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     """Read a sweep file.  Raises ScenarioError with all mistakes in it or in a scenario."""
     text, reading = read_text(file), Reading(str(file))
     document, overrides = _document(text, overrides, reading)
-    points, seeds, block = _points(document, overrides, reading)
+    points, seeds = _points(document, overrides, reading)
     windows, trace_text = _windows(document, file.parent, reading)
     reading.stop_if_wrong()
     count = len(windows) * len(points) * len(seeds or [0])
@@ -420,7 +420,8 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     read = partial(_scenarios, scenario_file, read_text(scenario_file), document, overrides, reading)
     by_combination = [list(read(window, point)) for window in windows for point in points]
     name = file.name.removesuffix(file.suffix)
-    scenarios = _seeded(name, [[scenario for scenario, _ in pairs] for pairs in by_combination], seeds, block)
+    named = [replace(scenario, name=name) for pairs in by_combination for scenario, _ in pairs]
+    scenarios = SeededScenarios.crossed(named, seeds) if seeds else SeededScenarios.as_given(named)
     _check_runs(scenarios, document, reading)
     question = None
     if document.answer is not None:
@@ -462,17 +463,6 @@ def _windows(document: SweepDocument, folder: Path, reading: Reading) -> WindowP
         return WindowPlan([TraceWindow("", 0, 0, None, {})])
     label = document.answer.by if document.answer else None
     return plan_windows(document.windows, folder, (folder / document.scenario).parent, reading, label or "")
-
-
-def _seeded(name: str, by_combination: list[list[Scenario]], seeds: list[int], block: int) -> SeededScenarios:
-    """Return the scenarios of all combinations with every seed; without `seeds`, each with its own seed.
-
-    A combination may have several scenarios, because the scenario file may have lists too.  `block`: number of combinations
-    that run with one seed before the next seed.
-    """
-    named = [replace(scenario, name=name) for scenarios in by_combination for scenario in scenarios]
-    blocks = [sum(map(len, by_combination[i : i + block])) for i in range(0, len(by_combination), block)]
-    return SeededScenarios.crossed(named, seeds, blocks) if seeds else SeededScenarios.as_given(named)
 
 
 def _check_combinations(count: int, document: SweepDocument, reading: Reading, remark: str = "") -> None:
@@ -522,11 +512,11 @@ def _with_axes(
     return document.model_copy(update={"vary": varied or None}), tuple(remaining)
 
 
-def _points(document: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:
-    """Return (points, seeds, block size) for all combinations of `vary:` and `together:`.
+def _points(document: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int]]:
+    """Return (points, seeds) for all combinations of `vary:` and `together:`.
 
     Seeds that vary independently of other keys are returned separately, and then all points have the first seed.  This saves
-    memory: scenarios that differ only in their seed are stored once.  Runs are ordered by block of points, then by seed.
+    memory: scenarios that differ only in their seed are stored once.
     """
     groups = [together(group, ("together", i), reading) for i, group in enumerate(document.together or ())]
     varied = document.vary or {}
@@ -538,13 +528,12 @@ def _points(document: SweepDocument, overrides: Sequence[str], reading: Reading)
     count = prod(map(len, groups)) * prod(map(len, varied.values()))
     _check_combinations(count, document, reading)
     if reading.problems:
-        return [], [], 1
+        return [], []
     seeds = _seeds(varied, [*keys, *(line.partition("=")[0].strip() for line in overrides)])
     points = combinations(varied | {SEED: seeds[:1]} if seeds else varied)
     for group in groups:
         points = [point | other for point in points for other in group]
-    later_keys = list(varied)[list(varied).index(SEED) + 1 :] if seeds else []
-    return points, seeds, prod(len(varied[key]) for key in later_keys) * prod(map(len, groups))
+    return points, seeds
 
 
 def _seeds(varied: dict[str, list[Any]], keys: Sequence[str]) -> list[int]:

@@ -22,7 +22,7 @@ def test_settings_of_spark_are_not_ignored(tmp_path, master, expected):
 def test_the_history_of_one_job_stays_with_its_results(study):
     """Results of several jobs have no common history."""
     history, other = object(), object()
-    first, second = (study[name].run(jobs=1, progress=False) for name in ("aligned", "unaligned"))
+    first, second = (study[name].run(jobs=1) for name in ("aligned", "unaligned"))
     mine, own, foreign = (
         replace(results, backtest=of) for results, of in ((first, history), (second, history), (second, other))
     )

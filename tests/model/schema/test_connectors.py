@@ -153,7 +153,7 @@ def test_a_restart_within_the_timeout_commits_what_a_later_one_has_lost():
 
 def test_a_table_says_when_output_is_visible():
     """In an interval with a commit, else at once."""
-    header, rows = sim.load(SCENARIOS / "sinks.yaml").run(progress=False).comparison.consequences_texts()
+    header, rows = sim.load(SCENARIOS / "sinks.yaml").run().comparison.consequences_texts()
     visible = dict(
         zip(
             (row[0].removeprefix("connector ") for row in rows),

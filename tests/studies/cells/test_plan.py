@@ -85,7 +85,7 @@ def crossed(study, seeds):
         )
         for scenario in study.scenarios
     ]
-    return SeededScenarios.crossed(named, seeds, [len(named)])
+    return SeededScenarios.crossed(named, seeds)
 
 
 def test_scenarios_that_differ_in_their_seed_are_those_of_each_seed(study):
@@ -97,8 +97,8 @@ def test_scenarios_that_differ_in_their_seed_are_those_of_each_seed(study):
             axes=(("run.seed", str(seed)), *scenario.axes),
             run=replace(scenario.run, seed=seed, replications=3),
         )
-        for seed in (5, 2, 9)
         for scenario in study.scenarios
+        for seed in (5, 2, 9)
     ]
 
     assert by_hand == list(scenarios)

@@ -63,8 +63,8 @@ def test_points_are_made_of_all_that_varies(defined):  # noqa: F811
     assert [own["checkpoint.min-pause"] for own in axes] == ["0 s", "1 s"] * 2
 
 
-def test_seeds_stand_where_they_are_listed_among_all_that_varies(defined):  # noqa: F811
-    """With windows and keys that change together too, as if each seed were any other value."""
+def test_seeds_vary_fastest(defined):  # noqa: F811
+    """Wherever they are listed, with windows and keys that change together too."""
     text = (
         "set: {checkpoint.barriers: aligned}\nvary: {checkpoint.interval: [1 s, 2 s], run.seed: [5, 6, 7]}\n"
         "together: [{checkpoint.timeout: [1 min, 2 min], checkpoint.min-pause: [0 s, 1 s]}]\n"
@@ -76,8 +76,8 @@ def test_seeds_stand_where_they_are_listed_among_all_that_varies(defined):  # no
         (window, interval, seed, timeout)
         for window in ("1 s", "4 s")
         for interval in ("1 s", "2 s")
-        for seed in ("5", "6", "7")
         for timeout in ("1 min", "2 min")
+        for seed in ("5", "6", "7")
     ]
 
     assert expected == [
