@@ -102,10 +102,8 @@ class Recording(ConfiguredJob):
         from benchmarks.lab.ends import of_the_end
         from benchmarks.lab.failures import of_failures
         from benchmarks.lab.series import of_counted_series
-        from sim.jobs.observations import savepoint_values
 
         yield from of_counted_series(self)
-        yield from savepoint_values(self)
         yield from of_the_end(self)
         yield from of_failures(self)
 

@@ -170,28 +170,20 @@ _EXPIRED = "CHECKPOINT_EXPIRED|expired before completing"
 
 def observed(recording: RecordedJob) -> pd.DataFrame:
     """Return the observations of a recording.  Checkpoints in progress are left out; savepoints have only their duration."""
-    checkpoints = checkpoints_table(recording.checkpoints.list)
-    periodic = checkpoints[~checkpoints["is_savepoint"].astype(bool)]
-    rest = (
-        recording.observed_values()
-        if isinstance(recording, ConfiguredJob)
-        else [*series_values(recording), *savepoint_values(recording)]
-    )
-    return pd.concat(
-        [checkpoint_observations(periodic, subtasks_table(recording.checkpoints.list)), run_values_table(rest)],
-        ignore_index=True,
-    )
-
-
-def savepoint_values(recording: RecordedJob) -> Iterator[RunValue]:
-    """Yield the durations of completed savepoints."""
-    done = (point for point in recording.checkpoints.list if point.is_savepoint and point.status == "COMPLETED")
-    yield from (("savepoint_duration", "", float(point.end_to_end_duration)) for point in done)
+    checkpoints, subtasks = checkpoints_table(recording.checkpoints.list), subtasks_table(recording.checkpoints.list)
+    rest = recording.observed_values() if isinstance(recording, ConfiguredJob) else series_values(recording)
+    return pd.concat([checkpoint_observations(checkpoints, subtasks), run_values_table(rest)], ignore_index=True)
 
 
 def checkpoint_observations(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.DataFrame:
-    """Return the observations of recorded or simulated checkpoints, from two tables with Flink's columns."""
+    """Return the observations of recorded or simulated checkpoints, from two tables with Flink's columns.
+
+    Of savepoints, only the duration counts.
+    """
+    is_recorded = "is_savepoint" in checkpoints
+    is_savepoint = checkpoints["is_savepoint"].astype(bool) if is_recorded else checkpoints["savepointFormat"] != ""
     first = 1  # id of the job's first checkpoint; a history may begin later
+    savepoints, checkpoints = checkpoints[is_savepoint], checkpoints[~is_savepoint]
     completed = checkpoints[checkpoints["status"] == "COMPLETED"]
     failed = checkpoints[checkpoints["status"] == "FAILED"]
     expired = failed[failed["failure_message"].astype(str).str.contains(_EXPIRED)]
@@ -203,6 +195,8 @@ def checkpoint_observations(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -
         if is_known(float(value))
     ]
     rows += [(name, "", WHOLE_RUN, False, float(len(table))) for name, table in counts]
+    durations = savepoints[savepoints["status"] == "COMPLETED"]["end_to_end_duration"]
+    rows += [("savepoint_duration", "", WHOLE_RUN, False, float(duration)) for duration in durations]
     judged = subtasks[subtasks["id"].isin(completed["id"]) & (subtasks["status"] == "completed")]
     for quantity in quantities(lambda quantity: quantity.rows == "subtask"):
         column = quantity.flink_column

@@ -678,11 +678,6 @@ TEMPLATES = (
         r"Nothing tells of the subtasks of .*?: they had ended, or /jobs/JOB/\S+ of it is not in the answers",
     ),
     template("path goes on", r"Then the path may go on there"),
-    template(
-        "durations rise",
-        r"Durations rise, from (?P<ms>MS) in the first (?P<n>\d+) to (?P<last>MS) in the last \d+ \(medians; p = [\d.e-]+\)(?:, and .*?)?(?=\.)",
-        rises,
-    ),
     template("under way", r"(?P<n>\d+) in progress", under_way),
     template("restored", r"The job was restored (?:once|(?P<n>\d+) times)", restored),
     template(
@@ -946,6 +941,12 @@ TEMPLATES = (
         r"(?P<begin>[\d:]+) and (?P<end>[\d:]+)) UTC: (?P<inside>MS) in (?P<n>\d+), (?P<outside>MS) in (?P<others>\d+) others "
         r"\(medians\)" + P,
         longer_between,
+    ),
+    template(
+        "longer later",
+        r"- they are longer later in the history: (?P<ms>MS) in the first (?P<n>\d+), (?P<last>MS) in the last \d+ \(medians\)"
+        + P,
+        rises,
     ),
     template("the longer", r"- the longer a checkpoint, the (?:more|larger) .*? \([^()]*checkpoints\)" + P),
     template(

@@ -242,6 +242,6 @@ UNEXERCISED = {
     "no subtasks",
     "triggers that stopped",
     "path goes on",
-    "durations rise",
+    "longer later",
 }
 """Hardly any checkpoint of a recording has one: unit tests of `tests/jobs/history` do."""

@@ -80,19 +80,8 @@ def _mean_rate(rows: pd.DataFrame, column: str, window: tuple[float, float]) -> 
 
 def predicted(result: Result) -> pd.DataFrame:
     """Return the observations of a simulated run, with the columns of `sim.jobs.observations.COLUMNS`."""
-    periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
-    parts = [
-        checkpoint_observations(periodic, result.subtasks),
-        run_values_table([*series_values(result), *_savepoints(result)]),
-    ]
+    parts = checkpoint_observations(result.checkpoints, result.subtasks), run_values_table(series_values(result))
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
-
-
-def _savepoints(result: Result) -> Iterator[RunValue]:
-    done = result.checkpoints[
-        (result.checkpoints["savepointFormat"] != "") & (result.checkpoints["status"] == "COMPLETED")
-    ]
-    yield from (("savepoint_duration", "", float(duration)) for duration in done["end_to_end_duration"])
 
 
 # ---- Join the observations of a recording and of its simulation to one table with errors.

@@ -25,7 +25,7 @@ from sim.jobs.history.history import (
     slow_subtasks_text,
     split,
 )
-from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, held_triggers, in_common, profile, trend
+from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, held_triggers, in_common, profile
 from sim.jobs.history.path import steps
 from sim.jobs.source.job_log import LAST_MS
 from sim.jobs.source.recorded_job import RecordedCheckpoint
@@ -186,7 +186,7 @@ def clock(point: RecordedCheckpoint) -> str:
 def choice_text(answer: HistoryAnswer) -> str:
     """Return a paragraph about the whole history.
 
-    It counts slow, failed and in-progress checkpoints, and describes delayed triggers, trends, and restores.
+    It counts slow, failed and in-progress checkpoints, and describes delayed triggers, growing state, and restores.
     """
     groups, silence = answer.split, answer.history.silence
     parts = []
@@ -216,7 +216,6 @@ def choice_text(answer: HistoryAnswer) -> str:
     if groups.in_progress:
         parts.append(f"{len(groups.in_progress)} in progress.")
     parts += held_triggers(answer.history)
-    parts += trend(answer.history, groups.slow, groups.others)
     parts += _growth(answer.history.usual)
     if answer.history.restored:
         parts.append(

@@ -3,7 +3,6 @@
 * the profile: how much time they spend on each kind of step at each vertex
 * the circumstances of a single checkpoint: earlier failures, restarts, savepoints, delayed triggers
 * features that are associated with slow checkpoints, by statistical tests
-* trends over the history, if the statistics of subtasks are missing
 """
 
 from __future__ import annotations
@@ -257,12 +256,13 @@ class InCommon:
 def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> InCommon:
     """Test which features distinguish slow checkpoints.  Checkpoints without statistics of subtasks are left out.
 
-    If there are then no slow checkpoints, or no others, test whether durations grow with sizes, or differ between restarts, instead.
+    If there are then no slow checkpoints, or no others, test whether durations grow with sizes or with time, or differ between
+    restarts, instead.
     """
     points = [*slow, *others]
     slow, others = [point for point in slow if point.tasks], [point for point in others if point.tasks]
     if not slow or not others:
-        tested = tuple(_significant([*_with_size(points), *_between_restarts(history, points)]))
+        tested = tuple(_significant([*_with_size(points), *_later(points), *_between_restarts(history, points)]))
         return InCommon(0, len(points), len(tested), tested)
     explored = [*_presences(history, slow, others), *_amounts(history, slow, others), *_with_size([*slow, *others])]
     # The job's plan names these events, so they are a separate family of tests.
@@ -402,6 +402,20 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
             yield Finding(f"the longer a checkpoint, {text}: {spread} ({sample})", p, 1.0)
 
 
+def _later(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
+    """Yield the finding that checkpoints become longer in the course of the history (Spearman's rank correlation)."""
+    durations = [point.end_to_end_duration for point in sorted(points, key=lambda point: point.id)]
+    if len(points) < _MIN_RANKS or len({*durations}) == 1:
+        return
+    third = len(points) // 3
+    before, after = median(durations[:third]), median(durations[-third:])
+    trend = spearmanr(range(len(points)), durations, alternative="greater")
+    if trend.statistic >= _MIN_RANK_CORRELATION and after > _MIN_FACTOR * before:
+        text = f"{ms_text(before)} in the first {third}, {ms_text(after)} in the last {third} (medians)"
+        p = max(float(trend.pvalue), _least_p_value(durations))
+        yield Finding(f"they are longer later in the history: {text}", p, 1.0)
+
+
 def _between_restarts(history: History, points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
     """Yield a finding per run of the job, between two restarts: whether checkpoints are longer in it (Mann-Whitney test)."""
     starts = [0, *history.restarts_ms]
@@ -463,64 +477,3 @@ def _larger_amount(
     p = 1.0 if is_similar else float(mannwhitneyu(slow, others, alternative="greater").pvalue)
     text = f"more {name}: {in_words(median(slow))} in {len(slow)} slow ones, {in_words(median(others))} in {len(others)} others (medians)"
     yield Finding(text, p, 1.0)
-
-
-def _step_at_restart(history: History, points: Sequence[RecordedCheckpoint]) -> str:
-    """Return a sentence if the checkpoints right after a restart are longer than those right before it, else ""."""
-    for at_ms in history.restarts_ms:
-        sides: tuple[list[int], list[int]] = ([], [])
-        for point in points:
-            sides[point.trigger_timestamp >= at_ms].append(point.end_to_end_duration)
-        before, after = sides
-        near = (before[-_NEAR_RESTART:], after[:_NEAR_RESTART])
-        if min(map(len, near)) == _NEAR_RESTART and median(near[1]) > _MIN_FACTOR * median(near[0]):
-            clock = datetime.fromtimestamp(at_ms / 1000, UTC)
-            change = f"from {ms_text(median(before))} in {len(before)} to {ms_text(median(after))} in {len(after)}"
-            return f"Durations step up at the restart at {clock:%H:%M:%S} UTC, {change} (medians): compare what changed with it."
-    return ""
-
-
-_NEAR_RESTART = 3
-"""Checkpoints on each side of a restart that tell a step from a steady rise."""
-
-
-# ---- Trend of durations, for histories without statistics of subtasks.
-
-_MAX_TREND_P_VALUE = 0.001
-
-
-def trend(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> Iterator[str]:
-    """Yield a sentence if durations rise over the history, or step up at a restart.
-
-    Yields nothing if statistics of subtasks are known, because they say more.
-    """
-    points = sorted([*slow, *others], key=lambda point: point.id)
-    if history.detailed or len(points) < _MIN_RANKS:
-        return
-    third = len(points) // 3
-    durations = [point.end_to_end_duration for point in points]
-    before, after = median(durations[:third]), median(durations[-third:])
-    correlation = spearmanr(range(len(points)), durations, alternative="greater") if len({*durations}) > 1 else None
-    rises = (
-        correlation is not None
-        and correlation.pvalue < _MAX_TREND_P_VALUE
-        and correlation.statistic >= _MIN_RANK_CORRELATION
-    )
-    if correlation is not None and rises and after > _MIN_FACTOR * before:
-        if step := _step_at_restart(history, points):
-            yield step
-            return
-        p = max(float(correlation.pvalue), _least_p_value(durations))
-        sizes = [point.state_bytes for point in points]
-        first_size, last_size = median(sizes[:third]), median(sizes[-third:])
-        size = f"from {bytes_text(first_size)} to {bytes_text(last_size)}"
-        grows = last_size > _MIN_FACTOR * first_size
-        state = (
-            f", and the size of state{_in_flight_clause(points)} {size}"
-            if grows
-            else f", and not because of the size of state ({size})"
-        )
-        yield (
-            f"Durations rise, from {ms_text(before)} in the first {third} to {ms_text(after)} in the last {third} (medians; p = {p:.2g})"
-            f"{state if min(sizes) > 0 else ''}."
-        )
