@@ -161,28 +161,6 @@ def plan(
     return Plan(trigger, running, finished)
 
 
-def partial_plan(graph: TaskGraph, full_plan: Plan, kept: frozenset[int]) -> Plan:
-    """Return the plan in which tasks `kept` reuse their part of the latest completed checkpoint, unless all tasks would.
-
-    Raises ValueError if a task in `kept` exchanges data with one that is not: records between them would be lost or
-    repeated.
-    """
-    kept &= full_plan.wait_for
-    if not kept or kept == full_plan.wait_for:
-        return full_plan
-    for link in graph.links:
-        readers, writers = graph.vertices[link.downstream], graph.vertices[link.upstream]
-        for number, reader in enumerate(readers):
-            read = writers if link.predecessors is None else link.predecessors[number]
-            if split_writers := [
-                writer for writer in read if (writer in kept) != (reader in kept) and writer in full_plan.wait_for
-            ]:
-                raise ValueError(
-                    f"tasks {split_writers[0]} and {reader} exchange data: both must keep their parts, or neither"
-                )
-    return replace(full_plan, trigger=full_plan.trigger - kept, wait_for=full_plan.wait_for - kept, kept=kept)
-
-
 def _triggered(graph: TaskGraph, vertex: int, running: frozenset[int]) -> list[int]:
     """Return the running tasks of one vertex that no barrier will reach.
 

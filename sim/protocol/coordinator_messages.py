@@ -40,7 +40,6 @@ class Plan:
     trigger: frozenset[int]  # sources, or running tasks without running predecessors
     wait_for: frozenset[int]  # must acknowledge; are notified of completion and abort
     finished: frozenset[int] = frozenset()  # finished before the checkpoint: need not acknowledge
-    kept: frozenset[int] = frozenset()  # need not acknowledge: their part of the latest completed checkpoint is reused
 
 
 @value_class
@@ -128,15 +127,6 @@ class BacklogReported:
 
 
 @value_class
-class ConfigurationUpdated:
-    """The user changes interval and timeout of checkpoints (FLIP-571)."""
-
-    now: int
-    interval_ns: int | None = None  # None: unchanged
-    timeout_ns: int | None = None  # None: unchanged
-
-
-@value_class
 class PeriodicTimerFired:
     """The timer of ArmPeriodicTimer has fired."""
 
@@ -213,7 +203,6 @@ CoordinatorEvent = (
     | LeaderLost
     | LeaderElected
     | BacklogReported
-    | ConfigurationUpdated
     | PeriodicTimerFired
     | CheckpointRequested
     | TriggerReady

@@ -180,7 +180,7 @@ def _judge(
     healthy = waits - command.tasks
     changed = replace(
         pending,
-        plan=replace(pending.plan, wait_for=healthy, kept=pending.plan.kept | command.tasks),
+        plan=replace(pending.plan, wait_for=healthy),
         acknowledged=TaskSet(sum(1 << row for row in healthy)),
         latest_ack_ns=pending.latest_ack_ns if pending.latest_ack_ns >= 0 else now,
     )

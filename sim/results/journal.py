@@ -176,7 +176,6 @@ class EventType(StrEnum):
     TRIGGERED = (
         "triggered"  # the coordinator took the trigger timestamp; number: count of tasks that need not acknowledge
     )
-    PART_KEPT = "part kept"  # the task skips the checkpoint; number: the earlier checkpoint whose state is used
     PART_REPLACED = "part replaced"  # its region failed; number: the earlier checkpoint whose state is used
     TASKS_TRIGGERED = "tasks triggered"  # the calls are sent to the source tasks
     REFUSED = "refused"  # a trigger that never got an id; number: 1 if a user asked for it (a savepoint, a stop)
@@ -231,8 +230,6 @@ class EventType(StrEnum):
     TASK_RESTORED = "task restored"  # its state is downloaded; number: bytes
     TASK_RUNS = "task runs"  # its recovered input has been read
     JOB_RECOVERED = "job recovered"  # all tasks run
-    # by the user, at run time; number: the timeout [ns]; detail: interval and timeout
-    CHECKPOINTS_CHANGED = "checkpoints changed"
     FAULT = "fault"  # detail: storage, network, a slow task or commits, and for how long
 
 

@@ -80,7 +80,6 @@ OF_JOB = frozenset(
         EventType.GIVEN_UP,
         EventType.JOB_FAILED,
         EventType.JOB_FINISHED,
-        EventType.CHECKPOINTS_CHANGED,
     }
 )
 """Kinds of rows about failures, restarts and the end of the job."""
@@ -91,7 +90,6 @@ _MAX_EVENTS = 8
 """Maximum rows of evidence that are not about a checkpoint."""
 SENTENCES: dict[EventType, str] = {
     EventType.TRIGGERED: "{who} triggers checkpoint {n}",
-    EventType.PART_KEPT: "{who} takes no part in checkpoint {n}: its part of checkpoint {number} stands for it",
     EventType.PART_REPLACED: "the region of {who} fails in checkpoint {n}: its part of checkpoint {number} replaces its own",
     EventType.REFUSED: "{who} refuses a trigger: {detail}",
     EventType.SNAPSHOT_BEGUN: "{who} begins snapshot {n}",
@@ -132,7 +130,6 @@ SENTENCES: dict[EventType, str] = {
     EventType.TASK_RESTORED: "{who} has read {bytes} of state of checkpoint {n}",
     EventType.TASK_RUNS: "{who} runs again",
     EventType.JOB_RECOVERED: "all tasks run again",
-    EventType.CHECKPOINTS_CHANGED: "the user changes checkpoints: {detail}",
     EventType.FAULT: "something goes wrong: {detail}",
 }
 """Templates of sentences by kind of row.  Rows of other kinds are shown with the name of their kind."""

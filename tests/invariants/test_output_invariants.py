@@ -21,7 +21,6 @@ from tests.invariants.watched import (
     hollow,
     named,
     stateful,
-    with_journal,
     with_scenario,
 )
 from tests.invariants.watched import SINK as STATEFUL_SINK
@@ -317,10 +316,6 @@ class TestEnds:
         assert end_facts(account, triggered) == [
             "2 tasks need not acknowledge, 0 have finished since they were restarted"
         ]
-        kept = [Entry(NOW, EventType.PART_KEPT, LATEST, task) for task in (0, 1)]
-        assert end_facts(with_journal(account, *kept), triggered) == []
-        assert len(end_facts(with_journal(account, *kept[1:]), triggered)) == 1
-        assert len(end_facts(with_journal(account, *(row._replace(checkpoint=5) for row in kept)), triggered)) == 1
 
     def all_ended(self, account, before_ns):
         return end_facts(account, *(self.ended("drain", task)._replace(time_ns=NOW - before_ns) for task in range(5)))

@@ -311,10 +311,7 @@ class EndOfData(Invariant):
                 self.report(AS_ASKED, fact, task=row.task, time_ns=row.time_ns, once=True)
 
     def _check_finished_counts(self) -> None:
-        """Check that a checkpoint does not count more finished tasks than there are.
-
-        Tasks that reuse their part of an earlier checkpoint need not acknowledge either.
-        """
+        """Check that a checkpoint does not count more finished tasks than there are."""
         finished: set[int] = set()
         for row in self.run.events:
             if row.event_type is EventType.TASK_FINISHED:
@@ -322,11 +319,8 @@ class EndOfData(Invariant):
             elif row.event_type is EventType.JOB_RESTORED:
                 finished -= self.run.deployed[row.number]
             elif row.event_type is EventType.TRIGGERED and row.number > len(finished):
-                kept = self.context.journal.only({EventType.PART_KEPT})
-                counted = row.number - sum(other.checkpoint == row.checkpoint for other in kept)
-                if counted > len(finished):
-                    fact = f"{number_of(counted, 'task')} need not acknowledge, {len(finished)} have finished since they were restarted"
-                    self.report(KNOWN, fact, checkpoint=row.checkpoint, time_ns=row.time_ns, once="triggered")
+                fact = f"{number_of(row.number, 'task')} need not acknowledge, {len(finished)} have finished since they were restarted"
+                self.report(KNOWN, fact, checkpoint=row.checkpoint, time_ns=row.time_ns, once="triggered")
 
     def _check_final_checkpoint(self) -> None:
         """Check that the final checkpoint is triggered soon after all data and pending checkpoints ended."""

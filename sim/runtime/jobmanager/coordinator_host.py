@@ -13,7 +13,7 @@ from sim.model.job import Backlog
 from sim.model.randomness import chance, draw, stream
 from sim.plane.interface import Layout
 from sim.protocol import coordinator_messages
-from sim.protocol.checkpoint_requests import TaskGraph, UnionState, VertexLink, partial_plan, plan
+from sim.protocol.checkpoint_requests import TaskGraph, UnionState, VertexLink, plan
 from sim.protocol.coordinator import Coordinator, first_trigger_delay
 from sim.protocol.coordinator_messages import (
     BacklogReported,
@@ -156,9 +156,7 @@ class CoordinatorHost:
         self.checks = checks
         # called with the keyword `completed` when a checkpoint has completed or failed
         self.on_ended: Callable[..., None] = lambda **_: None
-        # returns the tasks that reuse their part of the previous checkpoint
-        self.keeps: Callable[[Plan], frozenset[int]] = lambda _: frozenset()
-        options = context.scenario.checkpoint_at(context.env.now)
+        options = context.scenario.checkpoint
         machine = Coordinator.configured(options, num_retained=options.num_retained, restored=context.begun_from)
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
         self._timer: simpy.Event | None = None
@@ -216,19 +214,12 @@ class CoordinatorHost:
         leader = self.machine.leader
         self.env.call_in(delay_ns, lambda: arrive() if self.machine.accepts_messages_from(leader) else None)
 
-    def plan(self, kind: RequestKind) -> Plan | None:
-        """Return the plan of a checkpoint that is triggered now, or None if a required task is not running.
-
-        Tasks may reuse their part of the latest checkpoint that this job instance completed, if no other one is pending.
-        """
+    def plan(self) -> Plan | None:
+        """Return the plan of a checkpoint that is triggered now, or None if a required task is not running."""
         presumed = self.presumed_running
-        full_plan = self.job_end.plan(
+        return self.job_end.plan(
             frozenset(host.task for host in self.tasks if not host.running and host.task not in presumed)
         )
-        alone = not self.machine.pending and self.machine.latest_completed > self.context.begun_from
-        if full_plan is None or not alone or kind is RequestKind.SAVEPOINT:
-            return full_plan
-        return partial_plan(self.job_end.graph, full_plan, self.keeps(full_plan))
 
     def _in_turn(self, work: Callable[[], None]) -> None:
         """Call `work` when the coordinator's lock is free; first in, first out."""
@@ -289,12 +280,11 @@ class CoordinatorHost:
             case coordinator_messages.PrepareTrigger():
                 self.message(
                     self.overheads.trigger_ns,
-                    lambda: self.dispatch(coordinator_messages.TriggerReady(self.env.now, self.plan(command.kind))),
+                    lambda: self.dispatch(coordinator_messages.TriggerReady(self.env.now, self.plan())),
                 )
             case coordinator_messages.TriggerTasks():
                 self._note(EventType.TASKS_TRIGGERED, command.checkpoint)
                 options = self.files.begun(command.checkpoint, command.options)
-                self._keep_parts(command.checkpoint)
                 for task in sorted(command.tasks):
                     self._trigger(task, command.checkpoint, options)
             case coordinator_messages.ArmCheckpointTimeout():
@@ -323,15 +313,6 @@ class CoordinatorHost:
                 self._record_failed(command)
             case _:
                 assert_never(command)
-
-    def _keep_parts(self, checkpoint: int) -> None:
-        """Reuse the parts of the latest completed checkpoint for tasks that take no part."""
-        plan, before = self.machine.pending[-1].plan, self.machine.latest_completed
-        for task in sorted(plan.kept):
-            part = self.contents.keep(checkpoint, task, before)
-            self.files.keep(checkpoint, part)
-            self._note(EventType.PART_KEPT, checkpoint, task, part.checkpoint)
-            self.checks.part_kept(checkpoint, task, before)
 
     def _trigger(self, task: int, checkpoint: int, options: BarrierOptions) -> None:
         """Send the trigger call to a task.  Calls arrive in order; a call to an unreachable TaskManager times out."""
@@ -432,9 +413,11 @@ class CoordinatorHost:
     def _record_triggered(self, command: coordinator_messages.RecordTriggered) -> None:
         """Record that a checkpoint got its id, in the journal and in the results."""
         finished, savepoint = command.plan.finished, command.savepoint
-        settled = len(finished) + len(command.plan.kept)
         stats = CheckpointStats(
-            command.checkpoint, command.trigger_ns, len(command.plan.wait_for) + settled, acknowledged=settled
+            command.checkpoint,
+            command.trigger_ns,
+            len(command.plan.wait_for) + len(finished),
+            acknowledged=len(finished),
         )
         if savepoint is not None:
             stats.savepoint_format, stats.stops = savepoint.format, savepoint.stop is not None
@@ -444,7 +427,7 @@ class CoordinatorHost:
         for task in finished:
             self.contents.cut(command.checkpoint, task, finished=True)
         self.job_end.begun(command.checkpoint, finished)
-        self.context.journal.note(command.trigger_ns, EventType.TRIGGERED, command.checkpoint, number=settled)
+        self.context.journal.note(command.trigger_ns, EventType.TRIGGERED, command.checkpoint, number=len(finished))
 
     def _record_completed(self, command: coordinator_messages.RecordCompleted) -> None:
         """Record a completed checkpoint."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sim.protocol.coordinator_messages import CoordinatorCommand, Plan, RequestKind
+from sim.protocol.coordinator_messages import CoordinatorCommand, Plan
 from sim.protocol.regional import (
     AllSourcesEnded,
     NotifyRegionalComplete,
@@ -62,13 +62,13 @@ class RegionalCoordinatorHost(CoordinatorHost):
         self._note = self._note_with_regions
         self._sources_ended = False  # as last told to the machine
 
-    def plan(self, kind: RequestKind) -> Plan | None:
+    def plan(self) -> Plan | None:
         """Return the plan of a checkpoint that is triggered now.  The first one after the end of all sources is a global one."""
         ended = self.job_end.graph.sources <= self.job_end.ended | self.job_end.finished
         if ended and not self._sources_ended:
             self._loop.dispatch(AllSourcesEnded(self.env.now))
         self._sources_ended = ended
-        return super().plan(kind)
+        return super().plan()
 
     def carry_out(self, command: CoordinatorCommand) -> None:
         """Execute a command, or schedule its execution."""

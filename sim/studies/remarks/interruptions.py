@@ -117,7 +117,6 @@ def has_one_phase(scenario: Scenario, vertex: Vertex) -> bool:
     return bool(
         window
         and interval_ns
-        and len({*scenario.intervals_ns}) == 1
         and window.fire_ns
         and not (window.step_ns % interval_ns and interval_ns % window.step_ns)
     )
@@ -147,7 +146,7 @@ def sentences_on_requests(result: Result) -> Iterator[str]:
     interval_ns = scenario.checkpoint.interval_ns or 0
     for vertex in scenario.job.vertices:
         requests = vertex.async_io
-        if requests is None or requests.latency.kind != "constant" or len({*scenario.intervals_ns}) != 1:
+        if requests is None or requests.latency.kind != "constant" or not interval_ns:
             continue
         latency_ns = requests.latency.mean
         served = result.tasks.loc[result.tasks["vertex"] == vertex.name, "numRecordsIn"].min()

@@ -1,4 +1,4 @@
-"""What checkpoints and savepoints of whole runs hold: parts of earlier ones, union list state, the last word of a stop."""
+"""What checkpoints and savepoints of whole runs hold: union list state, the last word of a stop."""
 
 from dataclasses import replace
 from functools import partial
@@ -11,62 +11,17 @@ from sim.model.job import Job
 from sim.model.scenario import Action
 from sim.model.sinks import Commit
 from sim.protocol import coordinator_messages
-from sim.protocol.recovery import regions
 from sim.results.journal import EventType, Journal
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, fault_at, scenario
-from tests.oracle import oracle
 from tests.runtime.task.fake_slots import FakeClock
 from tests.scenarios import read_scenario, run_scenario
 
-# Checkpoints to which a region contributes the part of an earlier one: an addition from outside, in a few lines.
-
-
-JOB = """\
-# Does a region that keeps its part come back with it?
-version: 1
-job:
-  source: {source: {rate: 2k/s, record: 1 kB}, parallelism: 2}
-  work: {input: {source: forward}, service: 100 us, parallelism: 2, state: {size: 4 MB, backend: hashmap, update: 30 %}}
-  sink: {input: {work: forward}, service: 10 us, parallelism: 2, flush: {share: 100 %}, commit: {}}
-checkpoint: {interval: 1 s, barriers: aligned, incremental: false, timeout: 300 ms, tolerable-failed: 9}
-cluster: {placement: isolated, network: {segment-size: 4 KiB}}
-storage: {bandwidth: 100 MB/s}
-faults: [{kill: 'source[0]', at: 5500 ms}, {kill: 'source[1]', at: 5600 ms}]
-run: {duration: 7 s}
-"""
-
-
-def run(*, kept_of=lambda region: region, engine="compiled"):
-    def attach(instance):
-        """The addition: in checkpoints of an even number these tasks keep their part."""
-        layout, coordinator = instance.layout, instance.job.coordinator
-        _, region = regions(len(layout.vertex), zip(layout.writer, layout.reader, strict=True))
-        kept = kept_of(region)
-        coordinator.keeps = lambda _: frozenset() if coordinator.machine.next_id % 2 else kept
-
-    scenario = read_scenario(JOB)
-    return simulate(scenario, engine=engine, attach=attach)
-
-
-def test_a_part_that_does_not_fit_the_others_is_refused():
-    """A sink alone is no region: what lies between it and its writer would be in neither part."""
-    with pytest.raises(ValueError, match="tasks 3 and 5 exchange data"):
-        run(kept_of=lambda region: frozenset({max(region)}))
-
-
-def test_engines_agree():
-    first, other = run(), run(engine=oracle)
-
-    assert first.violations == ()
-    assert all(table.equals(other.tables[name]) for name, table in first.tables.items())
-    assert list(first.journal) == list(other.journal)
-
 
 def test_an_abort_names_the_checkpoint_that_a_task_has_its_part_of():
-    """A task that kept its part has an older one."""
+    """A task whose part was replaced has an older one (regional checkpoints)."""
     env, calls, base = FakeClock(), [], scenario(chain(1))
     task = lambda number: SimpleNamespace(notify_aborted=lambda *told: calls.append((env.now // MS, number, *told)))  # noqa: E731
     parts = {(4, 1): SimpleNamespace(checkpoint=2)}
