@@ -32,12 +32,12 @@ class Driver:
         trigger = interval or until
         while True:
             notice = plane.advance(min(trigger, until))
-            if notice.kind == NoticeKind.QUIET:
+            if notice.kind == NoticeKind.REACHED_TIME:
                 if plane.now >= until:
                     return
                 trigger += interval
                 self.trigger()
-            elif notice.kind == NoticeKind.SAFE:
+            elif notice.kind == NoticeKind.INTERRUPTED:
                 self.forward(notice.task)
             elif notice.kind == NoticeKind.ARRIVED:
                 self.on_barrier(notice)

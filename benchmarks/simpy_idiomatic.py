@@ -104,7 +104,7 @@ class Task:
                 yield self.wait()
                 continue
             if segment is not None:
-                due = segment.start_ns + self.served * segment.den_ns // segment.num
+                due = segment.start_ns + self.served * segment.per_ns // segment.records
                 if due > self.env.now:
                     self.sleeping = True
                     try:

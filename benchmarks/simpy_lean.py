@@ -112,7 +112,7 @@ class LeanModel:
         assert source is not None
         total = source.total
         begin, num, den = (
-            (source.segments[0].start_ns, source.segments[0].num, source.segments[0].den_ns)
+            (source.segments[0].start_ns, source.segments[0].records, source.segments[0].per_ns)
             if source.segments
             else (0, 1, 0)
         )

@@ -50,7 +50,7 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1790000000")  # files of results hav
 
 ONCE = (
     *(f"tests/{folder}/" for folder in ("advice", "benchmarks", "claims", "injections", "jobs/evidence")),
-    *(f"tests/{folder}/" for folder in ("laws", "mutations", "worlds")),
+    *(f"tests/{folder}/" for folder in ("invariants/jobs", "mutations", "worlds")),
     *(f"tests/{file}.py" for file in ("app/cli/test_advise", "app/cli/test_excerpts", "test_public_reports")),
 )
 """Folders and files whose tests are all marked `once`: of this repository's tools, of recordings, and of runs that come out alike everywhere.

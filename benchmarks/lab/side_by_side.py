@@ -30,7 +30,7 @@ from sim.jobs.source.rest_answers import CheckpointConfig
 from sim.jobs.source.rest_job import RestInput, RestVertex
 from sim.model.units import MS
 from sim.results.critical_path import PathKind
-from sim.runtime.lowering import hosts
+from sim.runtime.plane_spec import hosts
 from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:

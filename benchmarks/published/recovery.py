@@ -21,7 +21,7 @@ __all__ = ["Course", "Rule", "course", "recovery_s"]
 class Rule:
     """Recovered: not above `times` the `quantile` of the `before_s` seconds before the failure (and `above` it), for `hold_s` in a row.
 
-    Counted from the first second that is missing or above, as the detector of Khaos counts (it waits for eleven, too).
+    RecordCounts from the first second that is missing or above, as the detector of Khaos counts (it waits for eleven, too).
     """
 
     before_s: int = 300

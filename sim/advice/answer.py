@@ -37,7 +37,7 @@ from sim.model.text import one_line
 from sim.model.units import format_duration
 from sim.results.formats import TextTable, bytes_text, change_text, count_text, ms_text
 from sim.results.stored import table_sinks
-from sim.runtime.lowering import hosts
+from sim.runtime.plane_spec import hosts
 
 if TYPE_CHECKING:
     from sim.advice.candidates import CandidateSearch

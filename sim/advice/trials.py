@@ -38,7 +38,7 @@ from sim.model.schema.study import key_of
 from sim.model.text import PrintableError
 from sim.model.units import MS, SECOND, format_duration
 from sim.protocol.recovery import outages
-from sim.runtime.lowering import restarts_after_loss
+from sim.runtime.plane_spec import restarts_after_loss
 from sim.studies.plan import Cell, cells, with_baselines
 from sim.studies.progress import Clock, TimeLeft, Watch, no_watch
 from sim.studies.sweeps.design import Point, override

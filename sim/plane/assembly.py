@@ -12,15 +12,15 @@ import numpy as np
 from sim.model.randomness import draw, stream
 from sim.plane.interface import (
     MAX_SERVED_SAMPLES,
-    Law,
     Layout,
     PlaneSpec,
+    QuantileTable,
     Ship,
     ThreadState,
     Wait,
     channels_in,
     channels_out,
-    layout,
+    create_layout,
 )
 from sim.plane.rows import Channel, DelayLine, Element, Gate, General, Partition, PlaneState, Task, record_dtype
 from sim.plane.text.basics import (
@@ -263,7 +263,7 @@ class WordTable:
     def __init__(self) -> None:
         self.parts: list[tuple[int, np.ndarray[Any, Any]]] = []  # (index, values); all other words are 0
         self.n = 0
-        self.known: dict[Law, int] = {}
+        self.known: dict[QuantileTable, int] = {}
 
     def add(self, values: Any) -> int:
         """Add values, and return the index of the first one."""
@@ -278,7 +278,7 @@ class WordTable:
         self.n += n
         return at
 
-    def table(self, values: Law) -> int:
+    def table(self, values: QuantileTable) -> int:
         """Add a distribution unless it is stored already, and return its index."""
         if values not in self.known:
             self.known[values] = self.add(values)
@@ -302,7 +302,7 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[PlaneState, Layout]:
 
     The element pool has room for `marker_room` markers, or for one per channel if that is more.
     """
-    plan = layout(spec)
+    plan = create_layout(spec)
     words = WordTable()
     lines = sorted(set(spec.hosts)) if spec.nic else [0]
     tasks = task_rows(spec, plan, words)
@@ -358,9 +358,9 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
                 (
                     segment.first,
                     segment.start_ns,
-                    segment.num,
-                    segment.den_ns // segment.num,
-                    segment.den_ns % segment.num,
+                    segment.records,
+                    segment.per_ns // segment.records,
+                    segment.per_ns % segment.records,
                 )
             )
         segments.append((begin, words.n))
@@ -428,7 +428,7 @@ def partition_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         row["task"], row["ship"], row["first_channel"], row["channels"] = t, edge.ship, channels.start, len(channels)
         row["last_channel"] = channels.stop
         row["pool"] = len(channels) * spec.exclusive + spec.floating
-        row["limit"] = row["pool"] + spec.overdraft * spec.vertices[edge.upstream].borrows
+        row["limit"] = row["pool"] + spec.overdraft * spec.vertices[edge.upstream].uses_overdraft_buffers
         row["fan_num"], row["fan_den"] = edge.fan_out
         row["size_table"], row["size_n"] = words.table(edge.record_bytes), len(edge.record_bytes)
         if edge.ship == Ship.HASH:

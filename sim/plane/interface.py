@@ -1,6 +1,6 @@
-"""What the data plane and its hosts exchange: its specification, markers, notices, positions, counters.
+"""Data types of the data plane's interface: specification, layout, markers, notices, positions.
 
-`KernelPlane` has the methods.
+The operations are the methods of `sim.plane.kernel.KernelPlane`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ import numpy as np
 from sim.model.cluster import Debloating
 from sim.model.packed_records import PackedRecords
 
-# ---- The specification of a data plane, and the layout of its channels.
-
-# ---- The specification of a plane.  All times are int64 nanoseconds, all volumes int64 bytes.
+# ---- The specification of a data plane.  All times are int64 nanoseconds, all volumes int64 bytes.
 #
 # ``sim/plane/RULES.md`` specifies the behaviour; letters and numbers here refer to its rules.
 
@@ -42,21 +40,21 @@ class Wait(IntEnum):
     LOCK = 3
 
 
-Law = tuple[int, ...]
+QuantileTable = tuple[int, ...]
 """A distribution as a table of integer quantiles.  A table with one entry is a constant."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateSegment:
-    """From record number `first` on, a record is due every den_ns / num ns, starting at start_ns."""
+    """From record number `first` on, which is due at `start_ns`, `records` records are due every `per_ns`."""
 
     first: int
     start_ns: int
-    num: int
-    den_ns: int
+    records: int
+    per_ns: int
 
 
-FIRST, START = 0, 1
+FIRST_COLUMN, START_COLUMN = 0, 1
 """Columns of packed segments."""
 
 
@@ -74,23 +72,23 @@ class SourceSpec:
     def __post_init__(self) -> None:
         """Pack the segments to save memory: a day with a rate per second has 86,400."""
         if not isinstance(self.segments, PackedRecords):
-            rows = [(row.first, row.start_ns, row.num, row.den_ns) for row in self.segments]
+            rows = [(row.first, row.start_ns, row.records, row.per_ns) for row in self.segments]
             object.__setattr__(self, "segments", PackedRecords(RateSegment, rows))
 
     def due(self, i: int) -> int:
         """Return when record i is due (W1) [ns]."""
-        place = self.segments.last_until(FIRST, i)
+        place = self.segments.last_until(FIRST_COLUMN, i)
         if place < 0:
             return 0
         segment = self.segments[place]
-        return segment.start_ns + (i - segment.first) * segment.den_ns // segment.num
+        return segment.start_ns + (i - segment.first) * segment.per_ns // segment.records
 
 
 @dataclass(frozen=True, slots=True)
-class Lag:
+class OutputDelay:
     """Outputs are written some time after the service of their record (L1-L5), or when they are released (L7, L8)."""
 
-    times: Law = ()  # ns; empty: outputs wait until they are released
+    times: QuantileTable = ()  # ns; empty: outputs wait until they are released
     capacity: int = 0  # with times: maximum late records, at least 1
     firing_ns: int = 0  # without times: thread time of each output, before it is written
     outputs: tuple[int, int] = (1, 1)  # fired per served record, as a ratio
@@ -108,21 +106,21 @@ class VertexSpec:
 
     name: str
     parallelism: int
-    service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
+    service: tuple[QuantileTable, ...]  # ns, one table per gate (a source: exactly one)
     source: SourceSpec | None = None
     joined: bool = False  # several logical inputs, read alternately (T9); otherwise all gates are one input
-    lag: Lag | None = None
+    lag: OutputDelay | None = None
     gates_of_inputs: tuple[int, ...] = ()  # joined: gates of each input; empty: one each
 
     def __post_init__(self) -> None:
         """Raise ValueError unless each gate belongs to one input."""
         if self.gates_of_inputs and (sum(self.gates_of_inputs) != len(self.service) or min(self.gates_of_inputs) < 1):
             raise ValueError(
-                f"vertex {self.name}: inputs of {self.gates_of_inputs} gates, and {len(self.service)} gates"
+                f"vertex {self.name}: gates_of_inputs sums to {sum(self.gates_of_inputs)}, but it has {len(self.service)} gates"
             )
 
     @property
-    def borrows(self) -> bool:
+    def uses_overdraft_buffers(self) -> bool:
         """Whether outputs may use overdraft buffers; not those of a legacy source (SourceStreamTask#init, FLINK-27789)."""
         return self.source is None or self.source.waits != Wait.LOCK
 
@@ -150,9 +148,9 @@ class EdgeSpec:
     upstream: int  # index into vertices
     downstream: int
     ship: Ship
-    record_bytes: Law  # size on the wire, at least 1
+    record_bytes: QuantileTable  # size on the wire, at least 1
     # hash only: downstream subtask of each key group, or of each slice of the records; empty: uniform
-    weights: Law = ()
+    weights: QuantileTable = ()
     fan_out: tuple[int, int] = (1, 1)  # copies per served record, as a ratio
 
     def __post_init__(self) -> None:
@@ -220,18 +218,18 @@ class Layout:
     local: tuple[bool, ...]
 
 
-def layout(spec: PlaneSpec) -> Layout:
+def create_layout(spec: PlaneSpec) -> Layout:
     """Number the tasks, partitions, gates and channels of a specification."""
     first_task: list[int] = []
     vertex: list[int] = []
     subtask: list[int] = []
-    for v, stage in enumerate(spec.vertices):
+    for v, vertex_spec in enumerate(spec.vertices):
         first_task.append(len(vertex))
-        vertex += [v] * stage.parallelism
-        subtask += range(stage.parallelism)
+        vertex += [v] * vertex_spec.parallelism
+        subtask += range(vertex_spec.parallelism)
     outputs: list[list[tuple[int, range]]] = [[] for _ in vertex]
     inputs: list[list[tuple[int, Sequence[int]]]] = [[] for _ in vertex]
-    every = list(range(len(vertex)))  # each number once: there are many channels per task
+    task_numbers = list(range(len(vertex)))  # shared int objects save memory: there are many channels per task
     writer: list[int] = []
     reader: list[int] = []
     edge: list[int] = []
@@ -239,7 +237,7 @@ def layout(spec: PlaneSpec) -> Layout:
         up, down = spec.vertices[row.upstream], spec.vertices[row.downstream]
         first = len(writer)
         readers = range(first_task[row.downstream], first_task[row.downstream] + down.parallelism)
-        numbers = every[readers.start : readers.stop]
+        numbers = task_numbers[readers.start : readers.stop]
         for i in range(up.parallelism):
             w, begin = first_task[row.upstream] + i, len(writer)
             reached = targets(row.ship, i, up.parallelism, down.parallelism)
@@ -302,7 +300,7 @@ def _inputs(reader: list[int], first: int, readers: range) -> list[Sequence[int]
 # ---- Counts of a task since the plane was built.  They never decrease, not even in restarts (rule P8).
 
 
-class Counted(NamedTuple):
+class RecordCounts(NamedTuple):
     """The number of records of all attempts of a task, in total and by channel.  Channels are in the order of its `Position`."""
 
     served: int
@@ -317,21 +315,21 @@ class Counted(NamedTuple):
 
 BARRIERS = 0
 """The series of checkpoint barriers, whose markers delimit captures."""
-SINGLES = 2
-"""Markers of this and higher series are reported one by one (M4)."""
+FIRST_UNGROUPED_SERIES = 2
+"""Markers of this and higher series are reported one by one, without counting them by gate (M4)."""
 MAX_SERIES = 5
 ANY_NUMBER = 1 << 62
 """Larger than all marker numbers."""
-OF_VERTICES = ("served", "bytes_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
+VERTEX_COLUMNS = ("served", "bytes_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
 """Columns of `sums` for each vertex.  Records served count over all attempts (P8)."""
-OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to send")
+EDGE_COLUMNS = ("bytes to read", "buffers to read", "bytes to send", "buffers to send")
 """Columns of `sums` for each edge.
 
 To read: arrived but not taken, i.e. received on a remote channel or queued on a local one.  To send: written but not sent.
 """
 MAX_SERVED_SAMPLES = 8
 """Maximum rows that one call of `sample_served` returns."""
-OPEN_COUNTS = 50
+MAX_TRACKED_CHECKPOINTS = 50
 """Marker counts tracked per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
 
 
@@ -367,14 +365,14 @@ class Marker(NamedTuple):
 class NoticeKind(IntEnum):
     """The kind of a notice."""
 
-    QUIET = 0  # `until` is reached
+    REACHED_TIME = 0  # `until` is reached
     ARRIVED = 1  # first and / or last marker of a number processed on a gate
     ANNOUNCED = 2  # an announced marker is in a receive queue
-    SAFE = 3  # an interrupted task is between records
-    LEFT = 4  # all announced markers of a number have left the task's output queues
+    INTERRUPTED = 3  # an interrupted task is between records
+    ANNOUNCED_SENT = 4  # all announced markers of a number have left the task's output queues
     EXHAUSTED = 5  # a bounded source has served its last record
     RECOVERED = 6  # a restarted task has read all of its recovered input (P7)
-    NONE_LATE = 7  # a task that waited for late outputs has written the last one (L6)
+    DELAYED_OUTPUTS_WRITTEN = 7  # a task that waited for late outputs has written the last one (L6)
     WRITTEN = 8  # a task has written the released outputs (L9)
 
 
@@ -393,7 +391,13 @@ class Notice(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The position of a task in its streams (P2).  Arrays are int64 copies, one entry per channel."""
+    """The position of a task in its streams (P2).  Arrays are int64 copies, one entry per channel.
+
+    A channel, from its first byte to the last one written; `overtaken` is the part in the sender's queue at the barrier::
+
+        consumed | captured | overtaken |
+                                        ^ written
+    """
 
     served: int  # records served; also the index of random draws
     consumed: np.ndarray  # bytes up to the end of the last record whose service began
@@ -405,39 +409,39 @@ class Position(NamedTuple):
     late: int = 0  # number of latest records served whose outputs are not written yet (L5)
 
 
-# ---- Validation of positions to start tasks at (P3, P5): both ends of each channel, and no more in flight than written.
+# ---- Validation of start positions (P3, P5): both ends of a channel must be started, with no more in flight than written.
 
 ChannelPlaces = slice | np.ndarray[Any, Any]
 """Indices of channels.  Usually they are equidistant and form a slice, which NumPy reads twice as fast."""
 
 
 @cache
-def nothing(channels: int) -> np.ndarray[Any, Any]:
+def zero_column(channels: int) -> np.ndarray[Any, Any]:
     """Return a shared, read-only column of zeros."""
     column = np.zeros(channels, np.int64)
     column.flags.writeable = False
     return column
 
 
-def is_bare(position: Position) -> bool:
+def has_no_captured_data(position: Position) -> bool:
     """Return whether the position is known to have no captured data (without summing the columns)."""
     captured, overtaken = position.captured, position.overtaken
-    return captured is nothing(len(captured)) and overtaken is nothing(len(overtaken))
+    return captured is zero_column(len(captured)) and overtaken is zero_column(len(overtaken))
 
 
 def bytes_in_flight(position: Position) -> int:
     """Return the captured bytes, on both sides."""
-    return 0 if is_bare(position) else int(position.captured.sum() + position.overtaken.sum())
+    return 0 if has_no_captured_data(position) else int(position.captured.sum() + position.overtaken.sum())
 
 
-def channels_in(plan: Layout, task: int) -> list[int]:
+def channels_in(layout: Layout, task: int) -> list[int]:
     """Return the input channels of a task, in the order of its position."""
-    return [c for g in plan.task_gates[task] for c in plan.gates[g][2]]
+    return [c for g in layout.task_gates[task] for c in layout.gates[g][2]]
 
 
-def channels_out(plan: Layout, task: int) -> list[int]:
+def channels_out(layout: Layout, task: int) -> list[int]:
     """Return the output channels of a task, in the order of its position."""
-    return [c for p in plan.task_partitions[task] for c in plan.partitions[p][2]]
+    return [c for p in layout.task_partitions[task] for c in layout.partitions[p][2]]
 
 
 def places(channels: Sequence[int]) -> ChannelPlaces:
@@ -452,20 +456,20 @@ def places(channels: Sequence[int]) -> ChannelPlaces:
     )
 
 
-def require_closed(plan: Layout, positions: Mapping[int, Position]) -> None:
+def validate_start_positions(layout: Layout, positions: Mapping[int, Position]) -> None:
     """Raise ValueError unless tasks can be started at these positions."""
     left: dict[int, int] = {}  # channel -> bytes written and not overtaken
     for t, position in positions.items():
-        outputs, inputs = channels_out(plan, t), channels_in(plan, t)
+        outputs, inputs = channels_out(layout, t), channels_in(layout, t)
         lengths = [len(column) for column in position[1:7]]
         expected = [len(inputs)] * 3 + [len(outputs)] * 3
         if lengths != expected:
             raise ValueError(f"start of task {t}: its position has columns of {lengths} channels, the task {expected}")
         if not 0 <= position.late <= position.served or any(column.min(initial=0) < 0 for column in position[1:7]):
             raise ValueError(
-                f"start of task {t}: nothing in a position is below 0, nor more late than served, {position}"
+                f"start of task {t}: negative value, or more pending outputs than records served, in {position}"
             )
-        missing = {plan.reader[c] for c in outputs} | {plan.writer[c] for c in inputs}
+        missing = {layout.reader[c] for c in outputs} | {layout.writer[c] for c in inputs}
         missing -= positions.keys()
         if missing:
             raise ValueError(
@@ -473,8 +477,8 @@ def require_closed(plan: Layout, positions: Mapping[int, Position]) -> None:
             )
         left |= dict(zip(outputs, (position.written - position.overtaken).tolist(), strict=True))
     for t, position in positions.items():
-        for c, captured in zip(channels_in(plan, t), position.captured.tolist(), strict=True):
+        for c, captured in zip(channels_in(layout, t), position.captured.tolist(), strict=True):
             if captured > left[c]:
                 raise ValueError(
-                    f"start of channel {c}: more is in flight than was written, by {captured - left[c]} bytes"
+                    f"start of channel {c}: captured bytes exceed the written bytes by {captured - left[c]}"
                 )

@@ -54,24 +54,24 @@ from sim.plane.conservation import check_state
 from sim.plane.interface import (
     ANY_NUMBER,
     BARRIERS,
+    EDGE_COLUMNS,
     MAX_SERIES,
     MAX_SERVED_SAMPLES,
-    OF_EDGES,
-    OF_VERTICES,
+    VERTEX_COLUMNS,
     ChannelPlaces,
-    Counted,
     Layout,
     Marker,
     Notice,
     NoticeKind,
     PlaneSpec,
     Position,
+    RecordCounts,
     Trait,
     channels_in,
     channels_out,
-    nothing,
     places,
-    require_closed,
+    validate_start_positions,
+    zero_column,
 )
 from sim.plane.rows import Channel, Gate, Partition, PlaneState, Task, renewed_fields
 from sim.plane.text import basics
@@ -118,10 +118,10 @@ def position_of(cells: Column, inputs: int, outputs: int, late: int) -> Position
         int(cells[0]),
         consumed=read[:inputs],
         records_read=read[inputs:],
-        captured=nothing(inputs),
+        captured=zero_column(inputs),
         written=written[:outputs],
         records_written=written[outputs:],
-        overtaken=nothing(outputs),
+        overtaken=zero_column(outputs),
         late=late,
     )
 
@@ -290,7 +290,7 @@ class KernelPlane:
         self.backend = "interpreted" if enter is None else "compiled"
         self._enter = enter or dispatch_operation
         sums = int(arrays.g["sums"][0])
-        self._sums = slice(sums, sums + len(spec.vertices) * len(OF_VERTICES) + len(spec.edges) * len(OF_EDGES))
+        self._sums = slice(sums, sums + len(spec.vertices) * len(VERTEX_COLUMNS) + len(spec.edges) * len(EDGE_COLUMNS))
         self._horizon = int(arrays.g["horizon"][0])
         self._use_state(as_objects(arrays) if enter is None else arrays)
         self._notices: deque[Notice] = deque()
@@ -332,12 +332,12 @@ class KernelPlane:
         if self._notices:
             return self._notices.popleft()
         if until == self.now:  # common: several control events at the same time
-            return Notice(until, NoticeKind.QUIET)
+            return Notice(until, NoticeKind.REACHED_TIME)
         self._require_future(until, until)
         noted = self._execute(basics.ADVANCE, 0, until)
         if noted == 0:
             self.now = until
-            return Notice(until, NoticeKind.QUIET)
+            return Notice(until, NoticeKind.REACHED_TIME)
         return self._first_notice(noted)
 
     def _require_future(self, first: int, last: int) -> None:
@@ -491,12 +491,12 @@ class KernelPlane:
         inputs, outputs = self._channel_counts(task)
         return position_of(self._copied(1 + 2 * (inputs + outputs)), inputs, outputs, late)
 
-    def counted(self, task: int) -> Counted:
+    def counted(self, task: int) -> RecordCounts:
         """Return the records counted over all attempts (P8)."""
         served = self._execute(basics.COUNTED, task, self._started)
         inputs, outputs = self._channel_counts(task)
         records = self._copied(inputs + outputs)
-        return Counted(served, records[:inputs], records[inputs:])
+        return RecordCounts(served, records[:inputs], records[inputs:])
 
     def _channel_counts(self, task: int) -> tuple[int, int]:
         """Return the numbers of input and output channels of a task."""
@@ -510,7 +510,7 @@ class KernelPlane:
 
     def start(self, positions: Mapping[int, Position]) -> None:
         """Start tasks at these positions (P3)."""
-        require_closed(self.layout, positions)
+        validate_start_positions(self.layout, positions)
         self._drop_notices(positions)
         self._started = 1
         self._make_excess_room(excess_segments(self._state, self.layout, self.spec.segment_bytes, positions))
@@ -538,7 +538,7 @@ class KernelPlane:
         rows = self._samples(seen) if seen else self._no_samples
         if seen == times:
             self.now = last
-            return rows, Notice(last, NoticeKind.QUIET)
+            return rows, Notice(last, NoticeKind.REACHED_TIME)
         return rows, self._first_notice(self._general("noted"))
 
     def _samples(self, n: int) -> np.ndarray[Any, Any]:
@@ -555,7 +555,7 @@ class KernelPlane:
         return self._copied(len(self.layout.vertex))
 
     def sums(self) -> np.ndarray[Any, Any]:
-        """Return a flat int64 array: `OF_VERTICES` of each vertex, then `OF_EDGES` of each edge."""
+        """Return a flat int64 array: `VERTEX_COLUMNS` of each vertex, then `EDGE_COLUMNS` of each edge."""
         self._execute(basics.SUM_UP, 0, self.now)
         return np.array(self._state.words[self._sums], np.int64)
 

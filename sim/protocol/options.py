@@ -1,4 +1,4 @@
-"""Options that a barrier carries, edges that force alignment, and the reasons why checkpoints fail."""
+"""Options of a barrier, edges on which barriers stay aligned, and the reasons why checkpoints fail."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from sim.protocol.machine import value_class
 
 # ---- Why a checkpoint fails, and which failures count (CheckpointFailureReason, CheckpointFailureManager).
 
-COUNTS = True
-
 
 class FailureReason(Enum):
-    """CheckpointFailureReason with Flink's names and texts.  If `counts`, it counts against tolerable-failed-checkpoints."""
+    """CheckpointFailureReason with Flink's names, and its texts up to the first sentence.
+
+    If `counts`, it counts against tolerable-failed-checkpoints, as in Flink 1.15 and later
+    (CheckpointFailureManager#checkFailureReason; older releases ignored FINALIZE_CHECKPOINT_FAILURE).
+    """
 
     def __init__(self, text: str, counts: bool = False) -> None:
         self.text = text
@@ -27,19 +29,19 @@ class FailureReason(Enum):
     TOO_MANY_CHECKPOINT_REQUESTS = "The maximum number of queued checkpoint requests exceeded"
     MINIMUM_TIME_BETWEEN_CHECKPOINTS = "The minimum time between checkpoints is still pending."
     NOT_ALL_REQUIRED_TASKS_RUNNING = "Not all required tasks are currently running."
-    NO_JOB_MANAGER = "There is no JobManager: the client gets an error."  # not in Flink, whose client cannot connect
-    IO_EXCEPTION = "An Exception occurred while triggering the checkpoint. IO-problem detected.", COUNTS
+    NO_JOB_MANAGER = "JobManager unreachable."  # not in Flink, whose client cannot connect
+    IO_EXCEPTION = "An Exception occurred while triggering the checkpoint. IO-problem detected.", True
     # a pending checkpoint
-    CHECKPOINT_EXPIRED = "Checkpoint expired before completing.", COUNTS
+    CHECKPOINT_EXPIRED = "Checkpoint expired before completing.", True
     CHECKPOINT_SUBSUMED = "Checkpoint has been subsumed."
     TRIGGER_CHECKPOINT_FAILURE = "Trigger checkpoint failure."
-    CHECKPOINT_DECLINED = "Checkpoint was declined.", COUNTS
+    CHECKPOINT_DECLINED = "Checkpoint was declined.", True
     CHECKPOINT_DECLINED_TASK_CLOSING = "Checkpoint was declined (task is closing)"
     CHECKPOINT_DECLINED_SUBSUMED = "Checkpoint was canceled because a barrier from newer checkpoint was received."
     CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER = "Task received cancellation from one of its inputs"
     CHECKPOINT_DECLINED_INPUT_END_OF_STREAM = "Checkpoint was declined because one input stream is finished"
-    CHECKPOINT_ASYNC_EXCEPTION = "Asynchronous task checkpoint failed.", COUNTS
-    FINALIZE_CHECKPOINT_FAILURE = "Failure to finalize checkpoint.", COUNTS
+    CHECKPOINT_ASYNC_EXCEPTION = "Asynchronous task checkpoint failed.", True
+    FINALIZE_CHECKPOINT_FAILURE = "Failure to finalize checkpoint.", True
     CHECKPOINT_COORDINATOR_SHUTDOWN = "CheckpointCoordinator shutdown."
     CHECKPOINT_COORDINATOR_SUSPEND = "Checkpoint Coordinator is suspending."
     JOB_FAILOVER_REGION = "FailoverRegion is restarting."
@@ -51,7 +53,7 @@ class FailureReason(Enum):
 
 
 class Ending(Enum):
-    """How the data of a task ends (StopMode): with finish() of its operators or without it."""
+    """Whether operators call finish() before the final snapshot (StopMode)."""
 
     DRAIN = "drain"
     NO_DRAIN = "no-drain"
@@ -67,25 +69,7 @@ class AlignmentType(Enum):
     AT_LEAST_ONCE = "at-least-once"  # the task counts barriers and blocks no channel
     ALIGNED = "aligned"  # the task waits for the other barriers; with a timeout, until the deadline at most
     UNALIGNED = "unaligned"  # the task snapshots at the first barrier
-    FORCED_ALIGNED = "forced-aligned"  # aligned on this edge only; the outputs get the original alignment type
-
-
-@value_class
-class Traits:
-    """Properties of a barrier's marker in the data plane."""
-
-    priority: bool  # overtakes data
-    blocking: bool  # nothing follows it before the reader resumes
-    announced: bool  # the reader is notified of its arrival, the writer of its departure
-
-
-_TRAITS = {
-    AlignmentType.AT_LEAST_ONCE: Traits(priority=False, blocking=False, announced=False),
-    AlignmentType.ALIGNED: Traits(priority=False, blocking=True, announced=False),
-    AlignmentType.UNALIGNED: Traits(priority=True, blocking=False, announced=False),
-    AlignmentType.FORCED_ALIGNED: Traits(priority=False, blocking=True, announced=False),
-}
-_TIMEOUTABLE_TRAITS = Traits(priority=False, blocking=True, announced=True)
+    FORCED_ALIGNED = "forced-aligned"  # aligned on this edge; the task forwards the original type
 
 
 @value_class
@@ -96,7 +80,7 @@ class BarrierOptions:
     alignment: AlignmentType = AlignmentType.ALIGNED
     aligned_timeout_ns: int | None = None  # from t0; None: no timeout; only (forced) aligned barriers have one
     savepoint: bool = False
-    stop: Ending | None = None  # stop-with-savepoint: sources end their data this way before they take the snapshot
+    stop: Ending | None = None  # of stop-with-savepoint: applied by sources before the snapshot
     type: SnapshotType | None = None  # None: "checkpoint", or "canonical" for a savepoint
 
     @property
@@ -120,17 +104,12 @@ class BarrierOptions:
             raise ValueError("only a barrier with a timeout has a deadline")
         return self.trigger_ns + self.aligned_timeout_ns
 
-    def has_priority(self, now: int, *, converted: bool) -> bool:
-        """Return whether a barrier processed at `now` [ns] is a priority barrier.
+    def has_priority(self, now_ns: int, *, senders_convert: bool) -> bool:
+        """Return whether a barrier processed at `now_ns` is a priority barrier.
 
-        `converted`: senders convert timeoutable barriers in their output queues at the deadline (since FLINK-27251).
+        `senders_convert`: senders convert timeoutable barriers in their output queues at the deadline (since FLINK-27251).
         """
-        return self.unaligned or (converted and self.timeoutable and now >= self.deadline_ns)
-
-    @property
-    def traits(self) -> Traits:
-        """The properties of the barrier's marker in the data plane."""
-        return _TIMEOUTABLE_TRAITS if self.timeoutable else _TRAITS[self.alignment]
+        return self.unaligned or (senders_convert and self.timeoutable and now_ns >= self.deadline_ns)
 
     @property
     def needs_channel_state(self) -> bool:
@@ -141,11 +120,11 @@ class BarrierOptions:
         """Return the options of the barrier after its timeout, without a deadline (CheckpointOptions.toUnaligned)."""
         return replace(self, alignment=AlignmentType.UNALIGNED, aligned_timeout_ns=None)
 
-    def on_forced_edge(self) -> BarrierOptions:
+    def with_unaligned_unsupported(self) -> BarrierOptions:
         """Return the options on an edge that does not support unaligned checkpoints (withUnalignedUnsupported)."""
         return replace(self, alignment=AlignmentType.FORCED_ALIGNED) if self.needs_channel_state else self
 
-    def restored(self) -> BarrierOptions:
+    def with_unaligned_supported(self) -> BarrierOptions:
         """Return the options for the outputs of a task that got a forced aligned barrier (withUnalignedSupported)."""
         if self.alignment is not AlignmentType.FORCED_ALIGNED:
             return self
@@ -156,31 +135,31 @@ class BarrierOptions:
 # ---- Edges that do not support unaligned checkpoints: their barriers are forced to align.
 #
 # Pointwise edges (their channels cannot be redistributed after rescaling) and broadcasts do not support them
-# (StreamPartitioner#isSupportsUnalignedCheckpoint), nor, since Flink 2.0, edges to a sink's committer (FLINK-36287).
+# (StreamPartitioner#isSupportsUnalignedCheckpoint).  Since Flink 2.0, neither do edges to a sink's committer (FLINK-36287).
 # One such edge disables all input edges of its vertex (StreamGraphGenerator).  Without the fix of FLINK-37870, a global
 # committer behind an exchange disables all edges of the job.
 
 
-ALIGN_JOBS_WITH_A_SINK = ("1.19.2", "1.20.1", "2.0.0")
+VERSIONS_AFFECTED_BY_FLINK_37870 = ("1.19.2", "1.20.1", "2.0.0")
 """Versions of Flink with FLINK-37870: a Sink V2 that commits disables all edges of its job."""
 
 
 def forced_aligned_edges(
-    job: Job, also: Iterable[tuple[str, str]] = (), version: str = ""
+    job: Job, extra_edges: Iterable[tuple[str, str]] = (), version: str = ""
 ) -> frozenset[tuple[str, str]]:
     """Return (upstream, downstream) of every forced aligned edge.
 
-    `also`: edges to force in addition.  `version`: of Flink, if known.  Raises ValueError if an edge is unknown.
+    `extra_edges`: edges to force in addition.  `version`: of Flink, if known.  Raises ValueError if an edge is unknown.
     """
-    named = frozenset(also)
+    named = frozenset(extra_edges)
     edges = frozenset((inlet.upstream, vertex.name) for vertex in job.vertices for inlet in vertex.inputs)
     if named - edges:
         raise ValueError(f"no such edges: {sorted(named - edges)}")
     commits = [vertex.commit for vertex in job.vertices if vertex.commit is not None]
-    # a connector whose commits are not simulated has a committer all the same
+    # a connector whose commits are not simulated has a committer in Flink, too
     exchanges = [SINKS[vertex.connector].exchange for vertex in job.vertices if vertex.leaves_out_commit]
     exchanges += [commit.exchange for commit in commits]
-    has_defect = version in ALIGN_JOBS_WITH_A_SINK and any(exchange != "as-job" for exchange in exchanges)
+    has_defect = version in VERSIONS_AFFECTED_BY_FLINK_37870 and any(exchange != "as-job" for exchange in exchanges)
     if has_defect or any(commit.committer == "global" and commit.exchange == "aligns-job" for commit in commits):
         return edges
     forced = {

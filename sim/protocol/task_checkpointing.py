@@ -77,7 +77,7 @@ class SnapshotInProgress:
         cls, start: StartSnapshot, phases: Phases, waits_for: frozenset[Requirement], now: int
     ) -> _SnapshotAnswer:
         """Start a snapshot.  `waits_for`: requirements of the strategy, some of which this snapshot may not need."""
-        options = start.options.restored()
+        options = start.options.with_unaligned_supported()
         missing = waits_for if options.needs_channel_state else waits_for & {Requirement.ASYNC_WORK}
         missing = missing if start.barriers_missing else missing - {Requirement.CAPTURED_INPUT}
         missing = missing if options.timeoutable else missing - {Requirement.OUTPUT_BARRIERS}

@@ -245,7 +245,7 @@ class RunPreBarrier:
 
 @value_class
 class ForwardBarrier:
-    """Write the barrier to all outputs (forced edges: `options.on_forced_edge()`); answer PhaseFinished(FORWARD_BARRIER).
+    """Write the barrier to all outputs (forced edges: `options.with_unaligned_unsupported()`); answer PhaseFinished(FORWARD_BARRIER).
 
     Output data that priority barriers overtake belongs to the snapshot.  After a timeoutable barrier the host sends
     OutputBarriersLeft; at once if the task has no outputs, or forced edges only.

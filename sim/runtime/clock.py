@@ -15,7 +15,7 @@
 #
 #   step:  t = time of the first entry
 #          plane.advance(t) runs data events before t ---> notice at n:  now = n, on_notice, ask again
-#                                                     ---> QUIET:        take the entry at t
+#                                                     ---> REACHED_TIME: take the entry at t
 #
 # `on_notice` may queue entries before t.  They run first, because the head of the heap is read again.
 #
@@ -92,7 +92,7 @@ class TwoPlaneEnvironment(simpy.Environment):
         if entries and isinstance(looks := entries[0][3], _Looks):
             self._look(entries[0][0], looks)
             return
-        while (notice := advance(entries[0][0] if entries else END_OF_TIME_NS)).kind is not NoticeKind.QUIET:
+        while (notice := advance(entries[0][0] if entries else END_OF_TIME_NS)).kind is not NoticeKind.REACHED_TIME:
             self._time_ns = notice.time
             self.on_notice(notice)
         if not entries:
@@ -162,7 +162,7 @@ class TwoPlaneEnvironment(simpy.Environment):
             self._time_ns = times_ns[-1]
             looks.look(times_ns, rows)
             self._enter(looks.period_ns, looks)
-        if notice.kind is not NoticeKind.QUIET:
+        if notice.kind is not NoticeKind.REACHED_TIME:
             self._time_ns = notice.time
             self.on_notice(notice)
 

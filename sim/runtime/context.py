@@ -25,7 +25,7 @@ from sim.model.scenario import Scenario
 from sim.model.storage import SnapshotType
 from sim.plane.interface import (
     ANY_NUMBER,
-    SINGLES,
+    FIRST_UNGROUPED_SERIES,
     Layout,
     PlaneSpec,
     Position,
@@ -36,7 +36,7 @@ from sim.plane.interface import (
     channels_out,
 )
 from sim.protocol.commit import Committable
-from sim.protocol.options import BarrierOptions, FailureReason
+from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason
 from sim.protocol.task_finishing import Finishing
 from sim.results.journal import EventType, Journal
 from sim.results.tables import CheckpointStats, CommitStats
@@ -376,32 +376,29 @@ class BarriersInTransit:
 
 CANCELLATIONS = 1
 """The marker series of cancellation markers; a marker's number is its checkpoint."""
-END_OF_DATA = SINGLES
+END_OF_DATA = FIRST_UNGROUPED_SERIES
 """The marker series of ends of data: no record follows on the channel."""
-END_OF_PARTITION = SINGLES + 1
+END_OF_PARTITION = FIRST_UNGROUPED_SERIES + 1
 """The marker series of ends of partitions: nothing follows on the channel."""
-WATERMARKS = SINGLES + 2
+WATERMARKS = FIRST_UNGROUPED_SERIES + 2
 """The marker series of watermarks and of their status; a marker's number is its event time [ns], or IDLE, or ACTIVE."""
 LAST_WATERMARK = ANY_NUMBER
 """Watermark.MAX_WATERMARK: no record follows it."""
 IDLE = ANY_NUMBER - 1
 ACTIVE = ANY_NUMBER - 2
 
-_JOINED = {
-    (priority, blocking, announced): Trait(
-        Trait.PRIORITY * priority | Trait.BLOCKING * blocking | Trait.ANNOUNCED * announced
-    )
-    for priority in (False, True)
-    for blocking in (False, True)
-    for announced in (False, True)
+_TRAITS = {
+    AlignmentType.AT_LEAST_ONCE: Trait.NONE,
+    AlignmentType.ALIGNED: Trait.BLOCKING,
+    AlignmentType.UNALIGNED: Trait.PRIORITY,
+    AlignmentType.FORCED_ALIGNED: Trait.BLOCKING,
 }
-"""Computed in advance, because every checkpoint needs them once per task and edge."""
+_TIMEOUTABLE_TRAITS = Trait.BLOCKING | Trait.ANNOUNCED
 
 
 def traits(options: BarrierOptions) -> Trait:
     """Return the traits of the marker of a barrier with these options."""
-    how = options.traits
-    return _JOINED[how.priority, how.blocking, how.announced]
+    return _TIMEOUTABLE_TRAITS if options.timeoutable else _TRAITS[options.alignment]
 
 
 # ---- Output that external systems can read: committed transactions, and files with their final names.

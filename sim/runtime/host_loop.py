@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sim.model.job import Job, Vertex
 from sim.model.scenario import Scenario
-from sim.protocol.machine import EventLog
 
 if TYPE_CHECKING:
     from sim.plane.kernel import KernelPlane
@@ -32,7 +31,7 @@ class HostLoop(Generic[M, E, C]):
     the events that arrive after the end.
     """
 
-    __slots__ = ("_events", "_execute", "_log", "_on_late_event", "_transition", "is_over", "machine")
+    __slots__ = ("_events", "_execute", "_on_late_event", "_transition", "is_over", "machine")
 
     def __init__(
         self,
@@ -46,7 +45,6 @@ class HostLoop(Generic[M, E, C]):
         self._transition = transition
         self._execute = execute
         self._on_late_event = on_late_event
-        self._log = EventLog()
         # The event that is being dispatched, then those that wait.  This is a list, because each task has several loops, and an
         # empty deque allocates 64 slots.
         self._events: list[E] = []
@@ -66,7 +64,7 @@ class HostLoop(Generic[M, E, C]):
         if len(events) > 1:
             return
         while events and not self.is_over:
-            self.machine, commands = self._log.step(self._transition, self.machine, events[0])
+            self.machine, commands = self._transition(self.machine, events[0])
             for command in commands:
                 if self.is_over:
                     break

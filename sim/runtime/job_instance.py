@@ -26,7 +26,7 @@ from sim.runtime.jobmanager.regional import RegionalContents, RegionalCoordinato
 from sim.runtime.jobmanager.restore import RestoreContext
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability, TaskManagers, WarmUp
-from sim.runtime.lowering import hosts, plane_spec, service_factors
+from sim.runtime.plane_spec import hosts, plane_spec, service_factors
 from sim.runtime.sampling import UsualBacklog
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.tasks import Tasks

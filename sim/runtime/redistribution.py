@@ -29,9 +29,9 @@ import numpy as np
 from sim.model.job import key_groups, overlap, owners
 from sim.model.randomness import draw, stream
 from sim.model.scenario import Scenario
-from sim.plane.interface import EdgeSpec, PlaneSpec, Position, Ship, channels_in, channels_out, layout
+from sim.plane.interface import EdgeSpec, PlaneSpec, Position, Ship, channels_in, channels_out, create_layout
 from sim.runtime.context import TaskSnapshot, Uncommitted
-from sim.runtime.lowering import plane_spec
+from sim.runtime.plane_spec import plane_spec
 
 _TASK_FIELDS = ("served", "late")
 _INPUT_FIELDS = ("consumed", "records_read", "captured")
@@ -79,7 +79,7 @@ class _Positions:
 
     def __init__(self, spec: PlaneSpec) -> None:
         self.spec = spec
-        self.layout = layout(spec)
+        self.layout = create_layout(spec)
         task_count, channel_count = len(self.layout.vertex), len(self.layout.writer)
         self.served, self.late = np.zeros((2, task_count), np.int64)
         self.consumed, self.records_read, self.captured, self.written, self.records_written, self.overtaken = np.zeros(

@@ -20,7 +20,7 @@ import pandas as pd
 
 from sim.model.job import Job
 from sim.model.units import MS, SECOND
-from sim.plane.interface import OF_EDGES, OF_VERTICES, START, SourceSpec, channels_in
+from sim.plane.interface import EDGE_COLUMNS, START_COLUMN, VERTEX_COLUMNS, SourceSpec, channels_in
 from sim.results.columns import SERIES, frame, task_name
 from sim.results.critical_path import CriticalPath, FileSpan, Graph, PathPart, critical_path
 from sim.results.journal import PackedRows
@@ -210,11 +210,11 @@ def due_records(source: SourceSpec, now: int) -> int:
 
     Return 0 for a source without rates, which never has a backlog: it emits as fast as it can.
     """
-    i = source.segments.last_until(START, now)
+    i = source.segments.last_until(START_COLUMN, now)
     if i < 0:
         return 0
     segment = source.segments[i]
-    due = segment.first + ((now - segment.start_ns + 1) * segment.num - 1) // segment.den_ns + 1
+    due = segment.first + ((now - segment.start_ns + 1) * segment.records - 1) // segment.per_ns + 1
     if i + 1 < len(source.segments):
         due = min(due, source.segments[i + 1].first)
     return due if source.total < 0 else min(due, source.total)
@@ -499,14 +499,16 @@ class Sampler:
             np.array(self._times[: samples * _COPIES_PER_SAMPLE]),
             np.concatenate(self._positions)[: samples * _COPIES_PER_SAMPLE],
         )
-        vertices, at = len(self._vertices), len(self._vertices) * len(OF_VERTICES)
+        vertices, at = len(self._vertices), len(self._vertices) * len(VERTEX_COLUMNS)
         sums = np.array(self._sums)
-        done = dict(zip(OF_VERTICES, np.moveaxis(sums[:, :at].reshape(samples + 1, vertices, -1), 2, 0), strict=True))
+        done = dict(
+            zip(VERTEX_COLUMNS, np.moveaxis(sums[:, :at].reshape(samples + 1, vertices, -1), 2, 0), strict=True)
+        )
         columns = {
             "time": np.repeat(times[_COPIES_PER_SAMPLE - 1 :: _COPIES_PER_SAMPLE] / SECOND, vertices),
             "vertex": np.tile(self._vertices, samples).tolist(),
             **self._rates({name: np.diff(totals, axis=0).astype(float) for name, totals in done.items()}),
-            **self._queues(sums[1:, at:].reshape(samples, -1, len(OF_EDGES))),
+            **self._queues(sums[1:, at:].reshape(samples, -1, len(EDGE_COLUMNS))),
             **self._behind(
                 times[_COPIES_PER_SAMPLE - 1 :: _COPIES_PER_SAMPLE].tolist(),
                 positions[_COPIES_PER_SAMPLE - 1 :: _COPIES_PER_SAMPLE],
@@ -538,7 +540,7 @@ class Sampler:
     def _queues(self, waiting: np.ndarray) -> dict[str, np.ndarray]:
         """Return the queue sizes [bytes] and lengths [buffers] by sample and vertex.
 
-        `waiting` has the values of `OF_EDGES` by sample and edge.  Input queues belong to the downstream vertex of an edge,
+        `waiting` has the values of `EDGE_COLUMNS` by sample and edge.  Input queues belong to the downstream vertex of an edge,
         output queues to the upstream vertex.
         """
         names = {

@@ -38,9 +38,9 @@ from sim.results.tables import (
 from sim.runtime.host_loop import without_task_managers
 from sim.runtime.job_instance import InitialState, JobInstance
 from sim.runtime.jobmanager.faults import request
-from sim.runtime.jobmanager.restore import on_downstream
+from sim.runtime.jobmanager.restore import move_captured_output_downstream
 from sim.runtime.jobmanager.snapshot_files import snapshot_rows
-from sim.runtime.lowering import hosts
+from sim.runtime.plane_spec import hosts
 from sim.runtime.redistribution import redistribute, served_before
 from sim.runtime.result import NOT_STOPPED, Result, Segment, segments
 from sim.runtime.sampling import Paths, Sampler
@@ -250,7 +250,7 @@ class Chain:
             if segment.scenario.job != taker.scenario.job:
                 # output is recovered by its readers, so it is moved to the old ones before it is redistributed
                 if segment.scenario.checkpoint.recover_output_on_downstream:
-                    parts = on_downstream(parts, taker.context.layout)
+                    parts = move_captured_output_downstream(parts, taker.context.layout)
                 parts = redistribute(parts, taker.spec, segment.scenario)
             served = served_before(served, instance.spec, segment.scenario)
         return InitialState(

@@ -24,7 +24,7 @@ from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, ms_text
 from sim.results.side_by_side import Single
 from sim.results.tables import EXPIRED
-from sim.runtime.lowering import hosts
+from sim.runtime.plane_spec import hosts
 from sim.runtime.result import Result, identity
 from sim.studies.cells import simulated
 from sim.studies.local import run_each

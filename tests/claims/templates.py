@@ -17,7 +17,7 @@ from sim.model.sinks import SINKS
 from sim.model.units import parse_duration, parse_flink_size
 from sim.results.formats import bytes_text
 from sim.results.journal import EventType
-from sim.runtime.lowering import hosts
+from sim.runtime.plane_spec import hosts
 from sim.runtime.simulate import simulate
 from tests.claims.printed import (
     CUT_SHORT,

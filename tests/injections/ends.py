@@ -60,7 +60,7 @@ def no_final_checkpoint_is_triggered(_):
     return lambda self, task: self.ended.add(task)
 
 
-@add(JobEnd, "renewed", ENDS_IN_TURN)
+@add(JobEnd, "reset_task", ENDS_IN_TURN)
 def a_restarted_task_stays_finished(_):
     """A task that has finished before a restart takes no part in checkpoints after it."""
     return lambda self, task: None

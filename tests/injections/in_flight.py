@@ -75,7 +75,7 @@ def channel_state_is_not_read(_):
     return lambda self: 0
 
 
-@add(restore, "on_downstream", DOWNSTREAM)
+@add(restore, "move_captured_output_downstream", DOWNSTREAM)
 def output_recovered_downstream_is_lost(original):
     """Output that is recovered downstream is taken from its writer and given to no reader."""
 

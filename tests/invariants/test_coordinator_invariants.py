@@ -80,7 +80,7 @@ def test_the_latest_checkpoint_is_no_savepoint(monkeypatch):
     assert end_facts(account) == []
 
 
-# What happens without a JobManager, or for reasons that it cannot know (laws 82 and 83).
+# What happens without a JobManager, or for reasons that it cannot know (invariants 82 and 83).
 
 
 LOST, ELECTED = (H.JOB_MANAGER_LOST, -1), (H.JOB_MANAGER_ELECTED, -1)
@@ -225,7 +225,7 @@ def test_a_violation_reads_from_fact_to_story():
     assert str(violation) == "0.001500 s  checkpoint 1: what holds instead\n  but: what must hold\n    first\n    then"
 
 
-# Checkpoints begin and end as the options of the coordinator say (laws 94 to 99).
+# Checkpoints begin and end as the options of the coordinator say (invariants 94 to 99).
 
 
 PACE = replace(stateful().scenario.checkpoint, max_concurrent=1, min_pause_ns=10, timeout_ns=100, tolerable_failed=1)
@@ -437,7 +437,7 @@ class TestPaceInABacklog:
         assert fact.startswith("a source reads a backlog from 1.500000 s to 5.021000 s: 4 checkpoints began")
 
 
-# Laws 92 and 93: the savepoint of a stop is the last word, and resources are back.
+# Invariants 92 and 93: the savepoint of a stop is the last word, and resources are back.
 
 
 STATS = {

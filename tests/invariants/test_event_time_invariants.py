@@ -1,4 +1,4 @@
-"""Watermarks, windows, and timers of processing time (laws 88 to 90, 123 and 124)."""
+"""Watermarks, windows, and timers of processing time (invariants 88 to 90, 123 and 124)."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from sim.runtime.invariants.event_time import (
 from sim.storage.state_files import FrozenState
 from tests.invariants.watched import account_of, facts, stopped
 
-# Laws 88 and 89: the least watermark of a task's inputs, and which windows records belong to.
+# Invariants 88 and 89: the least watermark of a task's inputs, and which windows records belong to.
 
 
 def heard(*signals):
@@ -136,7 +136,7 @@ def test_a_channel_that_was_never_behind_counts_at_once():
     assert inputs.time_ns == 30
 
 
-# Law 90: timers of processing time fire once, when they are due, and in order.
+# Invariant 90: timers of processing time fire once, when they are due, and in order.
 
 
 S = 1_000_000_000

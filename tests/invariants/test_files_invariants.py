@@ -1,4 +1,4 @@
-"""Stored snapshots, and files that no snapshot needs: these are deleted soon (laws 91, 107 to 112, and 125)."""
+"""Stored snapshots, and files that no snapshot needs: these are deleted soon (invariants 91, 107 to 112, and 125)."""
 
 from dataclasses import replace
 from fractions import Fraction

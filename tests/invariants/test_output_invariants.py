@@ -199,7 +199,7 @@ def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today(
     assert len(judged(*commits, read=(21,), **begun)) == 3
 
 
-# How the data of tasks ends, and what follows (laws 113 to 116).
+# How the data of tasks ends, and what follows (invariants 113 to 116).
 
 
 NOW, SECOND, LATEST = 5400 * MS, 10**9, 6

@@ -1,4 +1,4 @@
-"""What restarts, when, where, and from what (laws 100 to 106), and how long the adaptive scheduler waits (law 118)."""
+"""What restarts, when, where, and from what (invariants 100 to 106), and how long the adaptive scheduler waits (invariant 118)."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Restored and stored state: whose it must be, all of it, once; ages of keys, and files that hold it (laws 85 to 87, 117)."""
+"""Restored and stored state: whose it must be, all of it, once; ages of keys, and files that hold it (invariants 85 to 87, 117)."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -8,7 +8,7 @@ import pytest
 from sim.model.state import Changelog, Ttl
 from sim.results.journal import Entry, EventType
 from sim.runtime.context import RestoredState, Stamp, StateSnapshot
-from sim.runtime.invariants.keyed_state import KeyedStates, bytes_written_after, gap, split_cohorts, ttl_errors
+from sim.runtime.invariants.keyed_state import KeyedStates, bytes_written_after, find_gap, split_cohorts, ttl_errors
 from sim.runtime.invariants.state import RestoredStates, _differences, _union_errors
 from sim.storage.lsm import TreeImage
 from sim.storage.state_backends import Expiry
@@ -84,7 +84,7 @@ def test_union_list_state_comes_back_as_it_was_written_by_all():
         assert fact.endswith("the checkpoint holds 2 parts, 120 bytes")
 
 
-# Law 87: how old keys are, and which have expired.
+# Invariant 87: how old keys are, and which have expired.
 
 
 S = 1_000_000_000
@@ -99,20 +99,20 @@ def fact(after, *, before=KEYS, before_s=6, now_s=12, added=0, rewritten=0):
 def test_keys_that_are_young_again():
     assert (
         fact(((11 * S, 12 * S, 50_000),), added=1_000)
-        == "keys are young again: 50000 bytes count as written since 6 s, at most 1303 were"
+        == "50000 bytes have a last write after 6 s, but at most 1303 were written"
     )
 
 
 def test_keys_that_do_not_expire():
     """They are told by their age; where their age was changed, by their number."""
-    assert fact(KEYS) == "keys are there that were last written 12 s ago, and live for 10 s"
-    assert fact(((5 * S, 6 * S, 95_000),)).startswith("keys that must have expired are there: 95000 bytes")
+    assert fact(KEYS) == "state contains keys last written 12 s ago; TTL is 10 s"
+    assert fact(((5 * S, 6 * S, 95_000),)).startswith("expired keys are still in state: 95000 bytes")
 
 
 def test_whole_bytes_expire():
     """A cohort may begin before the horizon by what is less than two bytes of it."""
     assert fact(((2 * S - 60_000, 5 * S, 30_000), (5 * S, 6 * S, 20_000))) is None
-    assert fact(((2 * S - 220_000, 5 * S, 30_000), (5 * S, 6 * S, 20_000))).startswith("keys are there")
+    assert fact(((2 * S - 220_000, 5 * S, 30_000), (5 * S, 6 * S, 20_000))).startswith("state contains keys")
 
 
 def test_a_nanosecond_of_much_state_is_rounded_off():
@@ -120,7 +120,7 @@ def test_a_nanosecond_of_much_state_is_rounded_off():
     large = ((0, 5 * S, 150 * S),)
 
     assert fact(((2 * S - 1, 5 * S, 90 * S + 30),), before=large) is None
-    assert fact(((2 * S - 2, 5 * S, 90 * S + 60),), before=large).startswith("keys are there")
+    assert fact(((2 * S - 2, 5 * S, 90 * S + 60),), before=large).startswith("state contains keys")
     assert fact(((2 * S, 5 * S, 90 * S - 30 * 302),), before=large) is None
     assert fact(((2 * S, 5 * S, 90 * S - 30 * 302 - 1),), before=large).startswith("keys have expired too early")
 
@@ -137,7 +137,7 @@ def test_what_is_rounded_off_is_let_pass_to_the_byte():
     assert fact(((2 * S, 6 * S, 50_000 - slack),)) is None
     assert fact(((2 * S, 6 * S, 50_000 - slack - 1),)).startswith("keys have expired too early")
     assert fact(((5 * S, 6 * S, 50_000 + 20_000 + slack),)) is None
-    assert fact(((5 * S, 6 * S, 50_000 + 20_000 + slack + 1),)).startswith("keys that must have expired")
+    assert fact(((5 * S, 6 * S, 50_000 + 20_000 + slack + 1),)).startswith("expired keys are still in state")
 
 
 def test_what_is_written_counts_once_and_what_is_rewritten_twice():
@@ -146,7 +146,7 @@ def test_what_is_written_counts_once_and_what_is_rewritten_twice():
     left = (2 * S, 5 * S, 30_000), (5 * S, 6 * S, 20_000)
 
     assert fact((*left, (6 * S, 12 * S, most)), added=1_000, rewritten=100) is None
-    assert fact((*left, (6 * S, 12 * S, most + 1)), added=1_000, rewritten=100).startswith("keys are young again")
+    assert fact((*left, (6 * S, 12 * S, most + 1)), added=1_000, rewritten=100).count("have a last write after")
 
 
 def test_a_cohort_goes_in_proportion():
@@ -155,15 +155,15 @@ def test_a_cohort_goes_in_proportion():
 
 def test_a_log_goes_on_from_the_materialisation_to_the_cut():
     """The first file may begin earlier; order does not matter."""
-    assert gap([(30, 10), (20, 15)], 10, 30) is None
-    assert gap([], 10, 10) is None
+    assert find_gap([(30, 10), (20, 15)], 10, 30) is None
+    assert find_gap([], 10, 10) is None
 
 
 def test_the_first_gap_of_a_log():
-    assert gap([(30, 10)], 10, 30) == (10, 20), "its oldest file"
-    assert gap([(20, 10), (30, 5)], 10, 30) == (20, 25), "one in the middle"
-    assert gap([(25, 15)], 10, 30) == (25, 30), "its tail"
-    assert gap([], 0, 30) == (0, 30)
+    assert find_gap([(30, 10)], 10, 30) == (10, 20), "its oldest file"
+    assert find_gap([(20, 10), (30, 5)], 10, 30) == (20, 25), "one in the middle"
+    assert find_gap([(25, 15)], 10, 30) == (25, 30), "its tail"
+    assert find_gap([], 0, 30) == (0, 30)
 
 
 # Told what is not true: snapshots that lack state, restores that bring that of another.
@@ -209,20 +209,22 @@ class TestSizes:
         """Nine tenths, as merged tables are estimates, less two entries that were rounded off."""
         least = SHARE_BYTES * 9 // 10 - 2 * VALUE_BYTES
         assert self.facts_of(account, ("1.sst", least)) == []
-        assert [f"its files hold {least - 1} bytes for {SHARE_BYTES} of state"] == self.facts_of(
+        assert [f"its files contain {least - 1} bytes, the state has {SHARE_BYTES}"] == self.facts_of(
             account, ("1.sst", least - 1)
         )
 
     @pytest.mark.parametrize("name", ["meta", "CURRENT", "MANIFEST", "OPTIONS"])
     def test_files_without_entries_do_not_count(self, account, name):
-        assert [f"its files hold 0 bytes for {SHARE_BYTES} of state"] == self.facts_of(account, (name, SHARE_BYTES))
+        assert [f"its files contain 0 bytes, the state has {SHARE_BYTES}"] == self.facts_of(
+            account, (name, SHARE_BYTES)
+        )
 
     def test_every_table_of_the_tree_has_a_file(self, account):
         image = stateful().contents.checkpoints[LATEST][MAP].parts[0][0].keyed.image
         assert isinstance(image, TreeImage)
         table = next(table for level in image.levels for table in level)
         (fact,) = self.facts_of(account, ("1.sst", SHARE_BYTES), image=image)
-        assert f"it names no file for {table.name}, a table of its tree with {table.entries} keys" == fact
+        assert f"no file for SST {table.name} ({table.entries} keys)" == fact
 
     def test_keys_that_are_added_are_state(self, account):
         """Twice the entries from before after so many records."""
@@ -230,7 +232,7 @@ class TestSizes:
         of_subtask(account, growth_bytes=100)
         grown_bytes = account._subtasks[MAP].added_bytes(served)
         assert grown_bytes > 0
-        assert [f"its files hold 0 bytes for {SHARE_BYTES + grown_bytes} of state"] == self.facts_of(account)
+        assert [f"its files contain 0 bytes, the state has {SHARE_BYTES + grown_bytes}"] == self.facts_of(account)
 
 
 class TestChangelogs:
@@ -256,7 +258,7 @@ class TestChangelogs:
         end = self.end(account, logged)
         assert self.facts_of(account, awaited=self.log(1000, end)) == []
         assert [
-            f"1 byte of its changelog are in no file: the positions {end - 1} to {end} (the materialisation holds everything before 0)"
+            f"positions {end - 1} to {end} of its changelog are missing from all files (1 byte; the materialization contains everything before 0)"
         ] == self.facts_of(account, awaited=self.log(1000, end - 1))
 
     def test_behind_a_materialisation_the_log_begins_anew(self, account, logged):
@@ -269,9 +271,9 @@ class TestChangelogs:
         assert logged.materialising == {}
         assert begun == logged.from_bytes >= end
         assert self.facts_of(account, reused=(base,)) == []
-        assert [
-            f"it does not name 1.sst, and so lacks {SHARE_BYTES} bytes of what its state is made of"
-        ] == self.facts_of(account)
+        assert [f"it does not reference 1.sst, so {SHARE_BYTES} bytes of its state are missing"] == self.facts_of(
+            account
+        )
 
 
 class TestCompletion:
@@ -290,16 +292,16 @@ class TestCompletion:
         shorter = stored.handles[0]._replace(size_bytes=stored.handles[0].size_bytes - 1)
         monkeypatch.setattr(stored, "handles", [shorter, *stored.handles[1:]])
         assert [
-            f"it names {count} files with {frozen_bytes - 1} bytes of keyed state, {frozen_bytes} were frozen"
+            f"its {count} files contain {frozen_bytes - 1} bytes of keyed state; {frozen_bytes} were frozen"
         ] == self.facts_of(account)
 
     def test_files_are_there(self, account, stored, monkeypatch):
         files = [account.context.storage.files[handle.file] for handle in stored.handles[:2]]
         monkeypatch.setattr(files[0], "deleted_ns", 1)
-        assert [f"1 file it names is not there: {stored.handles[0].name}"] == self.facts_of(account)
+        assert [f"1 referenced file does not exist: {stored.handles[0].name}"] == self.facts_of(account)
         account.state_taken(LATEST, MAP, stored)
         monkeypatch.setattr(files[1], "deleted_ns", 1)
-        assert [f"2 files it names are not there: {stored.handles[0].name}"] == self.facts_of(account)
+        assert [f"2 referenced files do not exist: {stored.handles[0].name}"] == self.facts_of(account)
 
     def test_a_task_without_a_part_is_not_looked_at(self, account, stored, monkeypatch):
         monkeypatch.setattr(account.contents.checkpoints[LATEST][MAP], "parts", ())
@@ -328,7 +330,7 @@ class TestRestores:
     def test_a_restored_task_builds_upon_what_it_read(self, account, stored):
         subtask = self.restored(account, self.restored_parts(account))
         assert tuple(stored.handles) == subtask.base
-        assert account.ledger.served(LATEST, MAP) == subtask.served
+        assert account.ledger.served(LATEST, MAP) == subtask.served_at_start
         assert (subtask.log_bytes, subtask.from_bytes) == (0, 0), "none of it is a log"
 
     def test_when_all_keys_have_expired_its_log_is_empty(self, account, stored, monkeypatch):
@@ -364,16 +366,16 @@ class TestAges:
 
     def test_keys_that_live_are_there(self, account, expiring):
         assert self.facts_of(account, (0, 1, 5000)) == []
-        assert (account.now_ns, account.ledger.served(LATEST, MAP)) == expiring.checked
+        assert (account.now_ns, account.ledger.served(LATEST, MAP)) == expiring.last_check
         assert expiring.ages == ((0, 1, 5000),)
 
     def test_no_more_keys_are_young_than_were_written(self, account, expiring):
         served = account.ledger.served(LATEST, MAP)
         written = 100 * served + 2 * (served // 2 * VALUE_BYTES) + 302
         assert self.facts_of(account, (0, 1, 5000), (5, 5, written - 5000)) == []
-        expiring.ages, expiring.checked = ((0, 1, 5000),), (0, 0)
+        expiring.ages, expiring.last_check = ((0, 1, 5000),), (0, 0)
         (fact,) = self.facts_of(account, (0, 1, 5000), (5, 5, written - 5000 + 2))
-        assert fact.startswith("keys are young again")
+        assert fact.count("have a last write after")
 
     def test_what_a_job_begins_with_was_written_before_it(self, account):
         """As the backend has it: evenly over the time that keys live."""

@@ -20,7 +20,7 @@ from tests.mutations.rules_state import STATE
 from tests.mutations.rules_timing import TIMING
 from tests.mutations.rules_windows import WINDOWS
 
-PROTOCOL, LAWS, RUNTIME = "tests/protocol/", "tests/laws/test_laws_", "tests/runtime/"
+PROTOCOL, LAWS, RUNTIME = "tests/protocol/", "tests/invariants/jobs/test_invariants_of_", "tests/runtime/"
 
 BARRIERS = (
     Rule(
@@ -118,7 +118,7 @@ BARRIERS = (
     Rule(
         "a forced aligned edge aligns, and the reader goes on as the checkpoint was meant",
         "protocol/task_checkpointing.py",
-        "        options = start.options.restored()\n",
+        "        options = start.options.with_unaligned_supported()\n",
         "        options = start.options\n",
         f"{PROTOCOL}task/test_task_checkpointing.py::test_a_forced_aligned_barrier_goes_on_as_it_was_meant",
     ),
@@ -238,7 +238,7 @@ COORDINATOR = (
         "protocol/checkpoint_requests.py",
         "earliest_ns = last_completion_ns + self.min_pause_ns",
         "earliest_ns = first.request_ns + self.min_pause_ns",
-        f"{PROTOCOL}coordinator/test_coordinator.py::test_law_19_a_pause_drops_the_request_and_moves_the_grid",
+        f"{PROTOCOL}coordinator/test_coordinator.py::test_invariant_19_a_pause_drops_the_request_and_moves_the_grid",
     ),
     Rule(
         "a failure imposes no pause",
@@ -252,7 +252,7 @@ COORDINATOR = (
         "protocol/checkpoint_requests.py",
         "        if pending >= self.max_concurrent:\n",
         "        if pending > self.max_concurrent:\n",
-        f"{PROTOCOL}coordinator/test_coordinator.py::test_law_18_one_slot_holds_back_the_next",
+        f"{PROTOCOL}coordinator/test_coordinator.py::test_invariant_18_one_slot_holds_back_the_next",
     ),
     Rule(
         "savepoints go first",
@@ -273,7 +273,7 @@ COORDINATOR = (
         "protocol/checkpoint_requests.py",
         "return len(self.acknowledged) == len(self.plan.wait_for)\n",
         "return len(self.acknowledged) >= max(1, len(self.plan.wait_for) - 1)\n",
-        f"{LAWS}cut.py::test_laws_08_and_12_runs_violate_no_invariant",
+        f"{LAWS}cut.py::test_invariants_08_and_12_runs_violate_no_invariant",
     ),
     Rule(
         "a savepoint commits nothing, unless the job stops with it",
@@ -294,7 +294,7 @@ COORDINATOR = (
         "protocol/coordinator.py",
         "    subsumed, kept = retained[: -after.num_retained], retained[-after.num_retained :]\n",
         "    subsumed, kept = retained[after.num_retained :], retained[: after.num_retained]\n",
-        f"{PROTOCOL}coordinator/test_coordinator.py::test_law_23_retained_checkpoints_are_bounded",
+        f"{PROTOCOL}coordinator/test_coordinator.py::test_invariant_23_retained_checkpoints_are_bounded",
     ),
     Rule(
         "messages and timeouts wait while metadata is written",
@@ -322,14 +322,14 @@ COORDINATOR = (
         "protocol/coordinator.py",
         "        if after.count > after.tolerable:\n",
         "        if after.count > after.tolerable + 1:\n",
-        f"{PROTOCOL}coordinator/test_coordinator.py::test_law_21_the_first_counted_failure_too_many_fails_the_job",
+        f"{PROTOCOL}coordinator/test_coordinator.py::test_invariant_21_the_first_counted_failure_too_many_fails_the_job",
     ),
     Rule(
         "a success forgives",
         "protocol/coordinator.py",
         "        return replace(self.reset(), last_success=checkpoint) if",
         "        return replace(self, last_success=checkpoint) if",
-        f"{PROTOCOL}coordinator/test_coordinator.py::test_law_21_a_success_forgives",
+        f"{PROTOCOL}coordinator/test_coordinator.py::test_invariant_21_a_success_forgives",
     ),
     Rule(
         "triggers follow a grid that does not drift",

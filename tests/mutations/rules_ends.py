@@ -5,7 +5,12 @@ from __future__ import annotations
 from tests.mutations.rule import Rule
 
 ENDS_OF_WORLDS = "tests/worlds/test_ends.py::test_"
-PROTOCOL, LAWS, RUNTIME, PLANE = "tests/protocol/", "tests/laws/test_laws_", "tests/runtime/", "tests/plane/test_rules_"
+PROTOCOL, LAWS, RUNTIME, PLANE = (
+    "tests/protocol/",
+    "tests/invariants/jobs/test_invariants_of_",
+    "tests/runtime/",
+    "tests/plane/test_rules_",
+)
 
 FINISHED = (
     Rule(

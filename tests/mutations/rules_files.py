@@ -2,7 +2,11 @@
 
 from tests.mutations.rule import Rule
 
-PROTOCOL, LAWS, RUNTIME = "tests/protocol/", "tests/laws/test_laws_shared_state.py::", "tests/runtime/"
+PROTOCOL, LAWS, RUNTIME = (
+    "tests/protocol/",
+    "tests/invariants/jobs/test_invariants_of_shared_state.py::",
+    "tests/runtime/",
+)
 
 FILES = (
     Rule(
@@ -10,21 +14,21 @@ FILES = (
         "protocol/snapshot_store.py",
         "entry.last_used < lowest_retained]",
         "entry.last_used <= lowest_retained]",
-        f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
+        f"{LAWS}test_invariant_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
     Rule(
         "naming a file again keeps it alive",
         "protocol/snapshot_store.py",
         "changes[file.key] = SharedFile(file, old.created_by, checkpoint)",
         "changes[file.key] = old",
-        f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
+        f"{LAWS}test_invariant_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
     Rule(
         "files that were not claimed are not deleted",
         "protocol/snapshot_store.py",
         "entry.created_by > self.highest_not_claimed and ",
         "",
-        f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
+        f"{LAWS}test_invariant_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
     Rule(
         "a claimed native savepoint goes as a whole",
@@ -38,7 +42,7 @@ FILES = (
         "protocol/snapshot_store.py",
         'full_required=claim == "no-claim",',
         "full_required=False,",
-        f"{LAWS}test_law_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint",
+        f"{LAWS}test_invariant_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint",
     ),
     Rule(
         "failing over to a snapshot that was not claimed needs a full checkpoint again",
@@ -52,7 +56,7 @@ FILES = (
         "protocol/snapshot_store.py",
         " if is_ours and not indivisible else ()",
         " if not indivisible else ()",
-        f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
+        f"{LAWS}test_invariant_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
     Rule(
         "the shared files of a late acknowledgement are registered",
@@ -80,14 +84,14 @@ FILES = (
         "model/storage.py",
         "        return posixpath.relpath(path, base) if inside(path, base) else path\n",
         "        return posixpath.relpath(path, base)\n",
-        f"{LAWS}test_law_39_savepoints_can_be_moved_and_incremental_checkpoints_cannot",
+        f"{LAWS}test_invariant_39_savepoints_can_be_moved_and_incremental_checkpoints_cannot",
     ),
     Rule(
         "a file that is gone is missed by the snapshots that name it",
         "protocol/snapshot_store.py",
         "        return all(map(exists, snapshot.files))\n",
         "        return True\n",
-        f"{LAWS}test_law_40_a_file_nobody_names_is_not_missed",
+        f"{LAWS}test_invariant_40_a_file_nobody_names_is_not_missed",
     ),
     Rule(
         "triggers wait for deletions",

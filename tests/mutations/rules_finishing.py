@@ -5,7 +5,7 @@ from tests.mutations.rule import Rule
 END, PLAN, LAWS = (
     "tests/protocol/task/test_finishing.py::",
     "tests/protocol/coordinator/test_checkpoint_plan.py::",
-    "tests/laws/test_laws_finish.py::",
+    "tests/invariants/jobs/test_invariants_of_finish.py::",
 )
 COORDINATOR, STOP = (
     "tests/protocol/coordinator/test_coordinator.py::",
@@ -88,21 +88,21 @@ FINISHING = (
         "runtime/jobmanager/coordinator_host.py",
         "if has_trigger and len(self.ended)",
         "if not has_trigger and len(self.ended)",
-        f"{LAWS}test_law_32_the_final_checkpoint_is_triggered_at_once",
+        f"{LAWS}test_invariant_32_the_final_checkpoint_is_triggered_at_once",
     ),
     Rule(
         "the final checkpoint waits for the end of everybody's data",
         "runtime/jobmanager/coordinator_host.py",
         "len(self.ended) == len(self.graph.tasks)",
         "len(self.ended) > 0",
-        f"{LAWS}test_law_32_not_while_a_task_goes_on",
+        f"{LAWS}test_invariant_32_not_while_a_task_goes_on",
     ),
     Rule(
         "finished tasks count as acknowledged",
         "runtime/jobmanager/coordinator_host.py",
         "acknowledged=settled)",
         "acknowledged=0)",
-        f"{LAWS}test_law_32_finished_tasks_count_as_acknowledged",
+        f"{LAWS}test_invariant_32_finished_tasks_count_as_acknowledged",
     ),
     Rule(
         "union state lets no checkpoint complete that holds the end of some of its tasks only",

@@ -2,7 +2,7 @@
 
 from tests.mutations.rule import Rule
 
-LAWS, RUNTIME = "tests/laws/test_laws_", "tests/runtime/"
+LAWS, RUNTIME = "tests/invariants/jobs/test_invariants_of_", "tests/runtime/"
 _IO = f"{RUNTIME}task/test_operator_io.py::test_"
 
 OPERATORS = (
@@ -11,14 +11,14 @@ OPERATORS = (
         "runtime/task/sink.py",
         "            yield self._change\n",
         "            return\n            yield self._change\n",
-        f"{LAWS}sinks.py::test_laws_15_to_17_output_is_committed_once_and_in_full",
+        f"{LAWS}sinks.py::test_invariants_15_to_17_output_is_committed_once_and_in_full",
     ),
     Rule(
         "an acknowledgement waits for the uploads of aborted snapshots too",
         "runtime/task/sink.py",
         "for number, files in self._flushes.items() if number <= checkpoint for",
         "for number, files in self._flushes.items() if number == checkpoint for",
-        f"{LAWS}sinks.py::test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots",
+        f"{LAWS}sinks.py::test_invariant_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots",
     ),
     Rule(
         "an upload that fails declines its checkpoint",
@@ -32,7 +32,7 @@ OPERATORS = (
         "runtime/task/sink.py",
         '                if self._policy == "drop":\n                    self._drop(file)\n',
         "",
-        f"{LAWS}sinks.py::test_law_17_is_broken_when_an_abort_drops_the_files",
+        f"{LAWS}sinks.py::test_invariant_17_is_broken_when_an_abort_drops_the_files",
     ),
     Rule(
         "files without room on the local disk wait for uploads",
@@ -60,14 +60,14 @@ OPERATORS = (
         "runtime/task/epochs.py",
         "files.write(checkpoint) if Piece.OPERATOR_FLUSH in pieces else files.stage(checkpoint)",
         "files.write(checkpoint)",
-        f"{LAWS}sinks.py::test_law_29_files_that_take_time_differ",
+        f"{LAWS}sinks.py::test_invariant_29_files_that_take_time_differ",
     ),
     Rule(
         "a committer has what came before the barriers it snapshots",
         "runtime/task/epochs.py",
         "            self.committer.take_in(checkpoint)\n",
         "            pass\n",
-        f"{LAWS}sinks.py::test_law_16_there_is_something_to_carry_over",
+        f"{LAWS}sinks.py::test_invariant_16_there_is_something_to_carry_over",
     ),
     Rule(
         "a writer goes on where the checkpoint stood",

@@ -120,8 +120,8 @@ RECOVERY = (
     Rule(
         "a restart that has not deployed yet is given up when its tasks fail again",
         "runtime/jobmanager/recovery_host.py",
-        "restore.give_up(tasks)",
-        "restore.give_up([task for task in tasks if not self.tasks[task].stopped])",
+        "restore.cancel(tasks)",
+        "restore.cancel([task for task in tasks if not self.tasks[task].stopped])",
         f"{_HOST}a_failure_noticed_while_deploying_restarts_again",
     ),
     Rule(
@@ -190,7 +190,7 @@ RECOVERY = (
     Rule(
         "captured output is recovered by those who read it",
         "runtime/jobmanager/restore.py",
-        "captured = position.captured + taken_over",
+        "captured = position.captured + received",
         "captured = position.captured",
         "tests/runtime/jobmanager/test_restarted_tasks.py::test_captured_output_becomes_input_of_its_reader",
     ),
@@ -241,7 +241,7 @@ RECOVERY = (
         "runtime/invariants/records.py",
         "if not self._exactly_once and not surplus.lost_bytes:",
         "if False and not surplus.lost_bytes:",
-        "tests/laws/test_laws_failures.py::test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice",
+        "tests/invariants/jobs/test_invariants_of_failures.py::test_invariant_12_at_least_once_loses_nothing_and_reads_some_records_twice",
     ),
     Rule(
         "a rescale that never comes is told",

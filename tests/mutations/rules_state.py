@@ -2,7 +2,11 @@
 
 from tests.mutations.rule import Rule
 
-TESTS, LAWS, RUNTIME = "tests/storage/state/test_", "tests/laws/test_laws_state.py::", "tests/runtime/"
+TESTS, LAWS, RUNTIME = (
+    "tests/storage/state/test_",
+    "tests/invariants/jobs/test_invariants_of_state.py::",
+    "tests/runtime/",
+)
 
 STATE = (
     Rule(
@@ -17,14 +21,14 @@ STATE = (
         "storage/state_backends.py",
         '        elif type_ in ("canonical", "native") and not self.options.savepoints_keep_base:\n',
         '        elif type_ in ("canonical", "native"):\n',
-        f"{LAWS}test_law_39_a_savepoint_leaves_increments_alone",
+        f"{LAWS}test_invariant_39_a_savepoint_leaves_increments_alone",
     ),
     Rule(
         "a savepoint shares nothing",
         "storage/state_backends.py",
         'shared = self.options.incremental and type_ in ("checkpoint", "full")',
         "shared = self.options.incremental",
-        f"{LAWS}test_law_39_a_savepoint_has_all_its_files_to_itself",
+        f"{LAWS}test_invariant_39_a_savepoint_has_all_its_files_to_itself",
     ),
     Rule(
         "a full checkpoint reuses nothing",

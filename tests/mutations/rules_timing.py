@@ -125,13 +125,13 @@ TIMING = (
         "model/randomness.py",
         "    return tuple(max(1, size) for size in quantile_table(law))\n",
         "    return quantile_table(law)\n",
-        "tests/runtime/setup/test_lowering.py::test_laws_become_tables",
+        "tests/runtime/setup/test_lowering.py::test_distributions_become_tables",
     ),
     Rule(
         "a job without checkpoints commits at its end",
         "runtime/task/host.py",
         '(tail == "checkpoint" and not checkpointing)',
         '(tail == "checkpoint" and tail == "at-finish")',
-        "tests/laws/test_laws_sinks.py::test_without_checkpoints_output_is_committed_at_the_end",
+        "tests/invariants/jobs/test_invariants_of_sinks.py::test_without_checkpoints_output_is_committed_at_the_end",
     ),
 )

@@ -72,4 +72,4 @@ class Agenda(ABC):
                 self.now = until
             if self.notices:
                 return self.notices.popleft()
-        return Notice(self.now, NoticeKind.QUIET)
+        return Notice(self.now, NoticeKind.REACHED_TIME)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sim.plane.interface import NoticeKind, ThreadState
-from tests.oracle.parts import Late, law
+from tests.oracle.parts import Late, quantile
 
 
 class LateOutputs:
@@ -28,7 +28,7 @@ class LateOutputs:
         """L2."""
         lag = task.vertex.lag
         if lag is not None and lag.times:
-            time = law(lag.times, self.plane.stream("lag", task.vertex.name, task.subtask), late.ordinal)
+            time = quantile(lag.times, self.plane.stream("lag", task.vertex.name, task.subtask), late.ordinal)
             late.ready = max(self.plane.now + time, task.late[-1].ready if task.late else 0)
         task.late.append(late)
 
@@ -90,7 +90,7 @@ class LateOutputs:
         before = self.plane.reports
         if task.interrupted:
             task.interrupted = task.behind = False
-            self.plane.report(NoticeKind.SAFE, task)
+            self.plane.report(NoticeKind.INTERRUPTED, task)
         while task.priority and not task.waits_for_late and self.plane.reports == before:
             self.plane.markers.process(*task.priority.popleft())
         if self.plane.reports > before:
@@ -112,12 +112,12 @@ class LateOutputs:
         """L6."""
         if task.interrupted:
             task.interrupted = task.behind = False
-            self.plane.report(NoticeKind.SAFE, task)
+            self.plane.report(NoticeKind.INTERRUPTED, task)
         elif task.late:
             self.plane.thread.enter(task, ThreadState.IDLE)
         else:
             task.waits_for_late = False
-            self.plane.report(NoticeKind.NONE_LATE, task)
+            self.plane.report(NoticeKind.DELAYED_OUTPUTS_WRITTEN, task)
 
     def release_late_outputs(self, task, until):
         """L5."""

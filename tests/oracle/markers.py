@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.plane.interface import BARRIERS, OPEN_COUNTS, SINGLES, Marker, NoticeKind, Trait
+from sim.plane.interface import BARRIERS, FIRST_UNGROUPED_SERIES, MAX_TRACKED_CHECKPOINTS, Marker, NoticeKind, Trait
 from tests.oracle.parts import Count
 
 
@@ -36,7 +36,7 @@ class Markers:
         if markers > 0:
             task.watched[marker.number] = task.watched.get(marker.number, 0) + markers
         elif not task.channels_out:
-            self.plane.report(NoticeKind.LEFT, task, number=marker.number)
+            self.plane.report(NoticeKind.ANNOUNCED_SENT, task, number=marker.number)
 
     def insert(self, channel, marker):
         """M1: before all ordinary elements, behind the priority markers already there."""
@@ -117,16 +117,16 @@ class Markers:
     def count(self, channel, marker):
         """M4: first and last of a number are reported."""
         gate = channel.gate
-        if marker.series >= SINGLES:
+        if marker.series >= FIRST_UNGROUPED_SERIES:
             self.report(channel, marker.series, marker.number, first=True, last=len(gate.closed) == len(gate.channels))
             return
         open_counts = [count for count in gate.counts if (count.series, count.number) == (marker.series, marker.number)]
         first = not open_counts
         if first:
             gate.counts.append(Count(marker.series, marker.number, set(gate.closed)))
-            for oldest in gate.counts[:-OPEN_COUNTS]:
+            for oldest in gate.counts[:-MAX_TRACKED_CHECKPOINTS]:
                 gate.settled[oldest.series] = oldest.number
-            del gate.counts[:-OPEN_COUNTS]
+            del gate.counts[:-MAX_TRACKED_CHECKPOINTS]
         count = gate.counts[-1] if first else open_counts[0]
         count.channels.add(channel.number)
         last = self.complete(gate, count)

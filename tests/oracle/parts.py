@@ -13,7 +13,7 @@ Identity = tuple[int, int]
 MERSENNE = 2**31 - 1
 
 
-def law(table, stream, i):
+def quantile(table, stream, i):
     """W2: the i-th value of a stream under an integer quantile table."""
     return table[(draw(stream, i) * len(table)) >> 32]
 
@@ -137,7 +137,7 @@ class Channel:
 
     def size(self, i):
         """B1: bytes of record i."""
-        return law(self.edge.record_bytes, self.sizes, i)
+        return quantile(self.edge.record_bytes, self.sizes, i)
 
     def head_is_priority(self):
         return bool(self.queue) and isinstance(head := self.queue[0], Marker) and bool(head.traits & Trait.PRIORITY)

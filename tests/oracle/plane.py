@@ -16,8 +16,8 @@ from sim.plane.interface import (
     NoticeKind,
     ThreadState,
     Wait,
-    layout,
-    require_closed,
+    create_layout,
+    validate_start_positions,
 )
 from tests.oracle.agenda import Agenda
 from tests.oracle.captures import Captures
@@ -49,7 +49,7 @@ class ReferencePlane(Agenda):
         self.debloat = BufferSizing(self)
         self.restarts = Restarts(self)
         self.late = LateOutputs(self)
-        self.layout = layout(spec)
+        self.layout = create_layout(spec)
         self.build(self.layout)
         self.rank_lines()
         self.start_timers()
@@ -109,7 +109,7 @@ class ReferencePlane(Agenda):
             self.stream("route", row.name, task.subtask),
             self.stream("start", row.name, task.subtask),
             channels * spec.exclusive + spec.floating,
-            spec.overdraft * task.vertex.borrows,
+            spec.overdraft * task.vertex.uses_overdraft_buffers,
             spec.max_per_channel,
         )
 
@@ -267,7 +267,7 @@ class ReferencePlane(Agenda):
             self.restarts.halt(self.all_tasks[task])
 
     def start(self, positions):
-        require_closed(self.layout, positions)
+        validate_start_positions(self.layout, positions)
         self.restarts.start(positions)
 
     # ------------------------------------------------------------------------------------------------ tables
@@ -282,7 +282,7 @@ class ReferencePlane(Agenda):
     def sample_served(self, first, every, times):
         rows = []
         for at in range(first, first + every * min(times, MAX_SERVED_SAMPLES), every):
-            if (notice := self.advance(at)).kind is not NoticeKind.QUIET:
+            if (notice := self.advance(at)).kind is not NoticeKind.REACHED_TIME:
                 break
             rows.append(self.served())
         return np.array(rows, np.int64).reshape(len(rows), len(self.all_tasks)), notice

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from sim.plane.interface import Counted, NoticeKind, Position, ThreadState, nothing
+from sim.plane.interface import NoticeKind, Position, RecordCounts, ThreadState, nothing
 from tests.oracle.parts import Buffer, Slice
 
 KEPT = {  # what a start leaves as it is (P3), beside what never changes
@@ -90,7 +90,7 @@ class Restarts:
     def counted(self, task):
         """P8."""
         read, written = [c.ever_read for c in task.channels_in], [c.ever_written for c in task.channels_out]
-        return Counted(task.ever_served, np.array(read, np.int64), np.array(written, np.int64))
+        return RecordCounts(task.ever_served, np.array(read, np.int64), np.array(written, np.int64))
 
     # ------------------------------------------------------------------------------------------------ start
 

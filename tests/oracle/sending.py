@@ -89,7 +89,7 @@ class Sending:
         watched[marker.number] -= 1
         if watched[marker.number] == 0:
             del watched[marker.number]
-            self.plane.report(NoticeKind.LEFT, channel.writer, number=marker.number)
+            self.plane.report(NoticeKind.ANNOUNCED_SENT, channel.writer, number=marker.number)
 
     def transmit(self, channel, element, backlog):
         """S5: deliver now, or put it on the writer's line."""

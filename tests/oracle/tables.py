@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.plane.interface import OF_VERTICES, ThreadState
+from sim.plane.interface import VERTEX_COLUMNS, ThreadState
 
 TASKS = (
     "state",
@@ -112,7 +112,7 @@ def sums(plane):
         channels["written"] - channels["sent"],
         channels["queued"],
     )
-    by_vertex = [tasks[name][of_task == v].sum() for v in range(len(plane.spec.vertices)) for name in OF_VERTICES]
+    by_vertex = [tasks[name][of_task == v].sum() for v in range(len(plane.spec.vertices)) for name in VERTEX_COLUMNS]
     by_edge = [values[of_edge == e].sum() for e in range(len(plane.spec.edges)) for values in waiting]
     return np.array([*by_vertex, *by_edge], np.int64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.model.randomness import draw
 from sim.plane.interface import Marker, NoticeKind, ThreadState, Wait
-from tests.oracle.parts import fold, law
+from tests.oracle.parts import fold, quantile
 
 
 def waits(task):
@@ -67,7 +67,7 @@ class Thread:
                 task.behind = False
             elif task.interrupted and not (task.passed_over and self.has_due(task)):  # T3, W3
                 task.interrupted = False
-                self.plane.report(NoticeKind.SAFE, task)
+                self.plane.report(NoticeKind.INTERRUPTED, task)
                 return
             while task.priority:  # T4
                 self.plane.markers.process(*task.priority.popleft())
@@ -228,7 +228,7 @@ class Thread:
     def begin_service(self, task, gate, begin_ns):
         """T11; the thread is busy from now on (W3)."""
         num, den = task.slow
-        duration = max(1, law(task.vertex.service[gate], task.service, task.served) * num // den)
+        duration = max(1, quantile(task.vertex.service[gate], task.service, task.served) * num // den)
         task.in_service = True
         self.enter(task, ThreadState.BUSY)
         self.set_alarm(task, begin_ns + duration, "served")

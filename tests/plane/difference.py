@@ -35,7 +35,7 @@ class Difference:
 def run_freely(plane, until):
     """Without a control plane: the notices up to `until`."""
     seen = []
-    while (notice := plane.advance(until)).kind != NoticeKind.QUIET:
+    while (notice := plane.advance(until)).kind != NoticeKind.REACHED_TIME:
         seen.append(notice)
     return seen
 

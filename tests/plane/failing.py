@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.interface import Layout, NoticeKind, Position, Trait, channels_in, channels_out, layout
+from sim.plane.interface import Layout, NoticeKind, Position, Trait, channels_in, channels_out, create_layout
 from tests.oracle import oracle
 from tests.plane.worlds import Driver, Script, Trigger, scripts
 
@@ -74,7 +74,7 @@ class Failing(Driver):
 
     def __post_init__(self):
         super().__post_init__()
-        self.plan = layout(self.spec)
+        self.plan = create_layout(self.spec)
         for fault in self.script.faults:
             self.schedule(fault)
 

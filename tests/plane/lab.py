@@ -53,7 +53,7 @@ def pipe(*, total=-1, size=100, service=10, local=False, **options):
 def run(plane, until):
     """Advance through all notices; EXHAUSTED is left out, bounded sources are everywhere in these tests."""
     notices = []
-    while (notice := plane.advance(until)).kind != NoticeKind.QUIET:
+    while (notice := plane.advance(until)).kind != NoticeKind.REACHED_TIME:
         if notice.kind != NoticeKind.EXHAUSTED:
             notices.append(notice)
     return notices

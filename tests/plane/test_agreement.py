@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sim.model.cluster import Debloating
 from sim.plane import assembly, build
 from sim.plane.assembly import column
-from sim.plane.interface import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
+from sim.plane.interface import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, create_layout
 from tests.oracle import ReferencePlane, oracle
 from tests.plane.difference import differences, first_difference, run_freely
 from tests.plane.failing import FailingScript, Fault, cutting_scripts, drive_failing, failing_scripts, parting, recover
@@ -29,7 +29,7 @@ few_examples = settings(
 
 def emitted(plane, spec, edge):
     """What the writers of an edge owe its readers: copies of every record they served (O5)."""
-    plan, row = layout(spec), spec.edges[edge]
+    plan, row = create_layout(spec), spec.edges[edge]
     num, den = row.fan_out
     records: Counter = Counter()
     for task, vertex in enumerate(plan.vertex):
@@ -41,7 +41,7 @@ def emitted(plane, spec, edge):
 
 
 def served(plane, spec, vertex):
-    plan = layout(spec)
+    plan = create_layout(spec)
     return Counter(record for task, v in enumerate(plan.vertex) if v == vertex for record in plane.served_records(task))
 
 
@@ -55,7 +55,7 @@ def owed(plane, spec, vertex):
 
 def assert_all_served_once(plane, spec):
     """Every record of each source, and every copy of it."""
-    plan = layout(spec)
+    plan = create_layout(spec)
     for task, v in enumerate(plan.vertex):
         log = spec.vertices[v].log(plan.subtask[task])
         if log is not None:

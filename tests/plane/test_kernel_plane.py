@@ -22,7 +22,7 @@ from sim.plane.interface import (
     Trait,
     VertexSpec,
     Wait,
-    layout,
+    create_layout,
 )
 from sim.plane.kernel import MARKER_ROOM
 from sim.plane.text.basics import scaled
@@ -50,7 +50,7 @@ def test_time_has_an_end_and_no_way_back(engine):
     bits = 63 - 3  # six leaves: two tasks, two lines, two timers
 
     assert plane.advance(2**bits - 2).kind == NoticeKind.EXHAUSTED
-    assert plane.advance(2**bits - 2).kind == NoticeKind.QUIET
+    assert plane.advance(2**bits - 2).kind == NoticeKind.REACHED_TIME
     with pytest.raises(ValueError, match="last possible time"):
         plane.advance(2**bits)
     with pytest.raises(ValueError, match="now is"):
@@ -66,7 +66,7 @@ def test_markers_without_number(engine):
     for number in range(1, count + 1):
         plane.forward(0, Marker(number))
     arrived = []
-    while (notice := plane.advance(10_000)).kind != NoticeKind.QUIET:
+    while (notice := plane.advance(10_000)).kind != NoticeKind.REACHED_TIME:
         arrived.append(notice.number)
     plane.check()
 
@@ -128,7 +128,7 @@ def test_a_lost_record_is_noticed(engine, field):
     """A record nobody served, one nobody wrote, while others lie in the channel."""
     spec = pipe(total=20, exclusive=1)
     plane = build(replace(spec, vertices=(spec.vertices[0], replace(spec.vertices[1], service=((500,),)))), engine)
-    while plane.advance(1000).kind != NoticeKind.QUIET:
+    while plane.advance(1000).kind != NoticeKind.REACHED_TIME:
         pass
     plane.check()
     assign(plane._state.channels, field, [0], int(select_field(plane._state.channels, field, [0])[0]) + 1)
@@ -327,7 +327,7 @@ def test_sources_go_through_idle_times_and_changes_of_rate(waits):
 def ahead(*vertices, edges, **options):
     """Which tasks may run ahead."""
     spec = world(list(vertices), list(edges), **options)
-    return runs_ahead(spec, layout(spec))
+    return runs_ahead(spec, create_layout(spec))
 
 
 @pytest.mark.parametrize(("buffer_bytes", "far"), [(100, True), (40, False)])

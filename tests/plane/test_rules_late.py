@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.interface import Lag, Marker, NoticeKind, ThreadState, Trait
+from sim.plane.interface import Marker, NoticeKind, OutputDelay, ThreadState, Trait
 from tests.plane.lab import begin_again, edge, pool, run, source, state, task, vertex, world
 
 
@@ -25,7 +25,7 @@ def written(plane, *times):
 
 def test_with_a_full_list_the_next_record_stays_in_hand(build):
     """L2: the third, served at 40, becomes late when the first leaves at 120; the fourth is served then and leaves 100 after the second."""
-    plane = build(chain(Lag((100,), 2)))
+    plane = build(chain(OutputDelay((100,), 2)))
     run(plane, 60)
 
     assert (state(plane, 1), task(plane, 1, "served"), plane.position(1).late) == (ThreadState.BUSY, 3, 3)
@@ -34,7 +34,7 @@ def test_with_a_full_list_the_next_record_stays_in_hand(build):
 
 def test_a_record_in_hand_keeps_the_thread(build):
     """L2, E4: neither a safe point nor a hold before there is room for it."""
-    plane = build(chain(Lag((100,), 2)))
+    plane = build(chain(OutputDelay((100,), 2)))
     run(plane, 60)
     plane.interrupt(1)
     with pytest.raises(ValueError, match=r"hold|held"):
@@ -42,15 +42,15 @@ def test_a_record_in_hand_keeps_the_thread(build):
     notice = next(
         notice
         for notice in iter(lambda: plane.advance(1000), None)
-        if notice.kind in (NoticeKind.SAFE, NoticeKind.QUIET)
+        if notice.kind in (NoticeKind.INTERRUPTED, NoticeKind.REACHED_TIME)
     )
 
-    assert (notice.kind, notice.time) == (NoticeKind.SAFE, 120)
+    assert (notice.kind, notice.time) == (NoticeKind.INTERRUPTED, 120)
 
 
 def test_none_overtakes_the_one_ahead(build):
     """L2: whatever the times drawn, outputs leave in the order of the records."""
-    plane = build(chain(Lag((0, 300), 10), total=20))
+    plane = build(chain(OutputDelay((0, 300), 10), total=20))
 
     assert written(plane, 50, 5000) == [0, 20]
     assert int(plane.channels()[1]["records_in"]) == 20
@@ -58,7 +58,7 @@ def test_none_overtakes_the_one_ahead(build):
 
 def test_late_outputs_do_not_wait_for_the_pool(build):
     """L3: ten late records fill the pool of ten and the overdraft of two, and block the thread inside the next one."""
-    plane = build(chain(Lag((100,), 20), total=20, last=100_000, exclusive=1, floating=3))
+    plane = build(chain(OutputDelay((100,), 20), total=20, last=100_000, exclusive=1, floating=3))
     run(plane, 5000)
 
     assert (state(plane, 1), pool(plane, 1)) == (ThreadState.HARD, 4 + 2)
@@ -66,7 +66,7 @@ def test_late_outputs_do_not_wait_for_the_pool(build):
 
 def test_what_waits_to_be_let_go_waits(build):
     """L2, L5: without times nothing leaves by itself, then exactly the records named."""
-    plane = build(chain(Lag()))
+    plane = build(chain(OutputDelay()))
     assert written(plane, 1000) == [0]
     plane.release_late_outputs(1, 3)
     assert written(plane, 1001) == [3]
@@ -79,7 +79,7 @@ def test_what_waits_to_be_let_go_waits(build):
 
 def test_late_records_are_late_again_after_a_start(build):
     """L5, P4: a position knows which outputs are not written; started from it they leave 100 after the start, and none twice."""
-    plane = build(chain(Lag((100,), 10)))
+    plane = build(chain(OutputDelay((100,), 10)))
     run(plane, 125)
     positions = {t: plane.position(t) for t in range(3)}
     assert (positions[1].served, positions[1].late) == (4, 3)
@@ -96,7 +96,7 @@ def test_late_records_are_late_again_after_a_start(build):
 
 def test_late_records_beyond_the_capacity_are_all_in_hand_behind_a_start(build):
     """L2, L5: a rescale deals out more than one task may have.  They become late one by one, as there is room, and keep the thread."""
-    before, plane = build(chain(Lag((100,), 10))), build(chain(Lag((100,), 1)))
+    before, plane = build(chain(OutputDelay((100,), 10))), build(chain(OutputDelay((100,), 1)))
     run(before, 60)
     positions = {t: before.position(t) for t in range(3)}
     assert (positions[1].served, positions[1].late) == (4, 4)
@@ -110,7 +110,7 @@ def test_late_records_beyond_the_capacity_are_all_in_hand_behind_a_start(build):
 
 
 def test_a_position_is_late_with_no_more_than_it_served(build):
-    plane = build(chain(Lag((100,), 10)))
+    plane = build(chain(OutputDelay((100,), 10)))
     positions = {t: plane.position(t) for t in range(3)}
     positions[1] = positions[1]._replace(late=1)
 
@@ -123,18 +123,18 @@ def notices(plane, until):
     seen = []
     while plane.now < until:
         notice = plane.advance(until)
-        if notice.kind not in (NoticeKind.QUIET, NoticeKind.EXHAUSTED):
+        if notice.kind not in (NoticeKind.REACHED_TIME, NoticeKind.EXHAUSTED):
             seen.append((notice.time, notice.kind))
     return seen
 
 
 def test_who_waits_for_late_outputs_takes_nothing_before_them(build):
     """L6: told at 45, with the records served at 20, 30 and 40 late and the fourth in service until 50: the fifth is begun at 150."""
-    plane = build(chain(Lag((100,), 10), total=5))
+    plane = build(chain(OutputDelay((100,), 10), total=5))
     run(plane, 45)
     plane.wait_for_late(1)
 
-    assert notices(plane, 151) == [(150, NoticeKind.NONE_LATE)]
+    assert notices(plane, 151) == [(150, NoticeKind.DELAYED_OUTPUTS_WRITTEN)]
     assert (task(plane, 1, "served"), plane.position(1).late, state(plane, 1)) == (4, 0, ThreadState.BUSY)
     assert written(plane, 261) == [5]
     assert notices(plane, 1000) == []
@@ -142,26 +142,30 @@ def test_who_waits_for_late_outputs_takes_nothing_before_them(build):
 
 def test_who_waits_for_late_outputs_runs_mails(build):
     """L6: between records, at the moment asked for, and the waiting goes on; a marker with priority waits like the rest."""
-    plane = build(chain(Lag((100,), 10), total=5))
+    plane = build(chain(OutputDelay((100,), 10), total=5))
     run(plane, 45)
     plane.wait_for_late(1)
     run(plane, 60)
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert notices(plane, 200) == [(60, NoticeKind.SAFE), (150, NoticeKind.NONE_LATE), (150, NoticeKind.ARRIVED)]
+    assert notices(plane, 200) == [
+        (60, NoticeKind.INTERRUPTED),
+        (150, NoticeKind.DELAYED_OUTPUTS_WRITTEN),
+        (150, NoticeKind.ARRIVED),
+    ]
 
 
 def test_a_start_ends_the_waiting(build):
     """P3: of the verb nothing is left."""
-    plane = build(chain(Lag((100,), 10)))
+    plane = build(chain(OutputDelay((100,), 10)))
     run(plane, 45)
     positions = {t: plane.position(t) for t in range(3)}
     plane.wait_for_late(1)
     plane.halt([0, 1, 2])
     begin_again(plane, positions)
 
-    assert NoticeKind.NONE_LATE not in {kind for _, kind in notices(plane, 2000)}
+    assert NoticeKind.DELAYED_OUTPUTS_WRITTEN not in {kind for _, kind in notices(plane, 2000)}
 
 
 def fired(plane, until, *, release_late_outputs=4, at=100):
@@ -173,7 +177,7 @@ def fired(plane, until, *, release_late_outputs=4, at=100):
 
 def test_a_record_without_outputs_takes_no_firing(build):
     """L7: two records make one output, so four records fire twice; what is fired and what is written are counted alike."""
-    spec = chain(Lag(firing_ns=30, outputs=(1, 2)))
+    spec = chain(OutputDelay(firing_ns=30, outputs=(1, 2)))
     plane = build(replace(spec, edges=(spec.edges[0], replace(spec.edges[1], fan_out=(1, 2)))))
     fired(plane, 101)
 
@@ -183,7 +187,7 @@ def test_a_record_without_outputs_takes_no_firing(build):
 
 def test_a_slow_task_fires_slowly(build):
     """L7, T11: as a service, three times as long."""
-    plane = build(chain(Lag(firing_ns=30)))
+    plane = build(chain(OutputDelay(firing_ns=30)))
     plane.scale(1, 3, 1)
     fired(plane, 201, at=200)
 
@@ -192,34 +196,34 @@ def test_a_slow_task_fires_slowly(build):
 
 def test_nothing_passes_while_a_task_fires(build):
     """L7, L8: a mail and a marker with priority, both there at 110, wait for the last of four outputs at 220."""
-    plane = build(chain(Lag(firing_ns=30), total=5))
+    plane = build(chain(OutputDelay(firing_ns=30), total=5))
     fired(plane, 110)
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert notices(plane, 400) == [(220, NoticeKind.SAFE), (220, NoticeKind.ARRIVED)]
+    assert notices(plane, 400) == [(220, NoticeKind.INTERRUPTED), (220, NoticeKind.ARRIVED)]
 
 
 def test_a_task_that_yields_takes_mails_and_priority_between_two_firings(build):
     """L8: both are there at 110, the first output is written at 130; the firing goes on behind them, and the late ones stay late."""
-    plane = build(chain(Lag(firing_ns=30, yields=True), total=5))
+    plane = build(chain(OutputDelay(firing_ns=30, yields=True), total=5))
     fired(plane, 110)
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert notices(plane, 131) == [(130, NoticeKind.SAFE), (130, NoticeKind.ARRIVED)]
+    assert notices(plane, 131) == [(130, NoticeKind.INTERRUPTED), (130, NoticeKind.ARRIVED)]
     assert plane.position(1).late == 4
     assert written(plane, 131, 160, 161) == [1, 1, 2]
 
 
 def test_a_task_that_is_held_between_two_firings_goes_on_when_it_is_released(build):
     """L8, E4: the second firing begins at the release."""
-    plane = build(chain(Lag(firing_ns=30, yields=True)))
+    plane = build(chain(OutputDelay(firing_ns=30, yields=True)))
     fired(plane, 110)
     plane.interrupt(1)
     assert next((notice.time, notice.kind) for notice in iter(lambda: plane.advance(200), None)) == (
         130,
-        NoticeKind.SAFE,
+        NoticeKind.INTERRUPTED,
     )
     plane.hold(1)
     run(plane, 500)
@@ -230,7 +234,7 @@ def test_a_task_that_is_held_between_two_firings_goes_on_when_it_is_released(bui
 
 def test_a_firing_is_inside_a_record(build):
     """L7, E4: nobody holds the thread meanwhile."""
-    plane = build(chain(Lag(firing_ns=30)))
+    plane = build(chain(OutputDelay(firing_ns=30)))
     fired(plane, 110)
 
     with pytest.raises(ValueError, match=r"hold|held"):
@@ -239,7 +243,7 @@ def test_a_firing_is_inside_a_record(build):
 
 def test_firing_is_blocked_by_a_full_output(build):
     """L7: as the eleventh output has no segment, the thread is hard blocked and begins no firing before it has one."""
-    plane = build(chain(Lag(firing_ns=1), total=20, last=100_000, exclusive=1, floating=3))
+    plane = build(chain(OutputDelay(firing_ns=1), total=20, last=100_000, exclusive=1, floating=3))
     fired(plane, 5000, release_late_outputs=20, at=1000)
 
     assert (state(plane, 1), pool(plane, 1)) == (ThreadState.HARD, 4 + 2)
@@ -249,12 +253,12 @@ def test_firing_is_blocked_by_a_full_output(build):
 def test_what_leaves_after_a_time_is_not_fired():
     """Two ways to leave would be in each other's way."""
     with pytest.raises(ValueError, match="not fired"):
-        Lag((100,), 3, firing_ns=10)
+        OutputDelay((100,), 3, firing_ns=10)
 
 
 def test_what_was_let_go_is_reported_when_it_is_written(build):
     """L9: behind the last of two firings that were let go, not at once, once; records go on behind it."""
-    plane = build(chain(Lag(firing_ns=30)))
+    plane = build(chain(OutputDelay(firing_ns=30)))
     fired(plane, 110, release_late_outputs=2)
     plane.report_written(1)
 
@@ -264,10 +268,10 @@ def test_what_was_let_go_is_reported_when_it_is_written(build):
 
 def test_mails_that_pass_come_before_the_report(build):
     """L8, L9: a mail between two firings, then what was let go."""
-    plane = build(chain(Lag(firing_ns=30, yields=True), total=5))
+    plane = build(chain(OutputDelay(firing_ns=30, yields=True), total=5))
     fired(plane, 110)
     plane.report_written(1)
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert notices(plane, 400) == [(130, NoticeKind.SAFE), (130, NoticeKind.ARRIVED), (220, NoticeKind.WRITTEN)]
+    assert notices(plane, 400) == [(130, NoticeKind.INTERRUPTED), (130, NoticeKind.ARRIVED), (220, NoticeKind.WRITTEN)]

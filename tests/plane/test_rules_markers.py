@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.plane.interface import BARRIERS, OPEN_COUNTS, Marker, Notice, NoticeKind, Ship, ThreadState, Trait
+from sim.plane.interface import BARRIERS, MAX_TRACKED_CHECKPOINTS, Marker, Notice, NoticeKind, Ship, ThreadState, Trait
 from tests.plane.lab import channel, column, edge, next_notice, pipe, pool, run, source, state, task, vertex, world
 
 # Rules M: forwarding, converting and prioritising markers, how a gate counts them, resuming and settling.
@@ -36,7 +36,7 @@ def test_M1_a_watched_marker_of_a_sink_has_left_at_once(build):
     run(plane, 10)
     plane.forward(1, Marker(3, Trait.ANNOUNCED))
 
-    assert Notice(10, NoticeKind.LEFT, 1, number=3) == plane.advance(10)
+    assert Notice(10, NoticeKind.ANNOUNCED_SENT, 1, number=3) == plane.advance(10)
 
 
 def queue_with_marker(build, traits, **options):
@@ -238,7 +238,7 @@ def test_M4_a_channel_delivers_a_number_at_most_once(build):
 def test_M4_the_oldest_of_too_many_counts_is_dropped(build):
     """51 open numbers: the first is obsolete, its second marker opens no count in another's place; the second oldest is still known."""
     plane = build(union(2))
-    for number in range(1, OPEN_COUNTS + 2):
+    for number in range(1, MAX_TRACKED_CHECKPOINTS + 2):
         plane.forward(0, Marker(number))
     run(plane, 1)
     plane.forward(1, Marker(1))

@@ -6,7 +6,7 @@ import pytest
 
 from sim.model.cluster import Debloating
 from sim.model.randomness import draw, stream
-from sim.plane.interface import MAX_SERVED_SAMPLES, Lag, Marker, Notice, NoticeKind, Ship, Trait
+from sim.plane.interface import MAX_SERVED_SAMPLES, Marker, Notice, NoticeKind, OutputDelay, Ship, Trait
 from tests.plane.lab import (
     FOREVER,
     channel,
@@ -49,9 +49,9 @@ def test_E1_tasks_by_number(build):
     plane.interrupt(1)
     plane.interrupt(0)
 
-    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(100)
+    assert Notice(10, NoticeKind.INTERRUPTED, 0) == plane.advance(100)
     assert column(plane.tasks(), "served") == [1, 0, 0, 0]
-    assert Notice(10, NoticeKind.SAFE, 1) == plane.advance(100)
+    assert Notice(10, NoticeKind.INTERRUPTED, 1) == plane.advance(100)
 
 
 def test_E1_the_reverse_line_before_the_forward_line(build):
@@ -170,9 +170,9 @@ def test_E3_control_before_data(build):
     """The record that ends at 10 has not ended for a control event at 10."""
     plane = build(pipe())
 
-    assert Notice(10, NoticeKind.QUIET) == plane.advance(10)
+    assert Notice(10, NoticeKind.REACHED_TIME) == plane.advance(10)
     assert (plane.now, task(plane, 0, "served")) == (10, 0)
-    assert plane.advance(10).kind == NoticeKind.QUIET  # nothing runs at 10 before time goes on
+    assert plane.advance(10).kind == NoticeKind.REACHED_TIME  # nothing runs at 10 before time goes on
     assert task(plane, 0, "served") == 0
 
     plane.advance(11)
@@ -199,7 +199,7 @@ def test_a_safe_point_names_its_task(build):
     run(plane, 25)
     plane.interrupt(1)
 
-    assert Notice(30, NoticeKind.SAFE, 1) == next_notice(plane)
+    assert Notice(30, NoticeKind.INTERRUPTED, 1) == next_notice(plane)
 
 
 def test_an_exhausted_source_names_itself(build):
@@ -209,21 +209,21 @@ def test_an_exhausted_source_names_itself(build):
 
 
 def test_the_end_of_late_outputs_names_the_task(build):
-    plane = build(world([source(total=1), replace(vertex(), lag=Lag((100,), 2))], [edge()]))
+    plane = build(world([source(total=1), replace(vertex(), lag=OutputDelay((100,), 2))], [edge()]))
     run(plane, 15)
     plane.wait_for_late(1)
 
-    assert Notice(120, NoticeKind.NONE_LATE, 1) == next_notice(plane)
+    assert Notice(120, NoticeKind.DELAYED_OUTPUTS_WRITTEN, 1) == next_notice(plane)
 
 
 def test_a_safe_point_of_a_task_that_waits_for_late_outputs_names_the_task(build):
-    plane = build(world([source(total=1), replace(vertex(), lag=Lag((100,), 2))], [edge()]))
+    plane = build(world([source(total=1), replace(vertex(), lag=OutputDelay((100,), 2))], [edge()]))
     run(plane, 15)
     plane.wait_for_late(1)
     run(plane, 50)
     plane.interrupt(1)
 
-    assert Notice(50, NoticeKind.SAFE, 1) == next_notice(plane)
+    assert Notice(50, NoticeKind.INTERRUPTED, 1) == next_notice(plane)
 
 
 @pytest.mark.parametrize("vertices", [[source(total=0), vertex()], [source(total=0)]])
@@ -232,9 +232,9 @@ def test_a_marker_that_has_left_tells_its_task_and_number(build, vertices):
     plane = build(world(vertices, [edge()] if len(vertices) > 1 else []))
     plane.hold(0)
     plane.forward(0, Marker(7, Trait.ANNOUNCED))
-    left = [notice for notice in run(plane, 10) if notice.kind == NoticeKind.LEFT]
+    left = [notice for notice in run(plane, 10) if notice.kind == NoticeKind.ANNOUNCED_SENT]
 
-    assert [Notice(0, NoticeKind.LEFT, 0, number=7)] == left
+    assert [Notice(0, NoticeKind.ANNOUNCED_SENT, 0, number=7)] == left
 
 
 def test_an_announcement_tells_task_gate_and_number(build):
@@ -278,7 +278,7 @@ def test_looks_see_what_was_served_at_each_time_up_to_a_notice(build):
     expected = [(stepwise.advance(at), stepwise.served().tolist())[1] for at in (15, 40, 65)]
     rows, notice = plane.sample_served(15, 25, 3)
 
-    assert (expected, Notice(65, NoticeKind.QUIET)) == (rows.tolist(), notice)
+    assert (expected, Notice(65, NoticeKind.REACHED_TIME)) == (rows.tolist(), notice)
 
     rows, notice = plane.sample_served(70, 10, 5)
 
@@ -288,5 +288,5 @@ def test_looks_see_what_was_served_at_each_time_up_to_a_notice(build):
 
     plane.interrupt(1)
     rows, notice = plane.sample_served(400, 10, MAX_SERVED_SAMPLES + 5)
-    assert (len(rows), notice.kind) == (0, NoticeKind.SAFE)
+    assert (len(rows), notice.kind) == (0, NoticeKind.INTERRUPTED)
     assert len(plane.sample_served(400, 10, MAX_SERVED_SAMPLES + 5)[0]) == MAX_SERVED_SAMPLES

@@ -69,7 +69,7 @@ def test_P1_a_halted_task_reports_nothing(build):
     plane.forward(1, Marker(2, Trait.ANNOUNCED))
     plane.forward(0, Marker(3, Trait.ANNOUNCED))
 
-    assert [n.kind for n in run(plane, 100)] == [NoticeKind.LEFT]
+    assert [n.kind for n in run(plane, 100)] == [NoticeKind.ANNOUNCED_SENT]
     assert channel(plane, 0, "received") == 1
 
 

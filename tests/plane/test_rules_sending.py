@@ -44,7 +44,7 @@ def blocked_with_data_behind(build, size):
     return plane
 
 
-def test_law_02_nothing_leaves_a_blocked_channel_before_the_resume(build):
+def test_invariant_02_nothing_leaves_a_blocked_channel_before_the_resume(build):
     plane = blocked_with_data_behind(build, 250)
     run(plane, 3001)
 
@@ -94,7 +94,7 @@ def test_S4_a_local_reader_polls_and_a_priority_marker_does_not_wait(build):
     plane.forward(0, Marker(1, Trait.ANNOUNCED))
     plane.forward(0, Marker(2, Trait.ANNOUNCED | Trait.PRIORITY))
 
-    assert [Notice(50, NoticeKind.LEFT, 0, number=2)] == run(plane, 60)
+    assert [Notice(50, NoticeKind.ANNOUNCED_SENT, 0, number=2)] == run(plane, 60)
     assert channel(plane, 0, "written", "sent", "queued") == (200, 0, 3)
 
 
@@ -152,7 +152,10 @@ def test_S7_left_is_reported_once_for_all_edges(build):
         NoticeKind.ARRIVED,
         NoticeKind.ARRIVED,
     ]
-    assert [Notice(10, NoticeKind.LEFT, 0, number=4), Notice(10, NoticeKind.ARRIVED, 3, 0, 0, 4, 2, True, True)] == then
+    assert [
+        Notice(10, NoticeKind.ANNOUNCED_SENT, 0, number=4),
+        Notice(10, NoticeKind.ARRIVED, 3, 0, 0, 4, 2, True, True),
+    ] == then
 
 
 # Rules R: receive buffers, credits, listeners, ready lists, what an arriving marker does.

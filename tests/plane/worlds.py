@@ -20,9 +20,9 @@ from sim.model.cluster import Debloating
 from sim.plane.interface import (
     BARRIERS,
     EdgeSpec,
-    Lag,
     Marker,
     NoticeKind,
+    OutputDelay,
     PlaneSpec,
     RateSegment,
     Ship,
@@ -30,7 +30,7 @@ from sim.plane.interface import (
     Trait,
     VertexSpec,
     Wait,
-    layout,
+    create_layout,
 )
 from sim.plane.kernel import KernelPlane
 
@@ -103,11 +103,11 @@ debloatings = st.builds(
 lagging = st.one_of(
     st.none(),
     st.none(),
-    st.builds(Lag, times=laws(0, 400), capacity=st.integers(1, 4)).filter(lambda lag: lag.times),
-    st.just(Lag()),
-    st.builds(Lag, firing_ns=st.sampled_from((0, 30)), yields=st.booleans()),
+    st.builds(OutputDelay, times=laws(0, 400), capacity=st.integers(1, 4)).filter(lambda lag: lag.times),
+    st.just(OutputDelay()),
+    st.builds(OutputDelay, firing_ns=st.sampled_from((0, 30)), yields=st.booleans()),
     st.builds(
-        Lag,
+        OutputDelay,
         firing_ns=st.integers(0, 60),
         outputs=st.sampled_from(((1, 1), (1, 2), (0, 1), (3, 2))),
         yields=st.booleans(),
@@ -245,7 +245,7 @@ class Driver:
     attempt: Counter[int] = field(default_factory=Counter)  # by task: how often it was started anew
 
     def __post_init__(self):
-        plan = layout(self.spec)
+        plan = create_layout(self.spec)
         self.outputs = [[plan.partitions[p][1] for p in partitions] for partitions in plan.task_partitions]
         self.gates = [len(gates) for gates in plan.task_gates]
         self.sources = [t for t, gates in enumerate(self.gates) if not gates]
@@ -283,7 +283,7 @@ class Driver:
             while self.calls and self.calls[0][0] <= self.plane.now:
                 heapq.heappop(self.calls)[2]()
             target = min(until, (self.plane.now // step_ns + 1) * step_ns, *(at for at, _, _ in self.calls[:1]))
-            while (notice := self.advance(target)).kind != NoticeKind.QUIET:
+            while (notice := self.advance(target)).kind != NoticeKind.REACHED_TIME:
                 self.on(notice)
                 if self.calls and self.calls[0][0] < target:
                     target = max(self.calls[0][0], self.plane.now)
@@ -308,7 +308,7 @@ class Driver:
 
     def on(self, notice):
         match notice.kind:
-            case NoticeKind.SAFE:
+            case NoticeKind.INTERRUPTED:
                 for what in self.mail.pop(notice.task, []):
                     what()
             case NoticeKind.EXHAUSTED:

@@ -7,13 +7,15 @@ import pytest
 from sim.model.checkpoint import BARRIERS, Barriers
 from sim.model.job import Input, Job, Source, Vertex
 from sim.model.sinks import Commit
+from sim.plane.interface import Trait
 from sim.protocol.barrier_modes import (
     STRATEGIES,
     Requirement,
     barrier_options,
     strategy,
 )
-from sim.protocol.options import AlignmentType, BarrierOptions, Traits, forced_aligned_edges
+from sim.protocol.options import AlignmentType, BarrierOptions, forced_aligned_edges
+from sim.runtime.context import traits
 
 # The pages of strategies/, the options barriers carry, the phase lists.
 
@@ -22,18 +24,18 @@ SECOND = 1_000_000_000
 
 
 @pytest.mark.parametrize(
-    ("name", "traits"),
+    ("name", "expected"),
     [
-        ("aligned", Traits(priority=False, blocking=True, announced=False)),
-        ("at-least-once", Traits(priority=False, blocking=False, announced=False)),
-        ("unaligned", Traits(priority=True, blocking=False, announced=False)),
-        ("aligned-timeout", Traits(priority=False, blocking=True, announced=True)),
+        ("aligned", Trait.BLOCKING),
+        ("at-least-once", Trait.NONE),
+        ("unaligned", Trait.PRIORITY),
+        ("aligned-timeout", Trait.BLOCKING | Trait.ANNOUNCED),
     ],
 )
-def test_how_the_barriers_of_each_strategy_move(name, traits):
+def test_how_the_barriers_of_each_strategy_move(name, expected):
     """Priority passes what is queued, blocking stops its channel, announced is reported before its turn."""
     assert STRATEGIES[name].name == name
-    assert traits == barrier_options(Barriers(name, SECOND), 0).traits
+    assert traits(barrier_options(Barriers(name, SECOND), 0)) == expected
     assert STRATEGIES[name].alignment == barrier_options(Barriers(name, SECOND), 0).alignment
 
 
@@ -47,7 +49,7 @@ def test_the_pages_cover_the_model():
         assert kind.exactly_once == (page.alignment is not AlignmentType.AT_LEAST_ONCE)
 
 
-def test_law_11_a_timeout_of_zero_is_an_unaligned_checkpoint():
+def test_invariant_11_a_timeout_of_zero_is_an_unaligned_checkpoint():
     assert STRATEGIES["unaligned"] is strategy(Barriers("aligned-timeout", 0))
     assert BarrierOptions(5, AlignmentType.UNALIGNED) == barrier_options(Barriers("aligned-timeout", 0), 5)
 
@@ -71,19 +73,19 @@ def test_a_forced_edge_loses_priority_and_the_deadline_waits():
     unaligned, timeout = BarrierOptions(5, AlignmentType.UNALIGNED), BarrierOptions(5, aligned_timeout_ns=SECOND)
 
     for meant in (unaligned, timeout):
-        forced = meant.on_forced_edge()
+        forced = meant.with_unaligned_unsupported()
 
-        assert Traits(priority=False, blocking=True, announced=False) == forced.traits
+        assert traits(forced) == Trait.BLOCKING
         assert not forced.timeoutable
-        assert meant == forced.restored()
+        assert meant == forced.with_unaligned_supported()
 
 
 @pytest.mark.parametrize(
     "options", [BarrierOptions(5), BarrierOptions(5, AlignmentType.AT_LEAST_ONCE), BarrierOptions(5, savepoint=True)]
 )
 def test_what_never_overtakes_needs_no_forcing(options):
-    assert options is options.on_forced_edge()
-    assert options is options.restored()
+    assert options is options.with_unaligned_unsupported()
+    assert options is options.with_unaligned_supported()
 
 
 def test_a_deadline_counts_from_the_trigger():
@@ -115,12 +117,12 @@ TIMEOUT = BarrierOptions(100, aligned_timeout_ns=50)
         (TIMEOUT, 149, True, False),
         (TIMEOUT, 150, True, True),
         (TIMEOUT, 150, False, False),
-        (TIMEOUT.on_forced_edge(), 150, True, False),
+        (TIMEOUT.with_unaligned_unsupported(), 150, True, False),
     ],
 )
 def test_a_barrier_overtakes_from_its_deadline_on(options, now, converted, priority):
     """If its sender converts what still waits in its output queue; a forced aligned one never does."""
-    assert priority is options.has_priority(now, converted=converted)
+    assert priority is options.has_priority(now, senders_convert=converted)
 
 
 # Which edges force barriers to align.

@@ -20,7 +20,7 @@ class FakePlane:
             self.now = self.upcoming[0].time
             return self.upcoming.pop(0)
         self.now = until
-        return Notice(until, NoticeKind.QUIET)
+        return Notice(until, NoticeKind.REACHED_TIME)
 
     def captured(self, task):
         return self.input_bytes

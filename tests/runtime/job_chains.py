@@ -7,7 +7,7 @@ from sim.model.job import Job
 from sim.model.scenario import Instances
 from sim.model.state import Lsm, State
 from sim.model.storage import Directories
-from tests.laws.small_jobs import ALIGNED, chain, scenario
+from tests.invariants.jobs.small_jobs import ALIGNED, chain, scenario
 
 LSM = Lsm(memtable_bytes=200_000, base_bytes=400_000, table_bytes=100_000)
 STATE = State(2_000_000, "rocksdb", update_share=Fraction(1, 2), value_bytes=100, lsm=LSM)

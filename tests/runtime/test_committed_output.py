@@ -9,7 +9,7 @@ from sim.model.job import Job
 from sim.model.sinks import Commit
 from sim.runtime.context import Uncommitted
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS, chain, fault_at, scenario
+from tests.invariants.jobs.small_jobs import MS, chain, fault_at, scenario
 
 # What the outside world knows of transactions: nothing is committed twice, by a job that was rescaled or whose commits fail.
 

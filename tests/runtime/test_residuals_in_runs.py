@@ -5,7 +5,7 @@ from dataclasses import replace
 from sim.model.randomness import Residual, Residuals
 from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS, chain, scenario, with_options
+from tests.invariants.jobs.small_jobs import MS, chain, scenario, with_options
 
 
 def run(*residuals, history=1, **options):

@@ -98,7 +98,7 @@ def document(seed, wrong=""):
 
 
 def _fit_weights(job):
-    """Counted weights are of key groups, and a vertex has no more of these than its largest parallelism."""
+    """RecordCounts weights are of key groups, and a vertex has no more of these than its largest parallelism."""
     for vertex in job.values():
         for way in vertex.get("input", {}).values():
             weights = way.get("weights") if isinstance(way, dict) else None

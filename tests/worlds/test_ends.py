@@ -11,7 +11,7 @@ from sim.protocol.commit import EpochEnded, Writer, WriterRestored
 from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
 from sim.runtime.task.parts import TaskParts
-from tests.laws.small_jobs import MS
+from tests.invariants.jobs.small_jobs import MS
 from tests.oracle import ENGINES
 from tests.places import DATA
 from tests.scenarios import run_scenario

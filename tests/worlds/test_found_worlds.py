@@ -108,7 +108,7 @@ def test_savepoints_and_stops_without_a_job_manager_are_refused():
     assert result.violations == ()
     assert result.job_status == "RUNNING"
     assert [kind for kind in result.checkpoints["savepointFormat"] if kind] == []
-    reason = "There is no JobManager: the client gets an error"
+    reason = "JobManager unreachable"
     assert [f"a savepoint or stop at {at} s: {reason}" for at in ("4.000000", "5.000000")] == result.refused
 
 

@@ -15,7 +15,7 @@ from sim.model.scenario import Action
 from sim.model.sinks import Commit, Flush
 from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS, SECOND, chain, fault_at, scenario
+from tests.invariants.jobs.small_jobs import MS, SECOND, chain, fault_at, scenario
 from tests.oracle import oracle
 
 

@@ -1,6 +1,15 @@
 """Basics of the kernel: constants, random numbers, digests, the event tree, the work list, notices, and elements of queues."""
 
-from sim.plane.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, NoticeKind, Ship, ThreadState, Trait, Wait
+from sim.plane.interface import (
+    FIRST_UNGROUPED_SERIES,
+    MAX_SERIES,
+    MAX_TRACKED_CHECKPOINTS,
+    NoticeKind,
+    Ship,
+    ThreadState,
+    Trait,
+    Wait,
+)
 from sim.plane.rows import PlaneState
 
 # ---- Constants of the kernel: plain integers, equal to the interface's enumerations where those exist.
@@ -29,8 +38,8 @@ NOTE_WORDS = 9  # the fields of a notice
 
 MARKER_SERIES = 0  # the one that bounds captures (the interface's BARRIERS)
 SERIES = MAX_SERIES
-COUNTS = OPEN_COUNTS
-ONE_BY_ONE = SINGLES
+COUNTS = MAX_TRACKED_CHECKPOINTS
+ONE_BY_ONE = FIRST_UNGROUPED_SERIES
 COUNT_HEAD = 3  # series, number, channels counted; then the bits
 BITS = 32  # per word of a bit set
 
@@ -48,8 +57,8 @@ OWNED = 4
 LOOSE = 8
 RESETTING = 2  # `held` of a task whose rows are being reset for a restart
 SEGMENT = 5  # words of a rate segment: first record, start, num, den // num, den % num
-VERTEX_SUMS = 6  # the interface's OF_VERTICES
-EDGE_SUMS = 4  # the interface's OF_EDGES
+VERTEX_SUMS = 6  # the interface's VERTEX_COLUMNS
+EDGE_SUMS = 4  # the interface's EDGE_COLUMNS
 TIMED = 1  # `lag` of a task
 UNTIMED = 2
 FIRING = 2  # `serving` of a task
@@ -104,7 +113,7 @@ def draw(stride: int, offset: int, k: int) -> int:
     return (x >> 16) ^ x
 
 
-def law(w: PlaneState, table: int, n: int, stride: int, offset: int, k: int) -> int:
+def quantile(w: PlaneState, table: int, n: int, stride: int, offset: int, k: int) -> int:
     """Return the k-th value of a quantile table of n entries.  A table with one entry is a constant."""
     if n == 1:
         return w.words[table]
@@ -116,7 +125,7 @@ def record_size(w: PlaneState, c: int, table: int, n: int, k: int) -> int:
     if n == 1:
         return w.words[table]
     ch = w.channels[c]
-    return law(w, table, n, ch.stride, ch.offset, k)
+    return quantile(w, table, n, ch.stride, ch.offset, k)
 
 
 def fold(digest: int, x: int) -> int:

@@ -39,8 +39,8 @@ from sim.plane.text.basics import (
     fold_channel,
     free_element,
     is_priority,
-    law,
     new_element,
+    quantile,
     record_size,
     remove_after,
     report,
@@ -142,7 +142,7 @@ def consume(w: PlaneState, c: int) -> None:
 def service_ns(w: PlaneState, t: int, table: int, n: int) -> int:
     """Return the service time of the task's next record [ns] (T11).  `table` and `n` are the distribution."""
     task = w.tasks[t]
-    ns = law(w, table, n, task.stride, task.offset, task.served)
+    ns = quantile(w, table, n, task.stride, task.offset, task.served)
     if task.slow_num != task.slow_den:
         ns = ns * task.slow_num // task.slow_den
     if ns < 1:

@@ -33,7 +33,7 @@ from sim.plane.text.basics import (
     fold_channel,
     free_element,
     free_marker,
-    law,
+    quantile,
     report,
     report_safe,
     report_task,
@@ -224,7 +224,7 @@ def become_late(w: PlaneState, t: int) -> None:
 def set_ready(w: PlaneState, t: int, k: int) -> None:
     """Compute the time at which the outputs of record k are ready.  They follow the pending outputs (L2)."""
     task = w.tasks[t]
-    ready = w.g.now + law(w, task.lag_table, task.lag_n, task.lag_stride, task.lag_offset, k)
+    ready = w.g.now + quantile(w, task.lag_table, task.lag_n, task.lag_stride, task.lag_offset, k)
     if ready < task.lag_last:
         ready = task.lag_last
     task.lag_last = ready

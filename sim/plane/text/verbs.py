@@ -533,7 +533,7 @@ def recover_output(w: PlaneState, c: int) -> None:
 
 
 def sum_up(w: PlaneState, now: int) -> None:
-    """Write the sums of all vertices, then those of all edges, to `words[g.sums]` (OF_VERTICES and OF_EDGES of the interface).
+    """Write the sums of all vertices, then those of all edges, to `words[g.sums]` (VERTEX_COLUMNS and EDGE_COLUMNS of the interface).
 
     For each edge, `words` from `g.first_channels` on have its first channel and its upstream vertex.
     """
@@ -610,7 +610,7 @@ def sum_tasks(w: PlaneState, first: int, last: int, at: int, now: int) -> None:
 def sum_channels(w: PlaneState, first: int, last: int, at: int) -> int:
     """Write the sums of the channels from `first` to `last` - 1 to `words[at]`, and return the sum of their offsets `written`.
 
-    They are bytes and buffers to read, and bytes and buffers to send (OF_EDGES of the interface).
+    They are bytes and buffers to read, and bytes and buffers to send (EDGE_COLUMNS of the interface).
     """
     written = 0
     at_reader = 0

@@ -14,7 +14,7 @@ from sim.runtime.context import Context, TaskSnapshot
 from sim.runtime.invariants.invariant import Invariant, ObservedRun
 from sim.runtime.invariants.records import NOTHING_AFTER_STOP
 
-# ---- Checkpoints are numbered, completed and retained in order (laws 18, 22 and 23), also without a JobManager (82 and 83).
+# ---- Checkpoints are numbered, completed and retained in order (invariants 18, 22 and 23), also without a JobManager (82 and 83).
 
 IDS_GROW = "checkpoint ids increase from trigger to trigger, also across restarts"
 ALL_ACKNOWLEDGED = "a checkpoint completes only after all its tasks have acknowledged it and its metadata is durable"
@@ -148,12 +148,12 @@ class CheckpointOrder(Invariant):
 # ---- The coordinator's options: when checkpoints are triggered and end (invariants 94 to 99).  Events at the same time may
 # be in any order.
 
-MAX_CONCURRENT_LAW = "no more checkpoints are pending than max-concurrent allows"
-MIN_PAUSE_LAW = "a checkpoint begins at least min-pause after the previous completion"
-TIMEOUT_LAW = "a checkpoint expires exactly at its timeout"
-RESTART_ABORTS_LAW = "all pending checkpoints are aborted before restarted tasks are restored"
-TOLERABLE_FAILURES_LAW = "the job fails with the first failed checkpoint that is not tolerable"
-BACKLOG_INTERVAL_LAW = "while a source processes a backlog, checkpoints follow the backlog interval"
+MAX_CONCURRENT = "no more checkpoints are pending than max-concurrent allows"
+MIN_PAUSE = "a checkpoint begins at least min-pause after the previous completion"
+TIMEOUT = "a checkpoint expires exactly at its timeout"
+RESTART_ABORTS = "all pending checkpoints are aborted before restarted tasks are restored"
+TOLERABLE_FAILURES = "the job fails with the first failed checkpoint that is not tolerable"
+BACKLOG_INTERVAL = "while a source processes a backlog, checkpoints follow the backlog interval"
 
 _COUNTED_FAILURES = frozenset(
     {
@@ -211,7 +211,7 @@ class CheckpointTiming(Invariant):
                 others = [other for other, _ in pending]
                 are = f"{', '.join(map(str, others))} {'is' if len(others) == 1 else 'are'}"
                 fact = f"it begins while {are} under way, {most} may be at a time"
-                self._report(MAX_CONCURRENT_LAW, fact, row.trigger_ns, number, *others)
+                self._report(MAX_CONCURRENT, fact, row.trigger_ns, number, *others)
             pending.append((number, _end_ns(row)))
 
     def _check_min_pause(self) -> None:
@@ -237,7 +237,7 @@ class CheckpointTiming(Invariant):
                     before_ns, before = next(earlier, (-_NEVER_NS, -1))
                     if (after_ns := row.time_ns - before_ns) < min_pause_ns:
                         fact = f"it begins {milliseconds(after_ns)} after checkpoint {before} is complete, the pause is {milliseconds(min_pause_ns)}"
-                        self._report(MIN_PAUSE_LAW, fact, row.time_ns, row.checkpoint, before)
+                        self._report(MIN_PAUSE, fact, row.time_ns, row.checkpoint, before)
 
     def _check_timeout(self) -> None:
         """Check the timeout.
@@ -252,14 +252,14 @@ class CheckpointTiming(Invariant):
             due_ns = begun_ns + timeout_ns
             if row.failure == "CHECKPOINT_EXPIRED" and row.failed_ns < due_ns:
                 fact = f"it expires after {milliseconds(row.failed_ns - begun_ns)}, the timeout is {timeout}"
-                self._report(TIMEOUT_LAW, fact, row.failed_ns, number)
+                self._report(TIMEOUT, fact, row.failed_ns, number)
             is_acknowledged = row.acknowledged >= row.tasks
             until_ns = row.latest_ack_ns if is_acknowledged else min(_end_ns(row), self.now_ns)
             if until_ns > due_ns and until_ns > self._metadata_written_ns(number, due_ns):
                 fact = (
                     f"it waits for acknowledgements for {milliseconds(until_ns - begun_ns)}, the timeout is {timeout}"
                 )
-                self._report(TIMEOUT_LAW, fact, due_ns, number)
+                self._report(TIMEOUT, fact, due_ns, number)
 
     def _metadata_written_ns(self, number: int, at_ns: int) -> int:
         """Return the first time from `at_ns` on at which no other checkpoint writes metadata."""
@@ -275,7 +275,7 @@ class CheckpointTiming(Invariant):
         for row in self.run.events:
             if restart is not None and row.time_ns > restart.time_ns:
                 fact = f"it began before restart {restart.number}, and is under way behind it"
-                self._report(RESTART_ABORTS_LAW, fact, restart.time_ns, min(pending))
+                self._report(RESTART_ABORTS, fact, restart.time_ns, min(pending))
                 return
             if row.event_type is EventType.TRIGGERED:
                 pending.add(row.checkpoint)
@@ -295,7 +295,7 @@ class CheckpointTiming(Invariant):
         for row in self.run.events:
             if row.time_ns > exceeded_ns:
                 fact = f"{number_of(len(failed), 'checkpoint')} in a row failed, {tolerable} may, and the job goes on"
-                self._report(TOLERABLE_FAILURES_LAW, fact, exceeded_ns, failed[-1], *failed[-4:])
+                self._report(TOLERABLE_FAILURES, fact, exceeded_ns, failed[-1], *failed[-4:])
                 return
             is_newer = row.checkpoint > latest_completed
             if row.event_type in (EventType.JOB_FAILED, EventType.JOB_MANAGER_LOST, EventType.JOB_MANAGER_ELECTED):
@@ -331,12 +331,12 @@ class CheckpointTiming(Invariant):
                 what = f"its interval is {milliseconds(interval_ns)}" if interval_ns else "none may then"
                 began = f"{number_of(triggers, 'checkpoint')} began, {what}"
                 fact = f"a source reads a backlog from {time_text(begun_ns)} to {time_text(until_ns)}: {began}"
-                self.report(BACKLOG_INTERVAL_LAW, fact, where="the coordinator", time_ns=until_ns)
+                self.report(BACKLOG_INTERVAL, fact, where="the coordinator", time_ns=until_ns)
                 return
 
-    def _report(self, law: str, fact: str, time_ns: int, checkpoint: int, *others: int) -> None:
+    def _report(self, invariant: str, fact: str, time_ns: int, checkpoint: int, *others: int) -> None:
         """Report the first violation of an invariant by a checkpoint.  The evidence is about the other checkpoints as well."""
-        self.report(law, fact, time_ns=time_ns, checkpoint=checkpoint, checkpoints=others, once=True)
+        self.report(invariant, fact, time_ns=time_ns, checkpoint=checkpoint, checkpoints=others, once=True)
 
 
 def _end_ns(row: CheckpointStats) -> int:
@@ -354,7 +354,7 @@ def _backlogs(context: Context) -> Iterator[tuple[int, int]]:
             yield task, backlog.records if total is None else min(backlog.records, total)
 
 
-# ---- Nothing but the end of the job follows a stop-with-savepoint (law 92; `RecordPositions` checks the records).
+# ---- Nothing but the end of the job follows a stop-with-savepoint (invariant 92; `RecordPositions` checks the records).
 
 
 class StopWithSavepoint(Invariant):

@@ -15,7 +15,7 @@ from sim.runtime.invariants.keyed_state import SNAPSHOT_COMPLETE
 
 # ---- The minimum watermark of a task's inputs, and the records of open windows, computed independently of the runtime.
 #
-# Laws 88, 89 and 124.  Source: StatusWatermarkValve, InternalTimerServiceImpl#tryAdvanceWatermark.
+# Invariants 88, 89 and 124.  Source: StatusWatermarkValve, InternalTimerServiceImpl#tryAdvanceWatermark.
 
 BEHIND_INPUTS = (
     "a watermark is never ahead of an input that is not idle, does not go back, and follows the records that it ends"
@@ -137,7 +137,7 @@ class OpenWindows:
         return read - self.idle.get(channel, read)
 
 
-# ---- Processing-time timers fire once, at their time and in order, also after a restore (law 90).
+# ---- Processing-time timers fire once, at their time and in order, also after a restore (invariant 90).
 
 TIMERS_FIRE = "each timer of a window fires once: at its time, in order, also if it was restored"
 
@@ -199,11 +199,11 @@ class Timers:
         return (*self.pending, (end_ns + self.hold_ns, served))
 
 
-# ---- Records of sliding windows stay in state until their last window has ended, also after a restore (law 123).
+# ---- Records of sliding windows stay in state until their last window has ended, also after a restore (invariant 123).
 #
 # Source: SliceAssigners (SQL, which stores a record once), WindowOperator (which stores a copy per window).
 
-WINDOW_STATE_LAW = "a record stays in state until the last window it belongs to has ended"
+WINDOW_STATE = "a record stays in state until the last window it belongs to has ended"
 
 
 def records_in_state(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) -> int:
@@ -450,7 +450,7 @@ class EventTime(Invariant):
             records = records_in_state(late, ends, window.overlapping, copies=window.api == "datastream")
             if held_bytes < records * window.record_bytes:
                 fact = f"it has {number_of(held_bytes, 'byte')} for {number_of(records, 'record')} whose last window has not ended"
-                self._report(WINDOW_STATE_LAW, task, f"snapshot {checkpoint}: {fact}, {window.record_bytes} each")
+                self._report(WINDOW_STATE, task, f"snapshot {checkpoint}: {fact}, {window.record_bytes} each")
 
     # ------------------------------------------------------------------------------------------ reading the run
 
@@ -507,7 +507,7 @@ class EventTime(Invariant):
             return None
         return f"it says that it is idle, its input from {self.formatter.task(self.context.layout.writer[active[0]])} is not"
 
-    def _report(self, law: str, task: int, fact: str | None) -> None:
+    def _report(self, invariant: str, task: int, fact: str | None) -> None:
         """Report what is wrong with a task, if anything, once per invariant and task."""
         if fact is not None:
-            self.report(law, fact, task=task, once=task)
+            self.report(invariant, fact, task=task, once=task)

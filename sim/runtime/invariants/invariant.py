@@ -125,7 +125,7 @@ class Invariant(Checks):
 
     def report(
         self,
-        law: str,
+        invariant: str,
         fact: str,
         *,
         where: str = "",
@@ -142,7 +142,7 @@ class Invariant(Checks):
 
         Parameters
         ----------
-        law : text of the invariant
+        invariant : text of the invariant
         fact : what was found instead
         where : the place; by default the snapshot of `task` for `checkpoint`, the one of them that is given, or the job
         time_ns : when, by default now
@@ -152,9 +152,9 @@ class Invariant(Checks):
         records_twice : number of records committed twice
         """
         if once is not None:
-            if (law, once) in self._reported:
+            if (invariant, once) in self._reported:
                 return
-            self._reported.add((law, once))
+            self._reported.add((invariant, once))
         who = self.formatter.task(task)
         if not where and checkpoint >= 0:
             where = f"checkpoint {checkpoint}" if task < 0 else f"snapshot {checkpoint} of {who}"
@@ -162,4 +162,4 @@ class Invariant(Checks):
         about = {checkpoint, *checkpoints} - {-1}
         evidence = self.formatter.evidence(at_ns, about, {task, *tasks}, self.evidence_kinds)
         where = where or ("the job" if task < 0 else who)
-        self.found.append(Violation(law, at_ns, where, fact, (*evidence, *notes), records_twice))
+        self.found.append(Violation(invariant, at_ns, where, fact, (*evidence, *notes), records_twice))

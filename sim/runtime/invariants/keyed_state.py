@@ -1,4 +1,4 @@
-"""Invariants of keyed state: size, age of keys and position of the changelog of each subtask, compared with snapshots.
+"""Invariants of keyed state: snapshots contain the expected size, key ages and changelog positions of each subtask.
 
 The expected values are computed from the records served and from the options of the job, independently of snapshots.
 """
@@ -22,11 +22,14 @@ from sim.storage.lsm import TreeImage
 from sim.storage.state_backends import Ages, Cohort
 from sim.storage.state_files import File, FrozenState, Handle
 
-# ---- State TTL: a key expires a fixed time after its last write, also across snapshots, restores and rescales (law 87).
+# ---- State TTL: a key expires a fixed time after its last write, also across snapshots, restores and rescales (invariant 87 in docs/checks.md).
 
 TTL_EXACT = "a key expires exactly its time to live after its last write, also after a restore"
 _MAX_ROUNDINGS_BETWEEN_CHECKS = 300
-"""Maximum number of times that the size of a cohort is rounded between two checks."""
+"""Maximum number of times that the size of a cohort is rounded between two checks.
+
+An allowance, not a bound: each update of the state rounds once, and a changelog is looked at every 1 to 100 ms
+(`subtask_state.LogWriter`)."""
 
 
 def bytes_written_after(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
@@ -77,39 +80,41 @@ def ttl_errors(
     of new and of updated keys since `before_ns`.
     """
     horizon_ns = now_ns - ttl_ns
-    oldest_ns = min(
-        (cohort[0] for cohort in after if _expired(cohort, horizon_ns) > _bytes_per_ns(cohort)), default=now_ns
-    )
+    expired = [cohort for cohort in after if _expired(cohort, horizon_ns) > _bytes_per_ns(cohort)]
+    oldest_ns = min((begin_ns for begin_ns, _, _ in expired), default=now_ns)
     if oldest_ns < horizon_ns:
-        return (
-            f"keys are there that were last written {seconds(now_ns - oldest_ns)} ago, and live for {seconds(ttl_ns)}"
-        )
-    ageing = [cohort for cohort in before if cohort[0] < horizon_ns and before_ns - ttl_ns < cohort[1]]
-    slack = (_MAX_ROUNDINGS_BETWEEN_CHECKS + len(before) + len(after)) * max(map(_bytes_per_ns, ageing), default=1)
+        return f"state contains keys last written {seconds(now_ns - oldest_ns)} ago; TTL is {seconds(ttl_ns)}"
+    # cohorts that were partly alive at `before_ns` and are partly expired now
+    expiring = [cohort for cohort in before if cohort[0] < horizon_ns and before_ns - ttl_ns < cohort[1]]
+    slack = (_MAX_ROUNDINGS_BETWEEN_CHECKS + len(before) + len(after)) * max(map(_bytes_per_ns, expiring), default=1)
     survived, live = bytes_written_after(before, horizon_ns), sum(size_bytes for _, _, size_bytes in after)
-    since = f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
+    context = f"state at {seconds(before_ns)}: {number_of(sum(size for _, _, size in before), 'byte')}, {survived} not expired"
     if live < survived - slack:
-        return f"keys have expired too early: {number_of(live, 'byte')} are left; {since}"
+        return f"keys have expired too early: {number_of(live, 'byte')} are left; {context}"
     # an updated entry may be larger than the average entry
     written = added_bytes + 2 * rewritten_bytes + slack
     young = sum(size_bytes for begin, _, size_bytes in after if begin >= before_ns)
     if young > written:
-        return f"keys are young again: {number_of(young, 'byte')} count as written since {seconds(before_ns)}, at most {written} were"
-    newest = before[-1][2] if before else 0  # later writes may have been merged into the newest cohort
-    if live > survived + newest + written:
-        return f"keys that must have expired are there: {number_of(live, 'byte')}, at most {written} written since; {since}"
+        return f"{number_of(young, 'byte')} have a last write after {seconds(before_ns)}, but at most {written} were written"
+    newest_bytes = before[-1][2] if before else 0  # later writes may have been merged into the newest cohort
+    if live > survived + newest_bytes + written:
+        return f"expired keys are still in state: {number_of(live, 'byte')}; at most {written} were written since; {context}"
     return None
 
 
 # ---- The files of a snapshot contain all of its state, and are complete before the checkpoint completes.
 #
-# Laws 85, 86 and 117. A changelog must continue from its materialisation to the cut without a gap.
+# Invariants 85, 86 and 117 in docs/checks.md.  A changelog must continue from its materialization to the snapshot without a
+# gap::
+#
+#     base files | log_bytes .. from_bytes (materialized since) .. log_end
+#                              ^ snapshots refer to the log from here on
 
 SNAPSHOT_COMPLETE = "the files that a snapshot names hold all of its state"
 FILES_DURABLE_BEFORE_COMPLETION = (
-    "a completed checkpoint names files that are there in full, and nothing less than was frozen"
+    "all files of a completed checkpoint exist in full, and their size equals the frozen state"
 )
-FINISHED_OPERATORS_STATELESS = "operators that had finished at their snapshot are not opened again: they have no state"
+FINISHED_OPERATORS_STATELESS = "operators restored as finished have no state"
 
 _EXPECTED_PERCENT = 90
 """Minimum size of files in percent of the state.  It is below 100, because sizes of compacted files are expected values."""
@@ -118,19 +123,19 @@ _NO_STATE = frozenset({"meta", "CURRENT", "MANIFEST", "OPTIONS"})
 """Files of RocksDB that contain no entries."""
 
 
-def gap(files: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[int, int] | None:
+def find_gap(files: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[int, int] | None:
     """Return the first gap (begin, end) of a log between two positions, or None.
 
     `files`: (end position, size in bytes) of each file of the log.
     """
-    reached = begin
-    for ends, size_bytes in sorted(files):
-        if ends - size_bytes > reached:
-            return reached, min(ends - size_bytes, end)
-        reached = max(reached, ends)
-        if reached >= end:
+    covered_until = begin
+    for file_end, size_bytes in sorted(files):
+        if file_end - size_bytes > covered_until:
+            return covered_until, min(file_end - size_bytes, end)
+        covered_until = max(covered_until, file_end)
+        if covered_until >= end:
             return None
-    return (reached, end) if reached < end else None
+    return (covered_until, end) if covered_until < end else None
 
 
 class _Content(NamedTuple):
@@ -147,36 +152,36 @@ class _Subtask:
 
     state: State
     share: Fraction  # of the key groups
-    begun_bytes: int  # size at the start of the job
-    served: int = 0  # records served at the start of the attempt
+    initial_bytes: int  # size at the start of the job
+    served_at_start: int = 0  # records served at the start of the attempt
     base: tuple[Handle, ...] = ()  # files that every snapshot must refer to: restored, or of the latest materialisation
     log_bytes: int = 0  # position of the log at the start of the attempt
     from_bytes: int = 0  # snapshots must refer to the log from this position on
     # materialisation in progress -> position of the log when it started
     materialising: dict[int, int] = field(default_factory=dict)
     ages: Ages = ()  # keys by the time of their last write, at the last check
-    checked: tuple[int, int] = (0, 0)  # (time, records served) of the last check
+    last_check: tuple[int, int] = (0, 0)  # (time, records served) of the last check
 
     def added_bytes(self, served: int) -> int:
         """Return the size of the keys added since the job started [bytes]."""
         if self.state.ttl is not None:
             return self.state.growth_bytes * served
-        return self.state.added_bytes(self.begun_bytes, served, self.share)
+        return self.state.added_bytes(self.initial_bytes, served, self.share)
 
     def rewritten_bytes(self, served: int) -> int:
         """Return the size of the entries rewritten since the job started [bytes]."""
-        return self.state.rewrites(self.begun_bytes, served, self.share) * self.state.value_bytes
+        return self.state.rewrites(self.initial_bytes, served, self.share) * self.state.value_bytes
 
     def log_end(self, served: int) -> int:
         """Return the position of the log after `served` records."""
-        begun = self.added_bytes(self.served) + self.rewritten_bytes(self.served)
-        return self.log_bytes + self.added_bytes(served) + self.rewritten_bytes(served) - begun
+        logged_at_start = self.added_bytes(self.served_at_start) + self.rewritten_bytes(self.served_at_start)
+        return self.log_bytes + self.added_bytes(served) + self.rewritten_bytes(served) - logged_at_start
 
     def live_bytes(self, served: int, ages: Ages) -> int:
         """Return the expected size of the state after `served` records, or of the keys in `ages` if keys expire [bytes]."""
         if self.state.ttl is not None:
             return sum(size_bytes for _, _, size_bytes in ages)
-        return self.begun_bytes + self.added_bytes(served)
+        return self.initial_bytes + self.added_bytes(served)
 
     def log_error(self, frozen: FrozenState, served: int) -> str | None:
         """Return what a changelog snapshot lacks, or None: its base files, or a part of the log after them."""
@@ -184,19 +189,21 @@ class _Subtask:
         missing = [handle for handle in self.base if handle not in named]
         if missing:
             size_bytes = sum(handle.size_bytes for handle in missing)
-            return f"it does not name {missing[0].name}, and so lacks {number_of(size_bytes, 'byte')} of what its state is made of"
+            return (
+                f"it does not reference {missing[0].name}, so {number_of(size_bytes, 'byte')} of its state are missing"
+            )
         files: list[Handle | File] = [*frozen.reused, *frozen.awaited]
         log = [
             (int(file.name.removeprefix(_LOG)), file.size_bytes)
             for file in files
             if file.name.startswith(_LOG) and file not in base
         ]
-        if (missing_log := gap(log, self.from_bytes, self.log_end(served))) is None:
+        if (missing_log := find_gap(log, self.from_bytes, self.log_end(served))) is None:
             return None
         begin, end = missing_log
         return (
-            f"{number_of(end - begin, 'byte')} of its changelog are in no file: the positions {begin} to {end} "
-            f"(the materialisation holds everything before {self.from_bytes})"
+            f"positions {begin} to {end} of its changelog are missing from all files ({number_of(end - begin, 'byte')}; "
+            f"the materialization contains everything before {self.from_bytes})"
         )
 
     def size_error(self, frozen: FrozenState, served: int, ages: Ages) -> str | None:
@@ -208,13 +215,11 @@ class _Subtask:
         if isinstance(frozen.image, TreeImage):
             for table in (table for level in frozen.image.levels for table in level):
                 if table.name not in sizes:
-                    return (
-                        f"it names no file for {table.name}, a table of its tree with {number_of(table.entries, 'key')}"
-                    )
+                    return f"no file for SST {table.name} ({number_of(table.entries, 'key')})"
         held_bytes, live_bytes = sum(sizes.values()), self.live_bytes(served, ages)
         if held_bytes >= live_bytes * _EXPECTED_PERCENT // 100 - 2 * self.state.value_bytes:
             return None
-        return f"its files hold {number_of(held_bytes, 'byte')} for {live_bytes} of state"
+        return f"its files contain {number_of(held_bytes, 'byte')}, the state has {live_bytes}"
 
 
 def _sizes(frozen: FrozenState) -> dict[str, int]:
@@ -273,18 +278,18 @@ class KeyedStates(Invariant):
             name = self.context.names[task]
             if name not in frozen_parts or not part.parts:
                 continue
-            frozen, note = frozen_parts[name]
+            frozen, content = frozen_parts[name]
             snapshot = part.parts[0][0]
             handles = tuple(snapshot.handles)
-            contents[name] = note._replace(handles=handles)
+            contents[name] = content._replace(handles=handles)
             size_bytes, expected = sum(handle.size_bytes for handle in handles), frozen.full_bytes
             if size_bytes != expected:
-                fact = f"it names {number_of(len(handles), 'file')} with {size_bytes} bytes of keyed state, {expected} were frozen"
+                fact = f"its {number_of(len(handles), 'file')} contain {size_bytes} bytes of keyed state; {expected} were frozen"
                 self._report(FILES_DURABLE_BEFORE_COMPLETION, checkpoint, task, fact)
             named = [handle for handle in snapshot.all_handles if handle.file is not None]
             if gone := [handle.name for handle in named if not files.exists(FileId(handle.file or 0))]:
-                are = "is" if len(gone) == 1 else "are"
-                fact = f"{number_of(len(gone), 'file')} it names {are} not there: {gone[0]}"
+                does = "does" if len(gone) == 1 else "do"
+                fact = f"{number_of(len(gone), 'referenced file')} {does} not exist: {gone[0]}"
                 self._report(FILES_DURABLE_BEFORE_COMPLETION, checkpoint, task, fact)
 
     def restored(
@@ -297,11 +302,11 @@ class KeyedStates(Invariant):
         # operators that had finished are not opened again: the task has no state
         if part is not None and part.finished and not part.holds_state:
             self._subtasks.pop(task, None)
-            self._closed[task] = 2 * (subtask.begun_bytes + subtask.state.value_bytes)
+            self._closed[task] = 2 * (subtask.initial_bytes + subtask.state.value_bytes)
             return
         self._closed.pop(task, None)
         self._subtasks[task] = subtask
-        subtask.served = self.ledger.served(checkpoint, task)
+        subtask.served_at_start = self.ledger.served(checkpoint, task)
         contents = self._completed.get(checkpoint, {})
         contributions = [
             (contents[stamp.vertex, stamp.subtask], piece.share)
@@ -318,7 +323,10 @@ class KeyedStates(Invariant):
             subtask.log_bytes = 0  # all of its keys had expired
         if checkpoint:
             subtask.ages = split_cohorts([(content.ages, share) for content, share in contributions])
-            subtask.checked = max((content.at_ns for content, _ in contributions), default=0), subtask.served
+            subtask.last_check = (
+                max((content.at_ns for content, _ in contributions), default=0),
+                subtask.served_at_start,
+            )
 
     def _initial_state(self, task: int) -> _Subtask | None:
         """Return the expected state of a subtask at the start of the job, or None if it has no keyed state."""
@@ -327,40 +335,40 @@ class KeyedStates(Invariant):
             return None
         groups, index = vertex.max_parallelism, self.context.layout.subtask[task]
         share = Fraction(len(key_groups(index, vertex.parallelism, groups)), groups)
-        begun_bytes = int(vertex.state.bytes * share)
-        subtask = _Subtask(vertex.state, share, begun_bytes, log_bytes=begun_bytes)
-        if vertex.state.ttl is not None and begun_bytes:
-            subtask.ages = (Cohort(-vertex.state.ttl.after_ns, 0, begun_bytes),)
+        initial_bytes = int(vertex.state.bytes * share)
+        subtask = _Subtask(vertex.state, share, initial_bytes, log_bytes=initial_bytes)
+        if vertex.state.ttl is not None and initial_bytes:
+            subtask.ages = (Cohort(-vertex.state.ttl.after_ns, 0, initial_bytes),)
         return subtask
 
     def _ttl_error(self, subtask: _Subtask, ages: Ages, served: int) -> str | None:
         """Compare the ages of the keys in a snapshot with those in the previous one, if keys expire."""
         if subtask.state.ttl is None:
             return None
-        (before_ns, before), ages_before, now_ns = subtask.checked, subtask.ages, self.now_ns
-        added_bytes = subtask.added_bytes(served) - subtask.added_bytes(before)
-        rewritten_bytes = subtask.rewritten_bytes(served) - subtask.rewritten_bytes(before)
-        subtask.ages, subtask.checked = ages, (now_ns, served)
+        (before_ns, served_before), ages_before, now_ns = subtask.last_check, subtask.ages, self.now_ns
+        added_bytes = subtask.added_bytes(served) - subtask.added_bytes(served_before)
+        rewritten_bytes = subtask.rewritten_bytes(served) - subtask.rewritten_bytes(served_before)
+        subtask.ages, subtask.last_check = ages, (now_ns, served)
         ttl_ns = subtask.state.ttl.after_ns
         return ttl_errors(ages_before, before_ns, ages, now_ns, ttl_ns, added_bytes, rewritten_bytes)
 
-    def _report(self, law: str, checkpoint: int, task: int, fact: str | None) -> None:
+    def _report(self, invariant: str, checkpoint: int, task: int, fact: str | None) -> None:
         """Report what is wrong with the snapshot of a task, if anything, once per invariant and task."""
         if fact is not None:
-            self.report(law, fact, checkpoint=checkpoint, task=task, once=task)
+            self.report(invariant, fact, checkpoint=checkpoint, task=task, once=task)
 
 
-# ---- Materialisations of changelogs are an interval apart, and wait until the one before is in a completed checkpoint.
+# ---- Materializations of changelogs are an interval apart, and wait until the previous one is in a completed checkpoint.
 #
 # Source: PeriodicMaterializationManager, ChangelogKeyedStateBackend#initMaterialization.
 
 MATERIALIZATION_INTERVAL = (
-    "a changelog is materialised once per interval, when a completed checkpoint has the materialisation before"
+    "a changelog is materialized once per interval, when a completed checkpoint contains the previous materialization"
 )
 _MAX_CUTS_BEFORE_MATERIALISATION = 2
-"""Maximum cuts of a task while its materialisation is due.  The first one may occupy the task thread."""
+"""Snapshots a task may take while its materialization is overdue.  The first may block the task thread."""
 _MAX_NOTIFICATION_NS = 100_000_000
-"""Maximum time until a task hears of a completed checkpoint [ns]."""
+"""Maximum time until a task is notified of a completed checkpoint [ns]."""
 
 
 class Materialisations(Invariant):
@@ -369,7 +377,7 @@ class Materialisations(Invariant):
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
         self._interval_ns: dict[int, int] = {}  # of each task with a changelog
-        self._in_memory_log: set[int] = set()  # tasks that also materialise when they begin: their log lies in memory
+        self._in_memory_log: set[int] = set()  # tasks with an in-memory log materialize immediately after start
         for task in self.context.tasks:
             state = self.context.vertex(task).state
             if state is not None and state.changelog is not None:
@@ -399,20 +407,17 @@ class Materialisations(Invariant):
             after_ns, interval_ns = self.now_ns - since_ns, self._interval_ns[task]
             self._checkpoints_since_due[task] += after_ns > 2 * interval_ns + _MAX_NOTIFICATION_NS
             if self._checkpoints_since_due[task] > _MAX_CUTS_BEFORE_MATERIALISATION:
-                fact = (
-                    f"it is not materialised for {milliseconds(after_ns)}, the interval is {milliseconds(interval_ns)}"
-                )
+                fact = f"no materialization for {milliseconds(after_ns)}; the interval is {milliseconds(interval_ns)}"
                 self.report(MATERIALIZATION_INTERVAL, fact, checkpoint=checkpoint, task=task, once=True)
 
     def materialising(self, task: int, number: int) -> None:
         now_ns, interval_ns = self.now_ns, self._interval_ns[task]
         after_ns, fact = now_ns - self._begun_ns.get(task, -interval_ns), ""
+        # the second materialization of an in-memory log may follow the first one at once
         if after_ns < interval_ns and not (number == 2 and task in self._in_memory_log):
-            fact = f"it is materialised after {milliseconds(after_ns)}, the interval is {milliseconds(interval_ns)}"
+            fact = f"it is materialized after {milliseconds(after_ns)}; the interval is {milliseconds(interval_ns)}"
         elif task in self._unconfirmed:
-            fact = (
-                f"it is materialised again, and no completed checkpoint has materialisation {self._unconfirmed[task]}"
-            )
+            fact = f"materialized again before materialization {self._unconfirmed[task]} was part of a completed checkpoint"
         if fact:
             self.report(MATERIALIZATION_INTERVAL, fact, task=task, once=True)
         self._begun_ns[task], self._confirmed_ns[task], self._checkpoints_since_due[task] = now_ns, -1, 0

@@ -17,7 +17,7 @@ from sim.runtime.invariants.invariant import ByCheckpoint, Invariant, ObservedRu
 
 # ---- End-to-end exactly once: sinks commit each input record once, after its checkpoint has completed, in complete files.
 #
-# Laws 14, 15 and 17.  The records of an input channel are numbered.  The intervals that a sink commits must cover each of
+# Invariants 14, 15 and 17.  The records of an input channel are numbered.  The intervals that a sink commits must cover each of
 # its input channels without gaps and overlaps.  A *writer* is the sink task that wrote the records of a transaction.
 #
 # Within one job instance the commits are checked by channel.  After rescaling channels have other numbers, so the
@@ -190,7 +190,7 @@ class Commits(Invariant):
 
     def _report_epoch(
         self,
-        law: str,
+        invariant: str,
         fact: str,
         commit: CommitStats,
         epoch: CommittedEpoch,
@@ -201,7 +201,7 @@ class Commits(Invariant):
         """Report a violation by a transaction.  The evidence is also about the previous commit of its writer."""
         before = [by_writer[epoch.writer].checkpoint] if epoch.writer in by_writer else []
         self.report(
-            law,
+            invariant,
             fact,
             where=f"epoch {epoch.epoch} of {self.formatter.task(epoch.writer)}, committed with checkpoint {commit.checkpoint}",
             time_ns=commit.time_ns,
@@ -233,7 +233,7 @@ def _transaction(names: Sequence[tuple[str, int]], committable: Committable | Co
 
 
 # ---- The end of data: with or without drain, the final checkpoint, finished operators in snapshots, and no timers after it
-# (laws 113 to 116).
+# (invariants 113 to 116).
 
 AS_ASKED = "a stop with a drain lets operators finish, one without does not"
 AT_ONCE = "when all data has ended, a checkpoint that holds it begins at once"

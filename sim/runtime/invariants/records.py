@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sim.model.randomness import draw, draws, stream
-from sim.plane.interface import EdgeSpec, Layout, Ship, is_bare
+from sim.plane.interface import EdgeSpec, Layout, Ship, has_no_captured_data
 from sim.protocol.options import Ending
 from sim.results.journal import Entry, EventType
 from sim.results.tables import stopped_with
@@ -18,15 +18,15 @@ from sim.runtime.context import TaskSnapshot
 from sim.runtime.invariants.invariant import Invariant, ObservedRun, Surplus
 from sim.runtime.invariants.ledger import Numbers, RecordTally
 
-# ---- Consistent cut (law 8): data sent before a barrier is, exactly once, in the reader's snapshot or in in-flight data.
+# ---- Consistent cut (invariant 8): data sent before a barrier is, exactly once, in the reader's snapshot or in in-flight data.
 #
 # Per checkpoint and channel, in bytes::
 #
 #     written before the barrier = consumed before the reader's snapshot + captured at the reader + captured at the writer
 #
 # "Captured" is the in-flight data that the checkpoint stores.  Aligned checkpoints capture nothing.  An at-least-once reader
-# may have consumed more (law 12), but never less.  An inconsistent cut does harm when its checkpoint is restored.  A restart
-# uses the latest completed checkpoint (law 24).
+# may have consumed more (invariant 12), but never less.  An inconsistent cut does harm when its checkpoint is restored.  A restart
+# uses the latest completed checkpoint (invariant 24).
 
 CONSISTENT_CUT = (
     "what was sent before a barrier is in the reader's snapshot or in the stored in-flight data, once (consistent cut)"
@@ -106,7 +106,7 @@ class ConsistentCuts(Invariant):
         for task, part in self.contents.checkpoints.get(checkpoint, {}).items():
             into, out = self.ledger.inputs[task], self.ledger.outputs[task]
             cut.consumed[into], cut.written[out] = part.position.consumed, part.position.written
-            if not is_bare(part.position):
+            if not has_no_captured_data(part.position):
                 cut.captured_input[into], cut.captured_output[out] = part.position.captured, part.position.overtaken
         return cut
 
@@ -425,7 +425,7 @@ class RecordPositions(Invariant):
                 self.report(OUTPUTS, fact, where=f"an output of {task_name(task)}")
 
     def _check_stop(self, savepoint: int, tally: RecordTally) -> None:
-        """Check that sources of a stopped job emitted exactly the records before the savepoint (law 92)."""
+        """Check that sources of a stopped job emitted exactly the records before the savepoint (invariant 92)."""
         note = self.ledger.of(savepoint)
         for task in self.context.tasks:
             behind = int(tally.served[task] - note.served[task])
@@ -503,7 +503,7 @@ def _same(mine: np.ndarray, theirs: np.ndarray) -> bool:
     return mine.tobytes() == theirs.tobytes()
 
 
-# ---- Barriers leave output queues before the alignment timeout of their checkpoint, or become unaligned (law 120).
+# ---- Barriers leave output queues before the alignment timeout of their checkpoint, or become unaligned (invariant 120).
 #
 # Source: SubtaskCheckpointCoordinatorImpl#registerAlignmentTimer, PipelinedSubpartition#alignedBarrierTimeout
 # (FLINK-27251).
@@ -549,7 +549,7 @@ class BarrierTimeouts(Invariant):
             snapshots.difference_update([row for row in snapshots if gone(row[0])])
 
 
-# ---- Partitioning (law 119): at the end of a run, the distribution of the records of each output is computed again.
+# ---- Partitioning (invariant 119): at the end of a run, the distribution of the records of each output is computed again.
 #
 # Source: KeyGroupStreamPartitioner, RebalancePartitioner, RescalePartitioner, GlobalPartitioner.
 

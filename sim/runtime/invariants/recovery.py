@@ -15,7 +15,7 @@ from sim.runtime.context import RestoredState
 from sim.runtime.invariants.files import deletions, end_of_deletions_ns
 from sim.runtime.invariants.invariant import Invariant, ObservedRun
 
-# Laws 100 to 106, and 118.  The hosts report the tasks of each restart.  The journal contains the failures.
+# Invariants 100 to 106, and 118.  The hosts report the tasks of each restart.  The journal contains the failures.
 
 REGIONS = "a restart includes all tasks of the failed regions, and no others"
 ATTEMPTS = "a job restarts at most as often as its strategy allows, and not before its delay"
@@ -370,12 +370,17 @@ class Restarts(Invariant):
                 if fact is not None:
                     self._report(STABLE_SLOTS, fact, row)
 
-    def _report(self, law: str, fact: str, row: Entry | None = None) -> None:
+    def _report(self, invariant: str, fact: str, row: Entry | None = None) -> None:
         """Report the first violation of an invariant.  `row`: the restart, or what happened at this time; None for now."""
         where = f"restart {row.number}" if row is not None and row.number > 0 else "the job"
         time_ns = None if row is None else row.time_ns
         self.report(
-            law, fact, where=where, time_ns=time_ns, once=True, checkpoints=[] if row is None else [row.checkpoint]
+            invariant,
+            fact,
+            where=where,
+            time_ns=time_ns,
+            once=True,
+            checkpoints=[] if row is None else [row.checkpoint],
         )
 
     def _served(self) -> list[int]:

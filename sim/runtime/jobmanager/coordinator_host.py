@@ -73,7 +73,7 @@ class JobEnd:
         """Record that a task takes its snapshot after its operators have finished."""
         self.union_state = self.union_state.finished_in(task, checkpoint)
 
-    def renewed(self, task: int) -> None:
+    def reset_task(self, task: int) -> None:
         """Reset the state of a restarted task (VertexEndOfDataListener#restoreVertices)."""
         self.ended.discard(task)
         self.finished -= {task}

@@ -260,7 +260,9 @@ class RecoveryHost:
         """
         # `awaiting` are about to be deployed on it by a restart; only the failures of `failing` are reported
         on_it = [task for task, manager in enumerate(self.context.hosts) if manager == number]
-        awaiting = [task for task in on_it if any(restore.awaits(task) for restore in self.restores.values())]
+        awaiting = [
+            task for task in on_it if any(restore.is_waiting_for_deployment(task) for restore in self.restores.values())
+        ]
         lost = [task for task in on_it if task in awaiting or task not in self.job_end.finished]
         failing = [task for task in lost if task in awaiting or not self.tasks[task].stopped]
         failed_ns, reason = self.env.now, f"task manager {number} lost"
@@ -386,7 +388,7 @@ class RecoveryHost:
         """Stop the threads of these tasks immediately, and cancel their restores."""
         tasks = list(tasks)
         for restore in self.restores.values():
-            restore.give_up(tasks)  # including tasks that are not deployed yet
+            restore.cancel(tasks)  # including tasks that are not deployed yet
         stopping = [task for task in tasks if not self.tasks[task].stopped]
         for task in stopping:
             self.tasks[task].stop()

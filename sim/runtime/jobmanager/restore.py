@@ -20,48 +20,50 @@ from sim.runtime.task.tasks import Tasks
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import Work
 
-# ---- Captured output that downstream tasks recover (`execution.checkpointing.unaligned.recover-output-on-downstream.enabled`).
+# ---- Captured output that is recovered by the tasks that read it (`...unaligned.recover-output-on-downstream.enabled`).
 #
 # Source: SequentialChannelStateReaderImpl#readInputData, second pass.  The reader reads the captured output of its
-# channels, and the writer sends nothing again.
+# channels, and the writer does not send it again.
 
 
-def on_downstream(parts: Mapping[int, TaskSnapshot], layout: Layout) -> dict[int, TaskSnapshot]:
+def move_captured_output_downstream(parts: Mapping[int, TaskSnapshot], layout: Layout) -> dict[int, TaskSnapshot]:
     """Move the captured output of each channel to its reader.  `parts` must contain both ends of each channel."""
-    overtaken, inlined = np.zeros((2, len(layout.writer)), np.int64)
+    output_bytes, inlined_bytes = np.zeros((2, len(layout.writer)), np.int64)  # by channel
     for task, part in parts.items():
         outputs = channels_out(layout, task)
-        overtaken[outputs] = part.position.overtaken
+        output_bytes[outputs] = part.position.overtaken
         if part.inlined_bytes:
-            inlined[outputs] = part.position.overtaken
+            inlined_bytes[outputs] = part.position.overtaken
     return {
-        task: _move_output_downstream(part, overtaken[channels_in(layout, task)], inlined[channels_in(layout, task)])
+        task: _move_output_downstream(part, output_bytes[inputs], int(inlined_bytes[inputs].sum()))
         for task, part in parts.items()
+        for inputs in (channels_in(layout, task),)
     }
 
 
-def _move_output_downstream(part: TaskSnapshot, taken_over: np.ndarray, inlined: np.ndarray) -> TaskSnapshot:
+def _move_output_downstream(part: TaskSnapshot, received: np.ndarray, received_inlined_bytes: int) -> TaskSnapshot:
     """Return a snapshot with the captured output of its upstream tasks and without its own.
 
-    `taken_over` is the captured output by input channel [bytes]; `inlined` is the part that was in acknowledgements.
+    `received` is their captured output by input channel [bytes]; `received_inlined_bytes` of it were stored in
+    acknowledgements (below the inline threshold).
     """
     position = part.position
-    captured = position.captured + taken_over
+    captured = position.captured + received
     moved = position._replace(captured=captured, overtaken=np.zeros_like(position.overtaken))
     if part.read_bytes is not None:
-        given_bytes, taken_bytes = int(position.overtaken.sum()), int(taken_over.sum())
-        read_bytes = max(0, part.read_bytes - given_bytes) + taken_bytes
-        kept_bytes = max(0, part.inlined_bytes - given_bytes) + int(inlined.sum())
-        return replace(part, position=moved, read_bytes=read_bytes, inlined_bytes=min(kept_bytes, read_bytes))
+        sent_bytes = int(position.overtaken.sum())
+        read_bytes = max(0, part.read_bytes - sent_bytes) + int(received.sum())
+        inlined_bytes = max(0, part.inlined_bytes - sent_bytes) + received_inlined_bytes
+        return replace(part, position=moved, read_bytes=read_bytes, inlined_bytes=min(inlined_bytes, read_bytes))
     own_bytes = int(position.captured.sum()) if part.inlined_bytes else 0
-    return replace(part, position=moved, inlined_bytes=own_bytes + int(inlined.sum()))
+    return replace(part, position=moved, inlined_bytes=own_bytes + received_inlined_bytes)
 
 
 # ---- The restore of tasks: deployment, download of state, recovered input, until they run.
 #
 # Source: StreamTask#restoreInternal, SequentialChannelStateReaderImpl.  A task processes its recovered input while it is
-# INITIALIZING; only when it runs can upstream tasks send to it.  With checkpoints during recovery it runs at once
-# (FLIP-547).
+# INITIALIZING; only when it runs can upstream tasks send to it.  If checkpoints during recovery are enabled, it switches
+# to RUNNING immediately (FLIP-547).
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,12 +76,12 @@ class RestoreContext:
     job_end: JobEnd
     warm_up: WarmUp
     task_managers: TaskManagers
-    usual: UsualBacklog
+    usual_backlog: UsualBacklog
     checks: Checks
 
 
 class Restore:
-    """The restore of the tasks of one restart, which get their slots at `ready_ns`.
+    """Restores the tasks of one restart.  Slots are available from `ready_ns`.
 
     `fail_task` is called with a task whose download fails, and the reason.  `caught_up` is called when all tasks run and
     the job has caught up.
@@ -109,14 +111,14 @@ class Restore:
         self._downloads: dict[int, simpy.Process] = {}
         self.env.call_in(ready_ns - self.env.now + self.context.scenario.overheads.deploy_ns, self._deploy)
 
-    def give_up(self, tasks: Iterable[int]) -> None:
+    def cancel(self, tasks: Iterable[int]) -> None:
         """Stop restoring these tasks, which have failed again."""
         for task in tasks:
             self.tasks.discard(task)
             if (download := self._downloads.pop(task, None)) is not None:
                 download.interrupt()
 
-    def awaits(self, task: int) -> bool:
+    def is_waiting_for_deployment(self, task: int) -> bool:
         """Return whether a task waits for its deployment."""
         return task in self.tasks and self.stats.deployed_ns < 0
 
@@ -126,38 +128,39 @@ class Restore:
             self.tasks.clear()
 
     def _deploy(self) -> None:
-        """Set all tasks of the restart to their positions, and start downloads, for which their threads wait.
+        """Set all tasks of the restart to their positions, and start their downloads.
 
-        A region that has lost a TaskManager in the meantime is left to the restart that follows the detection.
+        Regions that lost a TaskManager since the restart began are skipped: a new restart follows when the loss is
+        detected.
         """
         self.tasks = set[int]().union(*(region for region in self.regions if region <= self.tasks))
         if not self.tasks:
             return
         cluster, context, stats = self.cluster, self.context, self.stats
-        fresh = cluster.task_managers.fresh(self.tasks)
-        cluster.task_managers.deployed(self.tasks)
+        on_new_processes = cluster.task_managers.tasks_on_new_processes(self.tasks)
+        cluster.task_managers.mark_deployed(self.tasks)
         stats.deployed_ns, stats.checkpoint = self.env.now, self.checkpoint
         cluster.files.failed_over(self.checkpoint)
         tasks = sorted(self.tasks)
         context.note(EventType.JOB_RESTORED, self.checkpoint, number=stats.number)
         parts = {task: self._part(task) for task in tasks}
         if context.scenario.checkpoint.recover_output_on_downstream:
-            parts = on_downstream(parts, context.layout)
-        self._catch_up = CatchUp(context, stats, parts, cluster.usual)
+            parts = move_captured_output_downstream(parts, context.layout)
+        self._catch_up = CatchUp(context, stats, parts, cluster.usual_backlog)
         context.plane.start({task: part.position for task, part in parts.items()})
         cluster.checks.restarted(self.checkpoint, tasks)
         for task in tasks:
-            cluster.job_end.renewed(task)
-            cluster.tasks.renew(task)
+            cluster.job_end.reset_task(task)
+            cluster.tasks.replace(task)
             self._downloads[task] = self.env.process(
-                self._download(task, parts[task], self._start_ns(task, parts[task], task in fresh))
+                self._download(task, parts[task], self._start_ns(task, parts[task], task in on_new_processes))
             )
 
-    def _start_ns(self, task: int, part: TaskSnapshot, fresh: bool) -> int:
+    def _start_ns(self, task: int, part: TaskSnapshot, is_new_process: bool) -> int:
         """Return the time from the deployment of a task until it reads its part of the checkpoint."""
         restart = self.context.scenario.restart
         reads = part.checkpoint > 0 and self.context.vertex(task).state is not None
-        return (restart.fresh_start_ns if fresh else 0) + (restart.state_start_ns if reads else 0)
+        return (restart.fresh_start_ns if is_new_process else 0) + (restart.state_start_ns if reads else 0)
 
     def _part(self, task: int) -> TaskSnapshot:
         """Return the part of a task in the checkpoint, or its initial state if there is none."""
@@ -182,7 +185,7 @@ class Restore:
         except simpy.Interrupt:
             return
         except StorageFailed as failure:
-            if self._downloads.pop(task, None) is not None:  # otherwise it was interrupted in this instant
+            if self._downloads.pop(task, None) is not None:  # None: `cancel` was called at the same time
                 self.fail_task(task, f"restore: {failure}")
             return
         if self._downloads.pop(task, None) is None:

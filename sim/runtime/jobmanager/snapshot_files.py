@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim.model.storage import ClaimMode, Directories, Scope, SnapshotType, StateFile, StoredSnapshot
-from sim.protocol.machine import EventLog
 from sim.protocol.snapshot_store import (
     DeleteDirectory,
     DeleteSharedFiles,
@@ -61,7 +60,6 @@ class SnapshotFiles:
         self._files: dict[FileId, StateFile] = {}
         self._types: dict[int, SnapshotType] = {}  # checkpoint -> the type that was triggered
         self._saved: dict[int, dict[int, TaskSnapshot]] = {}  # savepoint -> its content, by task
-        self._log = EventLog()
         self._restored: StoredSnapshot | None = None  # the snapshot that this job instance started from
         self._followed = False  # the next job instance has taken over
         # when the last retained checkpoint stopped referring to files of the restored snapshot [ns]; -1 before
@@ -171,7 +169,7 @@ class SnapshotFiles:
 
         Call `discarded` when the private files of a discarded snapshot are deleted.
         """
-        self.store, commands = self._log.step(SnapshotStore.on, self.store, event)
+        self.store, commands = self.store.on(event)
         for command in commands:
             match command:
                 case DeleteDirectory():

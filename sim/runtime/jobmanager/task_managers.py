@@ -145,7 +145,7 @@ class TaskManagers:
         """Return the outcome of a deployment of these tasks now."""
         return self.slots.deployment({self.context.hosts[task] for task in tasks}, self.context.env.now)
 
-    def fresh(self, tasks: Iterable[int]) -> frozenset[int]:
+    def tasks_on_new_processes(self, tasks: Iterable[int]) -> frozenset[int]:
         """Return the tasks that are deployed on a new process, which has not run tasks of the job.
 
         It replaces a lost TaskManager, or was added for a larger parallelism.
@@ -156,7 +156,7 @@ class TaskManagers:
         }
         return frozenset(task for task in tasks if self.context.hosts[task] in fresh_managers)
 
-    def deployed(self, tasks: Iterable[int]) -> None:
+    def mark_deployed(self, tasks: Iterable[int]) -> None:
         """Record that tasks are deployed, which ends the outage of their TaskManagers."""
         managers = {self.context.hosts[task] for task in tasks}
         self.slots = self.slots.deployed(managers)

@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 
 import simpy
 
-from sim.plane.interface import BARRIERS, SINGLES, Marker, Notice, NoticeKind, Trait, channels_out
+from sim.plane.interface import BARRIERS, FIRST_UNGROUPED_SERIES, Marker, Notice, NoticeKind, Trait, channels_out
 from sim.protocol import task_finishing
 from sim.protocol import task_messages as vocabulary
 from sim.protocol.coordinator_messages import Phase, Work
@@ -286,15 +286,15 @@ class TaskHost:
         """Handle a notice of the data plane about this task."""
         if self.stopped:
             return
-        if notice.kind is NoticeKind.SAFE:
+        if notice.kind is NoticeKind.INTERRUPTED:
             self.thread.at_safe_point()
         elif notice.kind is NoticeKind.EXHAUSTED:
             self.ending.exhausted()
-        elif notice.kind in (NoticeKind.NONE_LATE, NoticeKind.WRITTEN) or notice.series == WATERMARKS:
+        elif notice.kind in (NoticeKind.DELAYED_OUTPUTS_WRITTEN, NoticeKind.WRITTEN) or notice.series == WATERMARKS:
             self.parts.on_notice(notice)
         elif notice.kind is NoticeKind.ARRIVED and notice.series == BARRIERS:
             self._barrier_arrived(notice)
-        elif notice.kind is NoticeKind.ARRIVED and notice.series >= SINGLES:
+        elif notice.kind is NoticeKind.ARRIVED and notice.series >= FIRST_UNGROUPED_SERIES:
             self.ending.on_notice(notice)
         elif notice.kind is NoticeKind.ARRIVED and notice.first:
             self.dispatch(vocabulary.CancellationArrived(self.env.now, notice.gate, notice.number))
@@ -305,7 +305,7 @@ class TaskHost:
                 self.dispatch(vocabulary.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
             else:  # the announcement is a mail, which waits for the task thread
                 self.post(lambda now: vocabulary.BarrierAnnounced(now, notice.gate, notice.number, options))
-        elif notice.kind is NoticeKind.LEFT:
+        elif notice.kind is NoticeKind.ANNOUNCED_SENT:
             self.slot.checks.barrier_left(notice.number, self.task)
             self.dispatch(vocabulary.OutputBarriersLeft(self.env.now, notice.number))
         elif notice.kind is NoticeKind.RECOVERED:
@@ -426,7 +426,7 @@ class TaskHost:
             self.context.transit.was_sent(notice.number, writer, edge)
             and self.context.scenario.checkpoint.barriers.reaches_output
         )
-        priority = options.has_priority(now, converted=converted)
+        priority = options.has_priority(now, senders_convert=converted)
         self._note(EventType.BARRIER_ARRIVED, notice.number, notice.channel)
 
         def arrived() -> None:
@@ -541,10 +541,10 @@ class TaskHost:
         """Forward the barrier to all outputs, and take the snapshot of the position of the task."""
         overtaken_bytes, watched, overtakes = 0, False, False
         for edge, forced in self._outputs:
-            options = command.options.on_forced_edge() if forced else command.options
+            options = command.options.with_unaligned_unsupported() if forced else command.options
             self.context.transit.send(command.checkpoint, self.task, edge, options)
-            watched = watched or options.traits.announced
-            overtakes = overtakes or options.traits.priority
+            watched = watched or options.timeoutable
+            overtakes = overtakes or options.unaligned
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
         self._note(EventType.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
         if watched and self.context.scenario.checkpoint.barriers.reaches_output:

@@ -314,7 +314,7 @@ class TaskParts:
 
     def on_notice(self, notice: Notice) -> None:
         """Handle a watermark, or the writing of late or released outputs."""
-        if notice.kind is NoticeKind.NONE_LATE:  # the output of the last pending request is written
+        if notice.kind is NoticeKind.DELAYED_OUTPUTS_WRITTEN:  # the output of the last pending request is written
             self._when_answered()
             self.slot.thread.end_yield()
         elif notice.kind is NoticeKind.WRITTEN:

@@ -84,7 +84,7 @@ class Tasks:
             if manager.staging.used_bytes:
                 yield f"task manager {manager.number} keeps room for {manager.staging.used_bytes} staged bytes"
 
-    def renew(self, task: int) -> None:
+    def replace(self, task: int) -> None:
         """Replace a restarted task by a new one, without any state of the old one."""
         self._hosts[task].ending.replaced = True
         self._hosts[task] = self._create_task(task)

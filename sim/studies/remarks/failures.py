@@ -23,7 +23,7 @@ from sim.results.formats import bytes_text, count_text, ms_text, per_second_text
 from sim.results.journal import NO_HEARTBEAT, EventType
 from sim.results.rates import overload_since
 from sim.results.summary import bottleneck
-from sim.runtime.lowering import hosts, restarts_after_loss
+from sim.runtime.plane_spec import hosts, restarts_after_loss
 from sim.runtime.result import NOT_STOPPED, Result
 from sim.studies.remarks.checkpoints import completed
 from sim.studies.remarks.interruptions import sentences_on_requests, sentences_on_slots, sentences_on_windows

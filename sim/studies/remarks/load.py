@@ -15,7 +15,7 @@ from sim.model.state import MAX_ROCKSDB_ACCESS_NS, MIN_ROCKSDB_ACCESS_NS, ROCKSD
 from sim.model.units import format_duration
 from sim.results.formats import bytes_text, change_text, count_text, ms_text, others_text, share_text
 from sim.results.rates import MAX_REMAINING_SHARE, backlog
-from sim.runtime.lowering import hosts
+from sim.runtime.plane_spec import hosts
 from sim.runtime.result import Result
 
 if TYPE_CHECKING:

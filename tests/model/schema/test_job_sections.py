@@ -7,7 +7,7 @@ import pytest
 from sim.model.job import Backlog, Distribution, Watermark, Window
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
-from sim.runtime.lowering import plane_spec
+from sim.runtime.plane_spec import plane_spec
 from tests.scenarios import read_scenario
 
 # `source: {backlog: ...}` and `checkpoint: {interval-during-backlog: ...}`: what reaches the model, and what is refused.

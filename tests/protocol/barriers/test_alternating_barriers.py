@@ -80,7 +80,7 @@ def test_the_last_unaligned_barrier_ends_the_capture():
     assert (FinishCapture(1), InputsComplete(140, 1, 30), ResumeInputs(1)) == commands[2:]
 
 
-def test_law_11_timeout_zero_runs_as_unaligned():
+def test_invariant_11_timeout_zero_runs_as_unaligned():
     """A deadline that is the trigger itself has always passed."""
     at_once = BarrierOptions(100, AlignmentType.ALIGNED, aligned_timeout_ns=0)
     handler, commands = feed(2, barrier(110, 0, at_once, last=False))
@@ -89,7 +89,7 @@ def test_law_11_timeout_zero_runs_as_unaligned():
     assert StartSnapshot(1, UNALIGNED, 110, None) == commands[-1]
 
 
-def test_law_11_an_infinite_timeout_runs_as_aligned():
+def test_invariant_11_an_infinite_timeout_runs_as_aligned():
     never = BarrierOptions(100)
     _, commands = feed(2, barrier(110, 0, never), barrier(10**15, 1, never))
 

@@ -99,5 +99,5 @@ class Laws(RuleBasedStateMachine):
             assert self.timeout_ns is not None or not self.lost
 
 
-test_laws_of_the_committer = Laws.TestCase
-test_laws_of_the_committer.settings = settings(max_examples=200, stateful_step_count=30)
+test_invariants_of_of_the_committer = Laws.TestCase
+test_invariants_of_of_the_committer.settings = settings(max_examples=200, stateful_step_count=30)

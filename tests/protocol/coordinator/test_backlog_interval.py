@@ -91,7 +91,7 @@ def test_what_was_reported_outlasts_a_stop_of_the_scheduler():
 
 @pytest.mark.parametrize("in_backlog", [300, 0])
 @pytest.mark.parametrize(("begin", "end"), [(10, 700), (130, 1000), (333, 340), (250, 1711)])
-def test_law_60_gaps_are_of_either_interval_and_one_mixed_per_switch(in_backlog, begin, end):
+def test_invariant_60_gaps_are_of_either_interval_and_one_mixed_per_switch(in_backlog, begin, end):
     """With 0 at most one trigger follows the switch until it is over."""
     machine, triggers, reports = begun(in_backlog), [], [(begin, True), (end, False)]
     while machine.armed_ns < 2500 or reports:

@@ -143,7 +143,7 @@ def test_the_first_trigger():
 # ------------------------------------------------------------------------------------------ requests
 
 
-def test_law_19_a_pause_drops_the_request_and_moves_the_grid():
+def test_invariant_19_a_pause_drops_the_request_and_moves_the_grid():
     machine = pausing()
     completed(machine, 1, 50)
 
@@ -156,7 +156,7 @@ def test_law_19_a_pause_drops_the_request_and_moves_the_grid():
 
 
 @pytest.mark.parametrize(("completion", "runs"), [(20, True), (21, False)])
-def test_law_19_the_pause_ends_exactly(completion, runs):
+def test_invariant_19_the_pause_ends_exactly(completion, runs):
     machine = pausing()
     completed(machine, 1, completion)
 
@@ -171,7 +171,7 @@ def test_a_failure_imposes_no_pause():
     assert PrepareTrigger(PERIODIC) == machine.on(PeriodicTimerFired(100))[-1]
 
 
-def test_law_18_one_slot_holds_back_the_next():
+def test_invariant_18_one_slot_holds_back_the_next():
     machine = triggered(0)
 
     assert machine.on(CheckpointRequested(10, MANUAL)) == ()
@@ -179,7 +179,7 @@ def test_law_18_one_slot_holds_back_the_next():
     assert PrepareTrigger(MANUAL) in machine.on(MetadataWritten(45, 1))
 
 
-def test_law_19_one_trigger_at_a_time():
+def test_invariant_19_one_trigger_at_a_time():
     machine = coordinator(max_concurrent=2)
 
     assert (PrepareTrigger(MANUAL),) == machine.on(CheckpointRequested(0, MANUAL))
@@ -307,7 +307,7 @@ def test_a_failed_metadata_write_aborts():
     assert FailureReason.FINALIZE_CHECKPOINT_FAILURE is machine.on(MetadataWritten(60, 1, failed=True))[0].reason
 
 
-def test_law_24_a_failover_before_the_metadata_is_durable_aborts():
+def test_invariant_24_a_failover_before_the_metadata_is_durable_aborts():
     machine = triggered(0)
     acknowledged(machine, 1, 50)
 
@@ -347,7 +347,7 @@ def test_what_an_older_savepoint_holds_is_still_needed():
     assert frozenset({1, 2, 3}) == machine.state.needed
 
 
-def test_law_23_retained_checkpoints_are_bounded():
+def test_invariant_23_retained_checkpoints_are_bounded():
     machine = coordinator(num_retained=2)
     for checkpoint in (1, 2, 3):
         triggered(checkpoint, machine)
@@ -372,14 +372,14 @@ def test_a_subsumed_checkpoint_is_being_deleted():
 
 
 @pytest.mark.parametrize("reason", [reason for reason in FailureReason if not reason.counts])
-def test_law_21_other_reasons_do_not_count(reason):
+def test_invariant_21_other_reasons_do_not_count(reason):
     machine = triggered(0, tolerable_failed=0)
 
     assert FailJob not in types(machine.on(Declined(9, 1, 1, reason)))
 
 
 @pytest.mark.parametrize("reason", [reason for reason in FailureReason if reason.counts])
-def test_law_21_the_first_counted_failure_too_many_fails_the_job(reason):
+def test_invariant_21_the_first_counted_failure_too_many_fails_the_job(reason):
     machine = coordinator(tolerable_failed=1)
     for checkpoint in (1, 2):
         triggered(checkpoint, machine)
@@ -389,7 +389,7 @@ def test_law_21_the_first_counted_failure_too_many_fails_the_job(reason):
         assert (checkpoint == 2) == (FailJob(reason, 1) in commands)
 
 
-def test_law_21_a_success_forgives():
+def test_invariant_21_a_success_forgives():
     machine = coordinator(tolerable_failed=1)
     triggered(1, machine)
     machine.on(CheckpointTimedOut(1001, 1))
@@ -401,7 +401,7 @@ def test_law_21_a_success_forgives():
     assert FailureReason.CHECKPOINT_EXPIRED.counts
 
 
-def test_law_21_a_checkpoint_counts_once():
+def test_invariant_21_a_checkpoint_counts_once():
     counter = FailureCounter(tolerable=1)
     for _ in range(3):
         counter, too_many = counter.with_failure(5, FailureReason.CHECKPOINT_EXPIRED)
@@ -409,7 +409,7 @@ def test_law_21_a_checkpoint_counts_once():
         assert not too_many
 
 
-def test_law_21_failures_older_than_a_success_do_not_count():
+def test_invariant_21_failures_older_than_a_success_do_not_count():
     counter = FailureCounter(tolerable=0).with_success(5)
 
     assert (counter, False) == counter.with_failure(4, FailureReason.CHECKPOINT_EXPIRED)
@@ -417,7 +417,7 @@ def test_law_21_failures_older_than_a_success_do_not_count():
     assert counter is counter.with_success(3)
 
 
-def test_law_21_a_success_forgives_once():
+def test_invariant_21_a_success_forgives_once():
     """Told again, it forgives nothing that failed since; nor does it fail itself."""
     counter, _ = FailureCounter(tolerable=9).with_success(5).with_failure(6, FailureReason.CHECKPOINT_EXPIRED)
 
@@ -425,7 +425,7 @@ def test_law_21_a_success_forgives_once():
     assert (counter, False) == counter.with_failure(5, FailureReason.CHECKPOINT_EXPIRED)
 
 
-def test_law_21_counting_starts_anew_after_it_fired():
+def test_invariant_21_counting_starts_anew_after_it_fired():
     counter = FailureCounter(tolerable=1)
     fired = []
     for checkpoint in range(1, 5):

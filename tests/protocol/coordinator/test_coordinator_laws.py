@@ -236,7 +236,7 @@ class Laws(RuleBasedStateMachine):
         assert self.plans[command.checkpoint].wait_for == self.acks[command.checkpoint]
 
     def completion(self, command):
-        """Law 18: completed checkpoints increase.  Law 15: all acknowledged, metadata durable."""
+        """Invariant 18: completed checkpoints increase.  Invariant 15: all acknowledged, metadata durable."""
         n, kind = command.checkpoint, self.kinds[command.checkpoint]
         assert n in self.writing
         assert self.plans[n].wait_for == self.acks[n]
@@ -250,7 +250,7 @@ class Laws(RuleBasedStateMachine):
             self.retained.append(n)
 
     def failure(self, command, task):
-        """Law 21: the moment distinct counted failures since the last success exceed what is tolerated."""
+        """Invariant 21: the moment distinct counted failures since the last success exceed what is tolerated."""
         n, kind = command.checkpoint, self.kinds[command.checkpoint]
         if command.reason is FailureReason.CHECKPOINT_SUBSUMED:
             assert kind is not SAVEPOINT
@@ -278,5 +278,5 @@ class Laws(RuleBasedStateMachine):
             assert self.completed[-1:] == self.retained[-1:]
 
 
-test_laws_18_to_23_of_the_coordinator = Laws.TestCase
-test_laws_18_to_23_of_the_coordinator.settings = settings(stateful_step_count=60)
+test_invariants_18_to_23_of_the_coordinator = Laws.TestCase
+test_invariants_18_to_23_of_the_coordinator.settings = settings(stateful_step_count=60)

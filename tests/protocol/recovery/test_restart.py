@@ -66,7 +66,7 @@ def test_failures_before_the_restart_are_merged_into_it():
 
 
 def test_a_quiet_time_resets_the_delay():
-    """Counted from the restart, not from the failure."""
+    """RecordCounts from the restart, not from the failure."""
     assert delays(exponential(), [0, 1000 + 99_999]) == [1000, 2000]
     assert delays(exponential(), [0, 1000 + 100_000]) == [1000, 1000]
 

@@ -80,7 +80,7 @@ def test_the_phases_of_an_aligned_snapshot():
     assert machine.state.snapshots == ()
 
 
-def test_law_25_the_parts_of_an_aligned_snapshot_add_up():
+def test_invariant_25_the_parts_of_an_aligned_snapshot_add_up():
     """start delay + alignment + pre-barrier + forwarding + sync + async = acknowledgement - trigger."""
     machine = task(gates=2)
     machine.on(barrier(110, gate=0))
@@ -184,11 +184,11 @@ def test_barriers_still_there_at_the_deadline_are_converted():
 def test_a_forced_aligned_barrier_goes_on_as_it_was_meant(meant):
     machine = task("unaligned")
 
-    assert StartChannelState(1) in machine.on(barrier(110, meant.on_forced_edge()))
+    assert StartChannelState(1) in machine.on(barrier(110, meant.with_unaligned_unsupported()))
     assert (ForwardBarrier(1, meant),) == machine.on(done(120, Phase.PRE_BARRIER))
 
 
-def test_law_09_an_aligned_savepoint_has_no_channel_state():
+def test_invariant_09_an_aligned_savepoint_has_no_channel_state():
     """Also in a job with unaligned checkpoints."""
     machine = task("unaligned", gates=2)
     savepoint = BarrierOptions(100, savepoint=True)

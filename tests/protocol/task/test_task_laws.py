@@ -218,5 +218,5 @@ class Laws(RuleBasedStateMachine):
         assert self.task.snapshots == ()
 
 
-test_laws_of_a_task = Laws.TestCase
-test_laws_of_a_task.settings = settings(max_examples=200, stateful_step_count=50)
+test_invariants_of_of_a_task = Laws.TestCase
+test_invariants_of_of_a_task.settings = settings(max_examples=200, stateful_step_count=50)

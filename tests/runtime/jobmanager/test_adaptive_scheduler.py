@@ -10,7 +10,7 @@ from sim.model.job import Distribution
 from sim.results.journal import EventType
 from sim.runtime.jobmanager.recovery_host import Elasticity
 from sim.runtime.jobmanager.task_managers import TaskManagers
-from tests.laws.small_jobs import SECOND, chain, scenario, with_options
+from tests.invariants.jobs.small_jobs import SECOND, chain, scenario, with_options
 from tests.oracle import oracle
 from tests.runtime.jobmanager.adaptive_runs import run
 from tests.runtime.task.fake_slots import FakeClock

@@ -15,7 +15,7 @@ from sim.results.journal import EventType, Journal
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, fault_at, scenario
+from tests.invariants.jobs.small_jobs import ALIGNED, MS, UNALIGNED, chain, fault_at, scenario
 from tests.runtime.task.fake_slots import FakeClock
 from tests.scenarios import read_scenario, run_scenario
 

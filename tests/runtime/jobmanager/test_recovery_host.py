@@ -19,7 +19,7 @@ from sim.model.state import State, StateOptions
 from sim.plane.interface import ThreadState
 from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     MS,
     SECOND,

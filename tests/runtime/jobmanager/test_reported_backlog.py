@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.model.job import Backlog, Rate, Source
 from sim.runtime.jobmanager.coordinator_host import _Enumerator
-from tests.laws.small_jobs import MS, SECOND, chain, scenario, started
+from tests.invariants.jobs.small_jobs import MS, SECOND, chain, scenario, started
 from tests.runtime.task.fake_slots import FakeClock
 
 # Sources that report a backlog: when they do, and what the coordinator makes of it.

@@ -11,13 +11,13 @@ from sim.model.job import Distribution, Job, Rate, Source, Vertex
 from sim.model.scenario import Instances
 from sim.model.schema.study import loads
 from sim.model.storage import Disk
-from sim.plane.interface import Position, layout
+from sim.plane.interface import Position, create_layout
 from sim.results.journal import EventType
 from sim.runtime.context import TaskSnapshot
-from sim.runtime.jobmanager.restore import on_downstream
-from sim.runtime.lowering import plane_spec
+from sim.runtime.jobmanager.restore import move_captured_output_downstream
+from sim.runtime.plane_spec import plane_spec
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, fault_at, scenario
+from tests.invariants.jobs.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, fault_at, scenario
 from tests.oracle import oracle
 from tests.scenarios import run_scenario
 
@@ -282,12 +282,12 @@ def part(served=0, *, captured=(), written=(), overtaken=(), **fields):
     return TaskSnapshot(1, position, **fields)
 
 
-PLAN = layout(plane_spec(scenario(chain(1, stages=0))))
+PLAN = create_layout(plane_spec(scenario(chain(1, stages=0))))
 """One source, one sink, one channel."""
 
 
 def test_captured_output_becomes_input_of_its_reader():
-    moved = on_downstream({0: part(7, written=[700], overtaken=[300]), 1: part(captured=[250])}, PLAN)
+    moved = move_captured_output_downstream({0: part(7, written=[700], overtaken=[300]), 1: part(captured=[250])}, PLAN)
 
     assert (moved[0].position.overtaken.tolist(), moved[1].position.captured.tolist()) == ([0], [550])
     assert (moved[0].in_flight_bytes, moved[1].in_flight_bytes) == (0, 550)
@@ -295,7 +295,7 @@ def test_captured_output_becomes_input_of_its_reader():
 
 def test_what_came_with_an_acknowledgement_is_still_not_in_a_file():
     """The writer's bytes lie in its acknowledgement, the reader's own in a file."""
-    moved = on_downstream(
+    moved = move_captured_output_downstream(
         {0: part(7, written=[700], overtaken=[300], inlined_bytes=300), 1: part(captured=[250])}, PLAN
     )
 

@@ -17,7 +17,17 @@ from sim.runtime.simulate import simulate
 from sim.storage.ledger import FileLedger
 from sim.storage.media.flat import FlatStorage
 from sim.storage.state_files import Handle
-from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario, started, with_options
+from tests.invariants.jobs.small_jobs import (
+    MS,
+    SECOND,
+    UNALIGNED,
+    chain,
+    completed,
+    run,
+    scenario,
+    started,
+    with_options,
+)
 from tests.runtime.job_chains import jobs
 
 # Files of snapshots in whole runs: what is deleted when, and who waits for it.

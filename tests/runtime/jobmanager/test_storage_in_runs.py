@@ -10,7 +10,7 @@ from sim.model.checkpoint import Barriers
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, Disk, FileMerging, ObjectStore, Retry, SlowPlaces, Storage
 from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import MS, SECOND, chain, completed, scenario
+from tests.invariants.jobs.small_jobs import MS, SECOND, chain, completed, scenario
 
 FLAT = Storage(1_000_000, 2 * MS, 3 * MS, inline_threshold_bytes=0)
 DFS = Storage(dfs=Dfs(10, 1_000_000, latency=Distribution(MS)), inline_threshold_bytes=0)

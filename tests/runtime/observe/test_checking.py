@@ -12,7 +12,7 @@ from sim.runtime.invariants.output import Commits
 from sim.runtime.invariants.records import NOTED
 from sim.runtime.simulate import simulate
 from sim.runtime.task.channel_state import ChannelState
-from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, UNALIGNED, chain, scenario
+from tests.invariants.jobs.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, UNALIGNED, chain, scenario
 
 # The account is kept while the job runs: a snapshot that says something else than what was done is told at once.
 

@@ -12,7 +12,7 @@ from sim.runtime.job_instance import JobInstance
 from sim.runtime.sampling import CatchUp
 from sim.runtime.simulate import simulate
 from sim.runtime.standstill import Queues, endless
-from tests.laws.small_jobs import chain
+from tests.invariants.jobs.small_jobs import chain
 from tests.places import DATA
 
 # A job that restarts forever is told as one; one that gets somewhere, or that somebody else holds up, is not.

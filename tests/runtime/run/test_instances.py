@@ -12,7 +12,7 @@ from sim.model.storage import Directories
 from sim.results.journal import EventType
 from sim.runtime.result import segments
 from sim.runtime.simulate import Chain, simulate
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, fault_at, scenario
+from tests.invariants.jobs.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, fault_at, scenario
 from tests.runtime.job_chains import jobs
 
 # Chains of job instances: each begins from a snapshot of the one before it, under each claim mode.

@@ -23,7 +23,7 @@ from sim.results.journal import Entry, EventType
 from sim.runtime import result as room
 from sim.runtime.result import identity
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import UNALIGNED, chain, scenario
+from tests.invariants.jobs.small_jobs import UNALIGNED, chain, scenario
 
 # A result in a folder: every file whole, reread equal, never half written.
 

@@ -7,7 +7,7 @@ import pytest
 import sim
 from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import MS, UNALIGNED, chain, scenario, with_options
+from tests.invariants.jobs.small_jobs import MS, UNALIGNED, chain, scenario, with_options
 from tests.scenarios import read_scenario
 
 # Whole runs of tiny scenarios: engines agree, failures end the job, options reach what they are about.

@@ -10,7 +10,7 @@ from sim.model.cluster import Cluster, NetworkMemory
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.model.randomness import size_table
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.runtime.lowering import plane_spec
+from sim.runtime.plane_spec import plane_spec
 
 SECOND = 1_000_000_000
 THIRDS = (Fraction(1, 3), Fraction(2, 3))
@@ -71,7 +71,7 @@ def test_two_edges_never_share_a_name():
     assert len({edge.name for edge in plane_spec(scenario(twice)).edges}) == 2
 
 
-def test_laws_become_tables():
+def test_distributions_become_tables():
     """A service law per input, a source its own; record sizes per edge."""
     spec = plane_spec(scenario())
 

@@ -8,10 +8,10 @@ import pytest
 from sim.model.job import AsyncIO, Distribution, Job
 from sim.model.sinks import Commit
 from sim.plane import build
-from sim.plane.interface import layout
-from sim.runtime.lowering import plane_spec
+from sim.plane.interface import create_layout
+from sim.runtime.plane_spec import plane_spec
 from sim.runtime.redistribution import redistribute
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, started
+from tests.invariants.jobs.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, started
 
 
 def rescaled(base, **parallelism):
@@ -72,7 +72,7 @@ def test_records_in_flight_stay_in_their_key_groups(parallelism, lower):
         row.records_written[1] = missing[1]
     after = rescaled(base, **parallelism)
     spec, parts = plane_spec(after), redistribute(stored, instance.spec, after)
-    sinks = [task for task, vertex in enumerate(layout(spec).vertex) if spec.vertices[vertex].name == "sink"]
+    sinks = [task for task, vertex in enumerate(create_layout(spec).vertex) if spec.vertices[vertex].name == "sink"]
     columns = [parts[task].position.records_written for task in range(2, sinks[0])]
     to_reader = [
         sum(int(column[reader]) for column in columns) - int(parts[task].position.records_read.sum())

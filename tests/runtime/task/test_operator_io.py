@@ -18,7 +18,7 @@ from sim.runtime.task.sink import OperatorFiles
 from sim.runtime.task_manager import StagingSpace
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import StorageFailed
-from tests.laws.small_jobs import MS, SECOND, chain, fault_at, scenario, started
+from tests.invariants.jobs.small_jobs import MS, SECOND, chain, fault_at, scenario, started
 
 # What operators do with the outside, on whole runs: where files go and when, what fails, what is carried over, what is lost.
 

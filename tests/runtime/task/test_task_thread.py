@@ -7,7 +7,7 @@ import pytest
 from sim.model.checkpoint import Barriers
 from sim.model.job import Distribution, Input, Job, Snapshot, Vertex
 from sim.runtime.task.thread import AsyncThread, TaskThread
-from tests.laws.small_jobs import MS, network, run, scenario, source
+from tests.invariants.jobs.small_jobs import MS, network, run, scenario, source
 from tests.runtime.fakes import FakePlane, clock
 from tests.scenarios import run_scenario
 

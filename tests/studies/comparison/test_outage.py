@@ -10,7 +10,7 @@ from sim.model.schema.study import loads
 from sim.protocol.recovery import outages
 from sim.studies.compare import compare
 from sim.studies.remarks.failures import outage_sentence
-from tests.laws.small_jobs import SECOND, chain, fault_at, scenario
+from tests.invariants.jobs.small_jobs import SECOND, chain, fault_at, scenario
 
 MS = 1_000_000
 

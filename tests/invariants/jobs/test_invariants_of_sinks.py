@@ -1,4 +1,4 @@
-"""Laws 14 to 17 and 29 on sinks that write files and commit with their checkpoint: when, what, and that it is there."""
+"""Invariants 14 to 17 and 29 on sinks that write files and commit with their checkpoint: when, what, and that it is there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sim.model.faults import Kill, Restart, TaskManagerLost
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.sinks import Commit, Flush
 from sim.model.storage import Storage
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     MS,
     SECOND,
@@ -92,7 +92,7 @@ victims = st.one_of(
 
 @quicker
 @given(barriers(), ways, st.lists(st.tuples(victims, st.integers(1, 1500)), min_size=1, max_size=3))
-def test_law_14_after_failures_output_is_committed_once(kind, options, plan):
+def test_invariant_14_after_failures_output_is_committed_once(kind, options, plan):
     """Exactly once, end to end: the committed records are those of the run without a failure, none twice, none missing."""
     if kind.kind == "at-least-once":
         kind = ALIGNED
@@ -125,7 +125,7 @@ def test_without_checkpoints_output_is_committed_at_the_end(committer, finish, o
 
 @pytest.mark.parametrize("policy", ["survive", "reupload"])
 @pytest.mark.parametrize("committer", ["chained", "global"])
-def test_law_16_there_is_something_to_carry_over(policy, committer):
+def test_invariant_16_there_is_something_to_carry_over(policy, committer):
     """The worlds above do abort checkpoints whose output is committed later."""
     world = run(unreliable(ALIGNED, committer=committer, operator_io="async", abort_policy=policy))
     aborted = {number for number, row in world.stats.items() if row.status == "FAILED"}
@@ -135,12 +135,12 @@ def test_law_16_there_is_something_to_carry_over(policy, committer):
 
 @quick
 @given(barriers(), ways)
-def test_laws_15_to_17_output_is_committed_once_and_in_full(kind, options):
+def test_invariants_15_to_17_output_is_committed_once_and_in_full(kind, options):
     """After the completion of its checkpoint, whatever was aborted meanwhile: uploads survive, or are done again."""
     assert run(unreliable(kind, **options)).violations() == ()
 
 
-def test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots():
+def test_invariant_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots():
     """A slow file outlives its checkpoint's timeout and the next checkpoint's own files, which other threads write meanwhile."""
     world = run(unreliable(ALIGNED, operator_io="async", upload_threads=3, slow_factor=40, timeout_ns=600 * MS))
 
@@ -149,7 +149,7 @@ def test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots():
 
 
 @pytest.mark.parametrize("committer", ["chained", "global"])
-def test_law_17_is_broken_when_an_abort_drops_the_files(committer):
+def test_invariant_17_is_broken_when_an_abort_drops_the_files(committer):
     """Their names travelled before the barrier and are published with the next completion; and the checkers say so."""
     world = run(unreliable(ALIGNED, committer=committer, operator_io="async", abort_policy="drop"))
     aborted = {number for number, row in world.stats.items() if row.status == "FAILED"}
@@ -164,7 +164,7 @@ def test_law_17_is_broken_when_an_abort_drops_the_files(committer):
 
 @quick
 @given(barriers(), st.sampled_from(["chained", "global"]), st.sampled_from(["survive", "reupload", "drop"]))
-def test_law_29_files_that_take_no_time_are_written_at_any_time(kind, committer, policy):
+def test_invariant_29_files_that_take_no_time_are_written_at_any_time(kind, committer, policy):
     """Infinite disks and storage: before the barrier or behind it, the same journal, the same output, the same data."""
     base = replace(
         scenario(sinking(chain(2, rate=200), Commit(committer)), kind, timeout_ns=150 * MS), storage=INFINITE
@@ -179,7 +179,7 @@ def test_law_29_files_that_take_no_time_are_written_at_any_time(kind, committer,
     assert completed(first)
 
 
-def test_law_29_files_that_take_time_differ():
+def test_invariant_29_files_that_take_time_differ():
     """60 kB at 1 MB/s: before the barrier the task thread waits for them, behind it it serves records."""
     base = scenario(sinking(chain(2, rate=200), Commit()))
     first, second = (run(with_options(base, operator_io=way)) for way in ("pre-barrier", "async"))

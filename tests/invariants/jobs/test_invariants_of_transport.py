@@ -1,4 +1,4 @@
-"""Laws 1 to 7, 61 and 62: bytes keep their order, nothing stands still, edges carry what is their own; at extremes, too."""
+"""Invariants 1 to 7, 61 and 62: bytes keep their order, nothing stands still, edges carry what is their own; at extremes, too."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.plane import build
-from sim.plane.interface import BARRIERS, NoticeKind, ThreadState, Trait, layout
+from sim.plane.interface import BARRIERS, NoticeKind, ThreadState, Trait, create_layout
 from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     AT_LEAST_ONCE,
     MS,
@@ -34,7 +34,7 @@ from tests.laws.small_jobs import (
 from tests.oracle import ENGINES, ReferencePlane, oracle
 from tests.plane.worlds import drive, scripts, worlds
 
-# Laws 1-7: bytes keep their order, credits and buffers are conserved, nothing stands still that could move.
+# Invariants 1-7: bytes keep their order, credits and buffers are conserved, nothing stands still that could move.
 
 
 TRANSPORT_ENGINES = pytest.mark.parametrize("engine", [oracle, "interpreted"])
@@ -44,11 +44,11 @@ thorough = settings(
 
 
 class Spy:
-    """A plane that is looked at: knows what was written before each ordinary marker, and where the tables must agree with the laws."""
+    """A plane that is looked at: knows what was written before each ordinary marker, and where the tables must agree with the invariants."""
 
     def __init__(self, plane, spec):
         self.plane = plane
-        self.layout = layout(spec)
+        self.layout = create_layout(spec)
         self.written = {}  # (series, number, channel) -> offset of an ordinary marker
         self.prioritised = set()  # (reader, number): what was ordinary overtakes from now on
         self.waiting = set()  # tasks that take nothing until their late outputs have left (L6)
@@ -94,9 +94,9 @@ class Spy:
         if notice.kind is NoticeKind.ARRIVED and key in self.written and not overtakes:
             offset = int(self.plane.channels()["taken"][notice.channel])
             self.misplaced += [(notice, self.written[key], offset)] if offset != self.written[key] else []
-        if notice.kind is NoticeKind.NONE_LATE:
+        if notice.kind is NoticeKind.DELAYED_OUTPUTS_WRITTEN:
             self.waiting.discard(notice.task)
-        if notice.kind is NoticeKind.QUIET and moves:
+        if notice.kind is NoticeKind.REACHED_TIME and moves:
             self.quiet()
         return notice
 
@@ -107,7 +107,7 @@ class Spy:
 @TRANSPORT_ENGINES
 @thorough
 @given(spec=worlds(), script=scripts())
-def test_law_01_ordinary_markers_keep_their_place(engine, spec, script):
+def test_invariant_01_ordinary_markers_keep_their_place(engine, spec, script):
     """When one is processed, all bytes written before it have been taken from its channel, and none written after it."""
     spy = Spy(build(spec, engine), spec)
     drive(spy, spec, script)
@@ -117,11 +117,11 @@ def test_law_01_ordinary_markers_keep_their_place(engine, spec, script):
 
 @thorough
 @given(worlds(live=True), scripts())
-def test_law_01_records_keep_their_order(spec, script):
+def test_invariant_01_records_keep_their_order(spec, script):
     """What a task reads from a source over one edge comes in the order it was emitted, priority markers or not."""
     plane = ReferencePlane(spec, identities=True)
     drive(plane, spec, script, to_the_end=True)
-    plan = layout(spec)
+    plan = create_layout(spec)
     inputs = defaultdict(list)
     for edge in spec.edges:
         inputs[edge.downstream].append(edge.upstream)
@@ -140,7 +140,7 @@ def test_law_01_records_keep_their_order(spec, script):
 
 @quick
 @given(scenarios())
-def test_laws_03_and_05_on_whole_runs(world_of):
+def test_invariants_03_and_05_on_whole_runs(world_of):
     """Under every protocol credits and buffers add up, at every twentieth control event."""
     instance = started(world_of, "compiled")
     for events in count():
@@ -167,7 +167,7 @@ def at_rest(instance):
 
 @quick
 @given(scenarios())
-def test_law_04_bounded_jobs_come_to_rest(world_of):
+def test_invariant_04_bounded_jobs_come_to_rest(world_of):
     """Whatever is checkpointed meanwhile, and however often it fails: every record reaches the sinks.
 
     Without flushes a partial buffer leaves with the next barrier: the checkpoints have to go on.
@@ -185,7 +185,7 @@ def test_law_04_bounded_jobs_come_to_rest(world_of):
 
 @quick
 @given(scenarios())
-def test_law_04_bounded_jobs_finish(world_of):
+def test_invariant_04_bounded_jobs_finish(world_of):
     """No protocol leaves a channel blocked or a buffer pinned for ever: the checkpoint that holds the end of the data completes."""
     instance = to_the_end(bounded(with_options(world_of, timeout_ns=10 * SECOND), 8), 120, "interpreted")
 
@@ -218,7 +218,7 @@ def idlers(spy):
 @TRANSPORT_ENGINES
 @thorough
 @given(spec=worlds(), script=scripts())
-def test_law_06_nobody_rests_who_could_work(engine, spec, script):
+def test_invariant_06_nobody_rests_who_could_work(engine, spec, script):
     """No task is idle with a full buffer on a channel that is not blocked, none is back-pressured by an available output."""
     spy = Spy(build(spec, engine), spec)
     found = []
@@ -232,7 +232,7 @@ def test_law_06_nobody_rests_who_could_work(engine, spec, script):
 @TRANSPORT_ENGINES
 @thorough
 @given(spec=worlds(), script=scripts())
-def test_law_07_time_is_spent_once(engine, spec, script):
+def test_invariant_07_time_is_spent_once(engine, spec, script):
     """Busy, idle, soft and hard back-pressured time of each task are the wall time, at every moment."""
     plane = build(spec, engine)
     sums = set()
@@ -249,7 +249,7 @@ def test_law_07_time_is_spent_once(engine, spec, script):
 
 @quick
 @given(scenarios())
-def test_law_07_on_whole_runs(world_of):
+def test_invariant_07_on_whole_runs(world_of):
     """Held for a checkpoint is busy: nothing is left over and nothing counted twice."""
     instance = started(world_of, "interpreted")
     for until in (7 * MS, 333 * MS, SECOND):
@@ -260,7 +260,7 @@ def test_law_07_on_whole_runs(world_of):
 
 
 @pytest.mark.parametrize("engine", [oracle, "compiled"])
-def test_law_4_a_thread_full_of_snapshots_serves_its_input(engine):
+def test_invariant_4_a_thread_full_of_snapshots_serves_its_input(engine):
     """Each takes 20 ms of the source's thread, one is triggered every 10 ms: an element comes between two batches of mails."""
     base = scenario(chain(1, sink_ns=MS), seconds=4, interval_ms=10)
     first, *others = base.job.vertices
@@ -274,7 +274,7 @@ def test_law_4_a_thread_full_of_snapshots_serves_its_input(engine):
     assert triggers >= 50
 
 
-# Laws 61 and 62, and the turns of a join: edges carry what is their own, several between two vertices are as many single ones.
+# Invariants 61 and 62, and the turns of a join: edges carry what is their own, several between two vertices are as many single ones.
 
 
 RECORDS = 40  # of each subtask of the source
@@ -299,7 +299,7 @@ def job(*inputs, parallelism=2, joined=False, total=None):
     ),
     st.booleans(),
 )
-def test_law_61_every_edge_carries_its_share_of_what_is_written(edges, joined):
+def test_invariant_61_every_edge_carries_its_share_of_what_is_written(edges, joined):
     """Whatever the number of edges: each copy is read once, a broadcast one by every subtask."""
     given = job(*[edge(ship, fan_out) for ship, fan_out in edges], joined=joined, total=RECORDS)
     tasks = simulate(scenario(given, UNALIGNED, seconds=60)).tables["tasks"]
@@ -309,7 +309,7 @@ def test_law_61_every_edge_carries_its_share_of_what_is_written(edges, joined):
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_law_62_several_edges_hold_as_much_as_that_many_single_ones(joined):
+def test_invariant_62_several_edges_hold_as_much_as_that_many_single_ones(joined):
     """In-flight data of k edges is k times that of one; their barriers are one checkpoint."""
 
     def persisted(edges):
@@ -322,7 +322,7 @@ def test_law_62_several_edges_hold_as_much_as_that_many_single_ones(joined):
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
 @pytest.mark.parametrize("joined", [False, True])
-def test_law_62_a_join_of_a_stream_with_itself_never_stands_still(kind, joined):
+def test_invariant_62_a_join_of_a_stream_with_itself_never_stands_still(kind, joined):
     """The barrier on one gate waits for the other while the writer has one output full."""
     given = job(edge("hash", size=2000), edge("rebalance", Fraction(1, 10), size=20, service_ns=3 * MS), joined=joined)
     done = simulate(scenario(given, kind, seconds=12)).tables["checkpoints"]

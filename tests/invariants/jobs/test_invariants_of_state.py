@@ -1,4 +1,4 @@
-"""Laws 38, 39 and 84 on whole runs: what incremental checkpoints write and refer to, savepoints that stand alone, logs in memory."""
+"""Invariants 38, 39 and 84 on whole runs: what incremental checkpoints write and refer to, savepoints that stand alone, logs in memory."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -12,7 +12,7 @@ from sim.model.job import Source
 from sim.model.scenario import Action
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.model.storage import Disk
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     MS,
     SECOND,
@@ -25,7 +25,7 @@ from tests.laws.small_jobs import (
     with_network,
     with_options,
 )
-from tests.laws.test_laws_durations import _scaled
+from tests.invariants.jobs.test_invariants_of_durations import _scaled
 
 LSM = Lsm(memtable_bytes=4_000, base_bytes=6_000, multiplier=2, table_bytes=2_000, compaction_bytes_per_second=100_000)
 ROCKS = State(20_000, "rocksdb", Fraction(1, 2), 20, LSM)
@@ -62,7 +62,7 @@ def lsm_options():
     lsm_options(), st.sampled_from([Fraction(1, 10), Fraction(1)]), st.sampled_from([ALIGNED, UNALIGNED]), st.booleans()
 )
 @settings(max_examples=25)
-def test_law_38_a_chain_of_increments_holds_the_live_bytes(lsm, update_share, kind, changelog):
+def test_invariant_38_a_chain_of_increments_holds_the_live_bytes(lsm, update_share, kind, changelog):
     """Summed over a chain, what was written is at least what the last one refers to; no checkpoint writes more than it refers to.
 
     Materialisations are reported here: Flink's sizes leave them out.
@@ -89,7 +89,7 @@ def test_law_38_a_chain_of_increments_holds_the_live_bytes(lsm, update_share, ki
     ],
     ids=["heap", "heap incremental", "rocksdb full"],
 )
-def test_law_38_full_checkpoints_write_all_they_refer_to(state, options):
+def test_invariant_38_full_checkpoints_write_all_they_refer_to(state, options):
     """Checkpointed size and state size are equal."""
     rows = with_state(run(world(state, options)))
 
@@ -97,7 +97,7 @@ def test_law_38_full_checkpoints_write_all_they_refer_to(state, options):
     assert all(row.written_bytes == row.state_bytes for _, row, _ in rows)
 
 
-def test_law_38_tables_add_up_what_subtasks_wrote():
+def test_invariant_38_tables_add_up_what_subtasks_wrote():
     """The ledger holds the bytes the statistics name: written is written, referred to exists."""
     done = run(world(ROCKS, StateOptions(incremental=True)))
     latest = max(completed(done))
@@ -111,7 +111,7 @@ def test_law_38_tables_add_up_what_subtasks_wrote():
 
 @pytest.mark.parametrize("format_", ["canonical", "native"])
 @pytest.mark.parametrize("changelog", [None, Changelog(700 * MS, 10**9)], ids=["plain", "changelog"])
-def test_law_39_a_savepoint_has_all_its_files_to_itself(format_, changelog):
+def test_invariant_39_a_savepoint_has_all_its_files_to_itself(format_, changelog):
     """No file of it was written for a checkpoint, no checkpoint refers to a file of it, and the next checkpoint is no larger."""
     base = world(
         replace(ROCKS, changelog=changelog), StateOptions(incremental=True, savepoint_bytes_per_second=None), seconds=4
@@ -129,7 +129,7 @@ def test_law_39_a_savepoint_has_all_its_files_to_itself(format_, changelog):
 
 
 @pytest.mark.parametrize(("keeps", "again"), [(True, False), (False, True)])
-def test_law_39_a_savepoint_leaves_increments_alone(keeps, again):
+def test_invariant_39_a_savepoint_leaves_increments_alone(keeps, again):
     """FLINK-23949, and what it was like before: everything is written again."""
     # no compaction: a table stays what it is
     state = replace(ROCKS, lsm=replace(LSM, level0_files=1000, memtable_bytes=10**6))
@@ -148,7 +148,7 @@ def test_law_39_a_savepoint_leaves_increments_alone(keeps, again):
     st.sampled_from(["rocksdb", "hashmap"]),
 )
 @settings(max_examples=6, deadline=None)
-def test_law_84_a_log_in_memory_is_copied_whole_and_one_in_files_is_not(interval_ns, kind, backend):
+def test_invariant_84_a_log_in_memory_is_copied_whole_and_one_in_files_is_not(interval_ns, kind, backend):
     """Synchronous part: the changes since the last materialisation times the copy of one; nothing grows where the log lies in files."""
     files = Changelog(interval_ns, 2_000)
     memory = replace(files, storage="memory", copy_ns=MS // 10)
@@ -242,7 +242,7 @@ def test_a_savepoint_costs_the_job_its_share_of_the_processor():
 @pytest.mark.parametrize(
     "state", [ROCKS, replace(HEAP, serialize_bytes_per_second=50_000, sync_ns=MS)], ids=["rocksdb", "heap"]
 )
-def test_law_28_all_times_scale_with_any_state(k, state):
+def test_invariant_28_all_times_scale_with_any_state(k, state):
     """Flushes, links, compactions, serialising: k times as slow is k times as long, byte for byte."""
 
     def slow(v, k):

@@ -1,4 +1,4 @@
-"""Laws 18 to 23, 82 and 83 on whole runs: the coordinator of a job, and jobs without a JobManager."""
+"""Invariants 18 to 23, 82 and 83 on whole runs: the coordinator of a job, and jobs without a JobManager."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from sim.model.scenario import Action
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.coordinator_messages import LeaderElected, LeaderLost
 from sim.results.journal import EventType
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     MS,
     SECOND,
     UNALIGNED,
@@ -27,7 +27,7 @@ from tests.laws.small_jobs import (
     with_options,
 )
 
-# Laws 18-23 on whole runs: what the journal and the statistics of a simulated job say about its coordinator.
+# Invariants 18-23 on whole runs: what the journal and the statistics of a simulated job say about its coordinator.
 
 
 def busy(**options):
@@ -45,7 +45,7 @@ def quiet(seconds, **options):
 
 
 @pytest.mark.parametrize("seconds", [0.5, 1.95, 3.333])
-def test_law_20_short_checkpoints_keep_the_grid(seconds):
+def test_invariant_20_short_checkpoints_keep_the_grid(seconds):
     """With durations below the interval: floor((H - phase) / I) + 1 triggers, each on its point."""
     world = run(quiet(seconds))
     horizon, phase, interval = int(seconds * SECOND), 10 * MS, 100 * MS
@@ -56,7 +56,7 @@ def test_law_20_short_checkpoints_keep_the_grid(seconds):
 
 
 @pytest.mark.parametrize("pause_ms", [1, 70])
-def test_law_20_long_checkpoints_follow_each_other(pause_ms):
+def test_invariant_20_long_checkpoints_follow_each_other(pause_ms):
     """With durations above the interval the cycle is duration + pause, to the ns."""
     world = run(busy(min_pause_ns=pause_ms * MS))
     done = [row for row in world.stats.values() if row.status == "COMPLETED"]
@@ -66,7 +66,7 @@ def test_law_20_long_checkpoints_follow_each_other(pause_ms):
     assert [row.completed_ns + pause_ms * MS for row in done[:-1]] == [row.trigger_ns for row in done[1:]]
 
 
-def test_law_20_piled_up_requests_run_back_to_back():
+def test_invariant_20_piled_up_requests_run_back_to_back():
     """Without a pause the next one begins in the moment the last one is complete."""
     done = [row for row in run(busy()).stats.values() if row.status == "COMPLETED"]
 
@@ -85,28 +85,28 @@ def late(**options):
     )
 
 
-def test_law_22_no_acknowledgement_is_accepted_after_an_abort():
+def test_invariant_22_no_acknowledgement_is_accepted_after_an_abort():
     """They arrive and change nothing: the checkpoint stays failed, with nobody's acknowledgement."""
     world = run(late())
     aborted = {row.checkpoint: row.time_ns for row in rows(world, EventType.ABORTED)}
     after = [row for row in rows(world, EventType.ACKNOWLEDGED) if row.time_ns > aborted.get(row.checkpoint, 10**18)]
 
-    assert len(after) >= len(world.tasks), "the law is not vacuous"
+    assert len(after) >= len(world.tasks), "the invariant is not vacuous"
     for number in aborted:
         row = world.stats[number]
         assert (row.status, row.acknowledged, row.latest_ack_ns) == ("FAILED", 0, -1)
     assert set() == completed(world)
 
 
-def test_the_runs_of_these_laws_are_what_they_say():
-    """Long checkpoints are long and short ones short, else the laws about them are about nothing."""
+def test_the_runs_of_these_invariants_are_what_they_say():
+    """Long checkpoints are long and short ones short, else the invariants about them are about nothing."""
     slow, short = run(busy()), run(quiet(1))
 
     assert all(slow.stats[n].completed_ns - slow.stats[n].trigger_ns > 100 * MS for n in completed(slow))
     assert all(short.stats[n].completed_ns - short.stats[n].trigger_ns < 100 * MS for n in completed(short))
 
 
-# Laws 82 and 83: nothing that only a JobManager can do happens without one, and each counts only what it has seen itself.
+# Invariants 82 and 83: nothing that only a JobManager can do happens without one, and each counts only what it has seen itself.
 
 
 HEARTBEAT = 700 * MS
@@ -130,7 +130,7 @@ def outages(draw, base):
 
 @quick
 @given(st.data())
-def test_law_82_nothing_happens_that_needs_a_job_manager(data):
+def test_invariant_82_nothing_happens_that_needs_a_job_manager(data):
     """The run watches itself; the journal is looked through here as well, and tasks stand still behind their heartbeat."""
     instance = started(data.draw(outages(data.draw(scenarios()))))
     instance.env.run(until=instance.env.timeout(3 * SECOND) | instance.outcome.failed | instance.outcome.finished)
@@ -153,7 +153,7 @@ def test_law_82_nothing_happens_that_needs_a_job_manager(data):
 
 @quick
 @given(st.integers(1000, 2000), st.integers(1, 3))
-def test_law_83_a_job_manager_counts_what_it_has_seen(at_ms, attempts):
+def test_invariant_83_a_job_manager_counts_what_it_has_seen(at_ms, attempts):
     """As many kills before as after: with another JobManager in between the job goes on, without one it fails."""
     kills = tuple(
         Fault(Kill("sink", 0), When((n * 500 * MS + begin,)))
@@ -177,7 +177,7 @@ def lost_for_a_second(job, **options):
     return run(replace(base, faults=(fault_at(JobManagerDown(SECOND), 1500),)))
 
 
-def test_law_82_is_broken_by_a_coordinator_that_nobody_misses(monkeypatch):
+def test_invariant_82_is_broken_by_a_coordinator_that_nobody_misses(monkeypatch):
     """It goes on as if it were there."""
     here = Coordinator.on
     monkeypatch.setattr(

@@ -1,11 +1,11 @@
-"""Laws 8-13: the cut of every completed checkpoint is consistent, and captures what it must and no more."""
+"""Invariants 8-13: the cut of every completed checkpoint is consistent, and captures what it must and no more."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.checkpoint import Barriers
 from sim.results.tables import checkpoints_table, subtasks_table
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     AT_LEAST_ONCE,
     MS,
@@ -24,13 +24,13 @@ from tests.laws.small_jobs import (
 
 
 @given(scenarios(barriers()))
-def test_laws_08_and_12_runs_violate_no_invariant(world_of):
+def test_invariants_08_and_12_runs_violate_no_invariant(world_of):
     """Every byte sent before a barrier is consumed before the snapshot or captured; at least once, or exactly once."""
     assert run(world_of).violations() == ()
 
 
-def test_law_08_counts_something():
-    """The law is not vacuous: backpressured unaligned checkpoints complete and capture input and output."""
+def test_invariant_08_counts_something():
+    """The invariant is not vacuous: backpressured unaligned checkpoints complete and capture input and output."""
     world = run(scenario(chain(), UNALIGNED))
     cuts = world.cuts.values()
 
@@ -40,7 +40,7 @@ def test_law_08_counts_something():
 
 
 @given(scenarios(st.just(ALIGNED)))
-def test_law_09_aligned_captures_nothing(world_of):
+def test_invariant_09_aligned_captures_nothing(world_of):
     """Aligned checkpoints store no in-flight data and no subtask is flagged unaligned."""
     world = run(world_of)
     rows = subtasks_table(world.stats.values(), world.names)
@@ -50,7 +50,7 @@ def test_law_09_aligned_captures_nothing(world_of):
 
 
 @given(scenarios(st.just(UNALIGNED)))
-def test_law_10_persisted_is_what_the_channels_captured(world_of):
+def test_invariant_10_persisted_is_what_the_channels_captured(world_of):
     """`persisted` of a checkpoint is the sum over its channels' captures, each byte once."""
     world = run(world_of)
     done = completed(world)
@@ -62,14 +62,14 @@ def test_law_10_persisted_is_what_the_channels_captured(world_of):
 
 @given(scenarios(st.just(UNALIGNED)))
 @settings(max_examples=15)
-def test_law_11_timeout_zero_is_unaligned(world_of):
+def test_invariant_11_timeout_zero_is_unaligned(world_of):
     """An aligned timeout of 0 gives the unaligned run, to the byte."""
     zero = run(with_options(world_of, barriers=Barriers("aligned-timeout", 0)))
 
     assert list(run(world_of).journal) == list(zero.journal)
 
 
-def test_law_11_infinite_timeout_gives_the_aligned_cut():
+def test_invariant_11_infinite_timeout_gives_the_aligned_cut():
     """A timeout that never comes gives the cuts and the data of the aligned run."""
     aligned = run(scenario(chain(), ALIGNED, interval_ms=2000))
     never = run(scenario(chain(), Barriers("aligned-timeout", 500 * SECOND), interval_ms=2000))
@@ -78,14 +78,14 @@ def test_law_11_infinite_timeout_gives_the_aligned_cut():
     assert list(aligned.plane.tasks()["digest"]) == list(never.plane.tasks()["digest"])
 
 
-def test_law_12_at_least_once_may_hold_more():
+def test_invariant_12_at_least_once_may_hold_more():
     """Without blocking, records behind an early barrier get into the snapshot: that is what duplicates them."""
     world = run(scenario(chain(), AT_LEAST_ONCE))
 
     assert any((world.cuts[number].surplus > 0).any() for number in completed(world))
 
 
-def test_law_13_empty_queues_make_both_modes_equal():
+def test_invariant_13_empty_queues_make_both_modes_equal():
     """With nothing queued (every record is flushed at once) an unaligned checkpoint overtakes nothing and stores nothing."""
     base = with_network(scenario(chain(rate=10, sink_ns=MS), ALIGNED), buffer_timeout_ns=0)
     aligned, unaligned = run(base), run(with_options(base, barriers=UNALIGNED))
@@ -98,7 +98,7 @@ def test_law_13_empty_queues_make_both_modes_equal():
 
 @given(barriers())
 @settings(max_examples=8)
-def test_law_13_single_channel_needs_no_alignment(kind):
+def test_invariant_13_single_channel_needs_no_alignment(kind):
     """A task with one input channel aligns in no time, whatever the barriers."""
     world = run(scenario(chain(1), kind))
     rows = subtasks_table(world.stats.values(), world.names)

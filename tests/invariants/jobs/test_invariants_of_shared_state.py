@@ -1,4 +1,4 @@
-"""Laws 36, 37, 39 and 40: chains of job instances against a naive model that recomputes who needs which file from scratch."""
+"""Invariants 36, 37, 39 and 40: chains of job instances against a naive model that recomputes who needs which file from scratch."""
 
 from collections import defaultdict
 
@@ -48,7 +48,7 @@ class Backend:
 class Chain(RuleBasedStateMachine):
     """Tasks, coordinator and file system played by hand; the store under test says what to delete."""
 
-    completed = 0  # checkpoints and savepoints of all chains of a law
+    completed = 0  # checkpoints and savepoints of all chains of an invariant
 
     @initialize(num_retained=st.integers(1, 2))
     def begin(self, num_retained):
@@ -245,13 +245,13 @@ class Chain(RuleBasedStateMachine):
         return [*self.store.retained.values(), *self.store.savepoints, *filter(None, [self.store.unclaimed])]
 
     def checkpoint_completed(self, snapshot):
-        """For the laws."""
+        """For the invariants."""
 
     def savepoint_completed(self, snapshot):
-        """For the laws."""
+        """For the invariants."""
 
 
-class Law36(Chain):
+class Invariant36(Chain):
     @invariant()
     def nothing_needed_is_deleted(self):
         """Files of retained checkpoints, of acknowledgements of pending ones, of savepoints, of what was not claimed."""
@@ -290,7 +290,7 @@ class Law36(Chain):
         assert mine <= needed | self.lost
 
 
-class Law37(Chain):
+class Invariant37(Chain):
     def checkpoint_completed(self, snapshot):
         if self.claim == "no-claim" and self.origin is not None:
             assert {self.instance} == {file.instance for file in snapshot.files}
@@ -310,7 +310,7 @@ class Law37(Chain):
         return file.key in self.storage
 
 
-class Law39(Chain):
+class Invariant39(Chain):
     def savepoint_completed(self, snapshot):
         for directories in EVERYWHERE:
             judged = verdict(snapshot, directories)
@@ -326,7 +326,7 @@ class Law39(Chain):
         assert not verdict(snapshot, Directories()).relocatable_own_dir
 
 
-class Law40(Chain):
+class Invariant40(Chain):
     @rule(data=st.data())
     @precondition(lambda self: self.storage)
     def lose(self, data):
@@ -343,28 +343,28 @@ class Law40(Chain):
                 assert after == (lost not in {file.key for file in snapshot.files})
 
 
-def judged(law):
-    """Let chains happen, and count what completed in them: a law says something of that."""
-    law.completed = 0
-    run_state_machine_as_test(law, settings=settings(stateful_step_count=40))
-    return law.completed
+def judged(invariant):
+    """Let chains happen, and count what completed in them: an invariant says something of that."""
+    invariant.completed = 0
+    run_state_machine_as_test(invariant, settings=settings(stateful_step_count=40))
+    return invariant.completed
 
 
-def test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it():
+def test_invariant_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it():
     """Never deleted too early, never kept too long, never touched where it is somebody else's."""
-    assert judged(Law36) > 0
+    assert judged(Invariant36) > 0
 
 
-def test_law_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint():
+def test_invariant_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint():
     """Until then the restored snapshot stays."""
-    assert judged(Law37) > 0
+    assert judged(Invariant37) > 0
 
 
-def test_law_39_savepoints_can_be_moved_and_incremental_checkpoints_cannot():
+def test_invariant_39_savepoints_can_be_moved_and_incremental_checkpoints_cannot():
     """Whatever the directories; with absolute paths the old root must remain readable."""
-    assert judged(Law39) > 0
+    assert judged(Invariant39) > 0
 
 
-def test_law_40_a_file_nobody_names_is_not_missed():
+def test_invariant_40_a_file_nobody_names_is_not_missed():
     """And one that a snapshot names is missed by that snapshot."""
-    assert judged(Law40) > 0
+    assert judged(Invariant40) > 0

@@ -1,4 +1,4 @@
-"""Laws 65 to 76 and 81 on windows, their kinds, watermarks and idle sources: what leaves when, and who waits."""
+"""Invariants 65 to 76 and 81 on windows, their kinds, watermarks and idle sources: what leaves when, and who waits."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sim.model.job import Job, Source, Watermark, Window
 from sim.results.journal import EventType
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     MS,
     SECOND,
@@ -27,7 +27,7 @@ from tests.laws.small_jobs import (
 )
 from tests.oracle import oracle
 
-# Laws 65 to 70 on windows and watermarks: what is held leaves once, in order, when its window ends, and who waits for that.
+# Invariants 65 to 70 on windows and watermarks: what is held leaves once, in order, when its window ends, and who waits for that.
 
 
 ENGINES = ("compiled", oracle)
@@ -87,7 +87,7 @@ def late(instance, vertex):
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.data())
-def test_law_65_what_windows_hold_leaves_once(engine, data):
+def test_invariant_65_what_windows_hold_leaves_once(engine, data):
     """Whatever fails on the way: at the end of data the last watermark has fired all of it."""
     fan_out = data.draw(st.sampled_from([Fraction(1), Fraction(1, 3), Fraction(2)]))
     job = windowed(data.draw(windows_of_all_kinds("event")), total=150, fan_out=fan_out)
@@ -106,7 +106,7 @@ def test_law_65_what_windows_hold_leaves_once(engine, data):
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(windows(), barriers(), st.booleans())
-def test_law_66_a_snapshot_holds_what_is_not_fired(engine, window, kind, yields):
+def test_invariant_66_a_snapshot_holds_what_is_not_fired(engine, window, kind, yields):
     """Its state grows by the records held, and a restore finds as many of them as the state says."""
     base = scenario(windowed(window), kind, interval_ms=170)
     instance = run(interruptible(base) if yields else base, engine=engine)
@@ -128,7 +128,7 @@ def test_law_66_a_snapshot_holds_what_is_not_fired(engine, window, kind, yields)
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(windows("processing"))
-def test_law_67_windows_of_processing_time_end_together(engine, window):
+def test_invariant_67_windows_of_processing_time_end_together(engine, window):
     """Right after an end nothing older than that is held, once the thread has fired it; before it everything since the last end is."""
     window = replace(window, fire_ns=0)
     instance = started(scenario(windowed(window), seconds=3), engine)
@@ -143,7 +143,7 @@ def test_law_67_windows_of_processing_time_end_together(engine, window):
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.integers(0, 49), st.sampled_from(["sql", "datastream"]))
-def test_law_68_with_interruptible_timers_a_barrier_waits_for_one_of_them(engine, phase, api):
+def test_invariant_68_with_interruptible_timers_a_barrier_waits_for_one_of_them(engine, phase, api):
     """Half a second of work at each end: otherwise barriers that overtake wait for what is left of it, up to all of it."""
     window = Window(SIZE, "event", 5 * MS, phase_ns=10 * phase * MS, api=api)
     base = scenario(windowed(window), UNALIGNED, interval_ms=90, seconds=2.4)
@@ -164,7 +164,7 @@ def test_law_68_with_interruptible_timers_a_barrier_waits_for_one_of_them(engine
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.integers(0, 49), barriers())
-def test_law_69_interrupted_or_not_the_same_leaves(engine, phase, kind):
+def test_invariant_69_interrupted_or_not_the_same_leaves(engine, phase, kind):
     """Who looks at mails between two firings fires the same records, in their order, on the same channels."""
     job = windowed(Window(SIZE, "event", FIRE, phase_ns=10 * phase * MS), total=150)
     base = scenario(job, kind, interval_ms=110)
@@ -178,7 +178,7 @@ def test_law_69_interrupted_or_not_the_same_leaves(engine, phase, kind):
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.sampled_from([ALIGNED, UNALIGNED]), st.integers(2, 5))
-def test_law_70_a_watermark_waits_behind_its_records(engine, kind, slower):
+def test_invariant_70_a_watermark_waits_behind_its_records(engine, kind, slower):
     """A window ends when all its records are read: a reader that takes `slower` times as long fires as much later."""
     source, reader, sink = windowed(Window(SIZE, "event")).vertices
     slow = replace(
@@ -192,7 +192,7 @@ def test_law_70_a_watermark_waits_behind_its_records(engine, kind, slower):
     assert sum(served(instance, "sink")) > 0
 
 
-# Laws 71 to 73 and 81 on kinds of windows: what leaves before a barrier, what slides stays in state, no session ends before its gap.
+# Invariants 71 to 73 and 81 on kinds of windows: what leaves before a barrier, what slides stays in state, no session ends before its gap.
 
 
 RATE = 400  # records/s of the vertex
@@ -201,7 +201,7 @@ RATE = 400  # records/s of the vertex
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.sampled_from(["event", "processing"]), barriers(), st.booleans(), st.sampled_from([0, MS, 4 * MS]))
-def test_law_71_the_first_stage_holds_nothing_behind_a_barrier(engine, time, kind, yields, fire_ns):
+def test_invariant_71_the_first_stage_holds_nothing_behind_a_barrier(engine, time, kind, yields, fire_ns):
     """All rows are written before the barrier, under every protocol: no snapshot holds any."""
     window = Window(500 * MS, "event" if time == "event" else "processing", fire_ns, record_bytes=7, early=True)
     base = scenario(windowed(window), kind, interval_ms=130)
@@ -217,7 +217,7 @@ def test_law_71_the_first_stage_holds_nothing_behind_a_barrier(engine, time, kin
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.sampled_from([1, 2, 4]), barriers(), st.sampled_from(["sql", "datastream"]))
-def test_law_72_what_slides_stays_in_state_until_its_last_window_ends(engine, overlapping, kind, api):
+def test_invariant_72_what_slides_stays_in_state_until_its_last_window_ends(engine, overlapping, kind, api):
     """Between an end and the next one the slices of the last `size` are there, once or once for each of their windows."""
     size_ns = 400 * MS
     step_ns = size_ns // overlapping
@@ -245,7 +245,7 @@ def test_law_72_what_slides_stays_in_state_until_its_last_window_ends(engine, ov
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.sampled_from([300 * MS, 700 * MS]), st.integers(0, 9))
-def test_law_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
+def test_invariant_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
     """Nothing leaves before it, everything older than gap, watermark and line has left."""
     window = replace(Window(gap_ns, "event"), every_ns=1, hold_ns=gap_ns)
     instance = started(scenario(windowed(window), ALIGNED, seconds=3), engine)
@@ -261,7 +261,7 @@ def test_law_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.sampled_from([320 * MS, 640 * MS]), st.integers(0, 9), barriers())
-def test_law_81_no_session_of_processing_time_ends_before_its_gap(engine, gap_ns, tenth, kind):
+def test_invariant_81_no_session_of_processing_time_ends_before_its_gap(engine, gap_ns, tenth, kind):
     """Nothing leaves before it; what is older than gap and step has left."""
     step_ns = gap_ns // 32
     instance = started(
@@ -276,7 +276,7 @@ def test_law_81_no_session_of_processing_time_ends_before_its_gap(engine, gap_ns
     )
 
 
-# Laws 74 to 76 on idle sources: they lose nothing while somebody is active, hold no window back, and delay no barrier.
+# Invariants 74 to 76 on idle sources: they lose nothing while somebody is active, hold no window back, and delay no barrier.
 
 
 def with_idle_sources(job, timeout_ns, silent=0):
@@ -289,7 +289,7 @@ def with_idle_sources(job, timeout_ns, silent=0):
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.data())
-def test_law_74_idle_sources_lose_nothing_while_another_one_is_active(engine, data):
+def test_invariant_74_idle_sources_lose_nothing_while_another_one_is_active(engine, data):
     """One subtask is silent and ends at once, or is idle now and then: the other one's last watermark fires all of it, once."""
     job = windowed(data.draw(windows_of_all_kinds("event")), total=150)
     job = with_idle_sources(job, data.draw(st.sampled_from([60 * MS, 200 * MS])), data.draw(st.integers(0, 1)))
@@ -306,7 +306,7 @@ def test_law_74_idle_sources_lose_nothing_while_another_one_is_active(engine, da
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.integers(1, 20), st.booleans())
-def test_law_75_a_silent_subtask_holds_windows_back_for_its_timeout_at_most(engine, tenth, idles):
+def test_invariant_75_a_silent_subtask_holds_windows_back_for_its_timeout_at_most(engine, tenth, idles):
     """Idle no earlier than the timeout, and no later than that and four looks; without a timeout never."""
     timeout_ns = SIZE + tenth * 40 * MS
     instance = started(
@@ -323,7 +323,7 @@ def test_law_75_a_silent_subtask_holds_windows_back_for_its_timeout_at_most(engi
 @pytest.mark.parametrize("engine", ENGINES)
 @quick
 @given(st.sampled_from([ALIGNED, UNALIGNED]), st.integers(100, 400), st.booleans())
-def test_law_76_an_idle_source_delays_no_barrier(engine, kind, interval_ms, idles):
+def test_invariant_76_an_idle_source_delays_no_barrier(engine, kind, interval_ms, idles):
     """A job with empty queues: barriers of a silent subtask come as soon as those of the others, idle or not."""
     job = with_idle_sources(windowed(Window(100 * SECOND, "event"), rate=50), 100 * MS if idles else None, 1)
     instance = run(scenario(job, kind, interval_ms=interval_ms), engine=engine)

@@ -41,7 +41,7 @@ def ran(rho, seed, *, exclusive, floating, max_per_channel, local, seconds):
         "compiled",
     )
     horizon = seconds * SECOND
-    while plane.advance(horizon).kind != NoticeKind.QUIET:
+    while plane.advance(horizon).kind != NoticeKind.REACHED_TIME:
         pass
     source, sink = plane.tasks()
     return source["soft_ns"] / horizon, sink["idle_ns"] / horizon, sink["served"] / seconds

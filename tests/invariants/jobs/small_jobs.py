@@ -1,4 +1,4 @@
-"""Tiny jobs under every kind of barrier, for the laws: small buffers, slow sinks, few seconds."""
+"""Tiny jobs under every kind of barrier, for the invariants: small buffers, slow sinks, few seconds."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -28,7 +28,7 @@ network = NetworkMemory(
     max_per_channel=4,
     overdraft=2,
 )
-# Their own, whatever is calibrated: what a law says is reckoned with these.
+# Their own, whatever is calibrated: what an invariant says is reckoned with these.
 overheads = Overheads(
     trigger_ns=MS,
     acknowledge_ns=MS,
@@ -78,8 +78,8 @@ def scenario(
     **options,
 ):
     return Scenario(
-        question="Does the law hold?",
-        name="law",
+        question="Does the invariant hold?",
+        name="invariant",
         job=job,
         checkpoint=CheckpointOptions(interval_ms * MS, kind, tolerable_failed=10**6, **options),  # type: ignore[arg-type]
         run=Run(int(seconds * SECOND)),

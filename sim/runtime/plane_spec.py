@@ -17,7 +17,17 @@ from sim.model.packed_records import PackedRecords
 from sim.model.randomness import quantile_table, share_table, size_table
 from sim.model.scenario import Scenario
 from sim.model.units import SECOND
-from sim.plane.interface import EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait
+from sim.plane.interface import (
+    EdgeSpec,
+    OutputDelay,
+    PlaneSpec,
+    QuantileTable,
+    RateSegment,
+    Ship,
+    SourceSpec,
+    VertexSpec,
+    Wait,
+)
 
 _Segment = tuple[int, int, int, int]
 """The fields of a `plane.RateSegment`."""
@@ -117,17 +127,17 @@ def _vertex(vertex: Vertex, *, yields: bool) -> VertexSpec:
     )
 
 
-def _lag(vertex: Vertex, *, yields: bool) -> Lag | None:
+def _lag(vertex: Vertex, *, yields: bool) -> OutputDelay | None:
     """Return how the outputs of a vertex are delayed: by asynchronous I/O, a window, or a commit.
 
     Return None if records are emitted when they are served.
     """
     if vertex.async_io is not None:
-        return Lag(quantile_table(vertex.async_io.latency), vertex.async_io.capacity)
+        return OutputDelay(quantile_table(vertex.async_io.latency), vertex.async_io.capacity)
     if vertex.window is not None:
         outputs = vertex.fan_out.numerator, vertex.fan_out.denominator
-        return Lag(firing_ns=vertex.window.fire_ns, outputs=outputs, yields=yields)
-    return Lag() if vertex.commit is not None and vertex.commit.emits == "on-commit" else None
+        return OutputDelay(firing_ns=vertex.window.fire_ns, outputs=outputs, yields=yields)
+    return OutputDelay() if vertex.commit is not None and vertex.commit.emits == "on-commit" else None
 
 
 def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> EdgeSpec:
@@ -147,7 +157,7 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> EdgeSp
     )
 
 
-def _readers(inlet: Input, reader: Vertex) -> Law:
+def _readers(inlet: Input, reader: Vertex) -> QuantileTable:
     """Return the reader subtask of each of equally large slices of the records, by weight or by key group.
 
     Return an empty table if all readers get the same share.

@@ -1,4 +1,4 @@
-"""Laws 12, 18 and 24 with restarts, and what makes exactly-once: whole runs of random jobs in which random tasks fail."""
+"""Invariants 12, 18 and 24 with restarts, and what makes exactly-once: whole runs of random jobs in which random tasks fail."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sim.model.faults import JobManagerDown, Kill, Restart, TaskManagerLost
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.results.journal import EventType
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     AT_LEAST_ONCE,
     MS,
@@ -61,7 +61,7 @@ def failing(base, plan, seconds=4):
 
 @quick
 @given(scenarios(), faults())
-def test_law_18_ids_increase_over_restarts(world_of, plan):
+def test_invariant_18_ids_increase_over_restarts(world_of, plan):
     """Over the whole life of the job, a new JobManager included; completed ones in their order; one id is used once."""
     world = run(failing(world_of, plan))
     triggered = [row.checkpoint for row in rows(world, EventType.TRIGGERED)]
@@ -112,7 +112,7 @@ def fast_and_slow():
 
 
 @pytest.mark.parametrize("at_ms", [700, 1100, 1500])
-def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
+def test_invariant_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
     """The sink's snapshot holds records behind the barrier of the quick path; its source emits them again after the restore."""
     base = bounded(scenario(fast_and_slow(), AT_LEAST_ONCE, interval_ms=300), 300)
     plan = (fault_at(Kill("stage", 0), at_ms),)

@@ -1,4 +1,4 @@
-"""Laws 25 to 30: what durations mean, how they scale, with failures and on storage that shares."""
+"""Invariants 25 to 30: what durations mean, how they scale, with failures and on storage that shares."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -24,7 +24,7 @@ from sim.model.faults import (
 from sim.model.job import Distribution, Job, Snapshot
 from sim.model.storage import Dfs, ObjectStore, Retry, SlowPlaces, Storage
 from sim.results.tables import checkpoints_table, subtasks_table
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     MS,
     SECOND,
@@ -38,7 +38,7 @@ from tests.laws.small_jobs import (
     with_options,
 )
 
-# Laws 25-30: what the reported durations mean, and how they scale.
+# Invariants 25-30: what the reported durations mean, and how they scale.
 
 
 NOISE_MS = 1e-6  # float conversion of ns to ms
@@ -50,7 +50,7 @@ def _tables(world):
 
 
 @given(scenarios(st.just(ALIGNED)))
-def test_law_25_aligned_parts_add_up(world_of):
+def test_invariant_25_aligned_parts_add_up(world_of):
     """Start delay, alignment, sync and async fit into the end-to-end duration; what is left covers the pre-barrier work."""
     _, rows = _tables(run(world_of))
     parts = rows["start_delay"] + rows["alignment_duration"] + rows["sync_duration"] + rows["async_duration"]
@@ -60,7 +60,7 @@ def test_law_25_aligned_parts_add_up(world_of):
 
 
 @given(scenarios(st.just(UNALIGNED)))
-def test_law_25_unaligned_parts_fit(world_of):
+def test_invariant_25_unaligned_parts_fit(world_of):
     """An unaligned snapshot begins at the first barrier: alignment overlaps what follows."""
     _, rows = _tables(run(world_of))
     reported = rows["start_delay"] + rows["sync_duration"] + rows["async_duration"]
@@ -71,7 +71,7 @@ def test_law_25_unaligned_parts_fit(world_of):
 
 
 @given(scenarios(st.sampled_from([30, 300]).map(lambda ms: Barriers("aligned-timeout", ms * MS))))
-def test_law_25_converted_parts_fit(world_of):
+def test_invariant_25_converted_parts_fit(world_of):
     """Converted by the timeout: the longer of alignment and snapshot fits behind the start delay."""
     _, rows = _tables(run(world_of))
     work = (rows["sync_duration"] + rows["async_duration"]).combine(rows["alignment_duration"], max)
@@ -80,7 +80,7 @@ def test_law_25_converted_parts_fit(world_of):
 
 
 @given(scenarios())
-def test_law_26_checkpoint_is_its_slowest_subtask(world_of):
+def test_invariant_26_checkpoint_is_its_slowest_subtask(world_of):
     """The end-to-end duration is the largest of the subtasks', and a completed checkpoint met its timeout."""
     checkpoints, rows = _tables(run(world_of))
     slowest = rows.groupby("id")["end_to_end_duration"].max()
@@ -91,7 +91,7 @@ def test_law_26_checkpoint_is_its_slowest_subtask(world_of):
 
 
 @pytest.mark.parametrize("pre_barrier_ms", [0, 40])
-def test_law_27_start_delay_grows_along_a_chain(pre_barrier_ms):
+def test_invariant_27_start_delay_grows_along_a_chain(pre_barrier_ms):
     """Downstream hears of a checkpoint after upstream aligned and did its pre-barrier work."""
     job = chain(1, stages=2)
     slow = tuple(
@@ -108,7 +108,7 @@ def test_law_27_start_delay_grows_along_a_chain(pre_barrier_ms):
 
 @given(st.sampled_from([2, 4, 5]), st.sampled_from([ALIGNED, UNALIGNED, Barriers("aligned-timeout", 100 * MS)]))
 @settings(max_examples=9)
-def test_law_28_all_times_scale(k, kind):
+def test_invariant_28_all_times_scale(k, kind):
     """Every time constant times k, every bandwidth over k: every duration times k, exactly."""
     base = with_network(scenario(chain(), kind, latency_ns=50_000), buffer_timeout_ns=-1)
     base = replace(base, storage=_storage(1))
@@ -160,7 +160,7 @@ def _saturated(**network):
     return with_network(scenario(chain(sink_ns=3 * MS), seconds=3, interval_ms=500), **network)
 
 
-def test_law_30_more_buffers_never_shorten_the_start_delay():
+def test_invariant_30_more_buffers_never_shorten_the_start_delay():
     """In the mean over 30 seeds: what lies in front of a barrier grows with the buffers."""
     few = _mean_over_seeds(_saturated(), "end_to_end_duration")
 
@@ -168,7 +168,7 @@ def test_law_30_more_buffers_never_shorten_the_start_delay():
     assert few <= _mean_over_seeds(_saturated(floating_per_gate=8), "end_to_end_duration")
 
 
-def test_law_30_smaller_debloating_target_never_adds_in_flight_data():
+def test_invariant_30_smaller_debloating_target_never_adds_in_flight_data():
     """In the mean over 30 seeds: unaligned checkpoints store less with a smaller target."""
 
     def persisted(target_ms):
@@ -178,7 +178,7 @@ def test_law_30_smaller_debloating_target_never_adds_in_flight_data():
     assert persisted(20) <= persisted(60) <= persisted(400)
 
 
-def test_law_30_slower_storage_never_shortens_a_checkpoint():
+def test_invariant_30_slower_storage_never_shortens_a_checkpoint():
     """In the mean over 30 seeds: end-to-end duration grows with the slow factor."""
 
     def duration(factor):
@@ -191,7 +191,7 @@ def test_law_30_slower_storage_never_shortens_a_checkpoint():
     assert duration(1) <= duration(10) <= duration(100)
 
 
-def test_law_26_expired_checkpoints_say_so():
+def test_invariant_26_expired_checkpoints_say_so():
     """A checkpoint that misses its timeout is FAILED with Flink's reason at the timeout."""
     world = run(scenario(chain(sink_ns=20 * MS), seconds=4, timeout_ns=100 * MS))
     table = checkpoints_table(world.stats.values())
@@ -203,7 +203,7 @@ def test_law_26_expired_checkpoints_say_so():
     assert world.env.now == 4 * SECOND
 
 
-# Law 28 with everything that goes wrong: failures, restarts and outages scale with all other times.
+# Invariant 28 with everything that goes wrong: failures, restarts and outages scale with all other times.
 
 
 FAULTS = (
@@ -249,7 +249,7 @@ def failing(base, k):
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
 @pytest.mark.parametrize("placement", ["single", "spread"])
 @pytest.mark.parametrize("k", [2, 5])
-def test_law_28_all_times_scale_through_failures(k, placement, kind):
+def test_invariant_28_all_times_scale_through_failures(k, placement, kind):
     """Every time constant times k, every bandwidth over k: whatever happens happens at k times its time, to the nanosecond."""
     base = scenario(chain(), kind, seconds=6, interval_ms=170, latency_ns=50_000)
     base = with_network(base, buffer_timeout_ns=-1)
@@ -266,7 +266,7 @@ def test_law_28_all_times_scale_through_failures(k, placement, kind):
     assert before.plane.tasks()["served"].tolist() == after.plane.tasks()["served"].tolist()
 
 
-# Laws 28 and 30 on storage that shares: whole runs on nodes whose bandwidth every file has a part of.
+# Invariants 28 and 30 on storage that shares: whole runs on nodes whose bandwidth every file has a part of.
 
 
 def _dfs(k=1, slow=None):
@@ -294,7 +294,7 @@ def _object_store(k=1):
 @pytest.mark.parametrize("storage", [_dfs, _object_store], ids=["dfs", "object store"])
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
 @pytest.mark.parametrize("k", [2, 4, 5])
-def test_law_28_all_times_scale_on_shared_storage(k, kind, storage):
+def test_invariant_28_all_times_scale_on_shared_storage(k, kind, storage):
     """Every time constant times k, every bandwidth and rate over k: every duration times k, and the same files."""
     base = with_network(scenario(chain(), kind, latency_ns=50_000), buffer_timeout_ns=-1)
     worlds = run(replace(base, storage=storage())), run(replace(_scaled(base, k), storage=storage(k)))
@@ -310,7 +310,7 @@ def test_law_28_all_times_scale_on_shared_storage(k, kind, storage):
     ]
 
 
-def test_law_30_slower_nodes_never_shorten_a_checkpoint():
+def test_invariant_30_slower_nodes_never_shorten_a_checkpoint():
     """In the mean over 30 seeds: a tenth of the nodes slow in episodes of a second, end-to-end duration grows with the factor."""
 
     def duration(factor):
@@ -324,7 +324,7 @@ def test_law_30_slower_nodes_never_shorten_a_checkpoint():
     assert times[0] < times[-1]
 
 
-def test_law_30_more_nodes_never_lengthen_a_checkpoint():
+def test_invariant_30_more_nodes_never_lengthen_a_checkpoint():
     """In the mean over 30 seeds: files that meet on one node wait for each other there."""
 
     def duration(nodes):
@@ -335,8 +335,8 @@ def test_law_30_more_nodes_never_lengthen_a_checkpoint():
     assert duration(1) > duration(4) > duration(50)
 
 
-def test_the_worlds_of_law_30_write_what_they_are_about():
-    """Otherwise the laws above would hold of nothing."""
+def test_the_worlds_of_invariant_30_write_what_they_are_about():
+    """Otherwise the invariants above would hold of nothing."""
     world = run(replace(scenario(chain()), storage=_dfs()))
 
     assert len(completed(world)) > 3

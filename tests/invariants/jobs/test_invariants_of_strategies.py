@@ -1,4 +1,4 @@
-"""Law 29, and what the variants of a strategy may and may not change on whole runs."""
+"""Invariant 29, and what the variants of a strategy may and may not change on whole runs."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from sim.protocol.barrier_modes import ASYNC_OPERATE, strategy
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.results.tables import subtasks_table
 from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     MS,
     UNALIGNED,
@@ -54,7 +54,7 @@ def rows(instance, *columns):
 
 @quick
 @given(scenarios())
-def test_law_29_without_pre_barrier_work_async_operate_is_the_baseline(world_of):
+def test_invariant_29_without_pre_barrier_work_async_operate_is_the_baseline(world_of):
     """No operator has anything to write and storage is infinite: equal journals, cuts and data, to the byte."""
     base = with_pre_barrier(world_of, 0)
     baseline, variant = ran(base), ran(base, ASYNC_OPERATE)
@@ -66,7 +66,7 @@ def test_law_29_without_pre_barrier_work_async_operate_is_the_baseline(world_of)
 
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
-def test_law_29_with_pre_barrier_work_they_differ(kind):
+def test_invariant_29_with_pre_barrier_work_they_differ(kind):
     """40 ms per operator: the baseline's barriers wait for them at each stage, the variant writes them while records flow."""
     base = with_pre_barrier(scenario(chain(1, stages=2, rate=20, sink_ns=MS), kind, seconds=2), 40 * MS)
     baseline, variant = ran(base), ran(base, ASYNC_OPERATE)
@@ -85,7 +85,7 @@ def test_law_29_with_pre_barrier_work_they_differ(kind):
 
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
-def test_law_29_the_smaller_the_work_the_smaller_the_difference(kind):
+def test_invariant_29_the_smaller_the_work_the_smaller_the_difference(kind):
     """Towards no work at all the variants meet: the difference of the end-to-end durations falls with it."""
 
     def difference(pre_barrier_ns):
@@ -100,7 +100,7 @@ def test_law_29_the_smaller_the_work_the_smaller_the_difference(kind):
     assert large > small > none == 0.0
 
 
-def test_law_29_the_cut_stays_consistent():
+def test_invariant_29_the_cut_stays_consistent():
     """Moved work changes when the barrier leaves, not what belongs to the snapshot."""
     base = with_pre_barrier(scenario(chain(), UNALIGNED), 20 * MS)
     instance = ran(base, ASYNC_OPERATE)
@@ -111,7 +111,7 @@ def test_law_29_the_cut_stays_consistent():
 
 @quick
 @given(scenarios())
-def test_law_25_hidden_time_covers_the_pre_barrier_work(world_of):
+def test_invariant_25_hidden_time_covers_the_pre_barrier_work(world_of):
     """Under every protocol: what Flink does not report is never negative, and holds the pre-barrier work."""
     instance = run(world_of)
     table = subtasks_table([instance.stats[n] for n in completed(instance)], instance.names)
@@ -119,7 +119,7 @@ def test_law_25_hidden_time_covers_the_pre_barrier_work(world_of):
     assert (table["x_hidden"] >= table["x_pre_barrier"] - 1e-6).all()
 
 
-def test_law_25_alignment_beside_the_snapshot_is_counted_once():
+def test_invariant_25_alignment_beside_the_snapshot_is_counted_once():
     """One source's barrier comes 60 ms after the other's, nothing is in flight: the sink's snapshot waits for it in its async phase."""
     early, late = (replace(source(name), source=Source(total=0)) for name in "ab")
     late = replace(late, snapshot=Snapshot(pre_barrier_ns=60 * MS))
@@ -134,8 +134,8 @@ def test_law_25_alignment_beside_the_snapshot_is_counted_once():
     assert {(60.0, 60.0, 1.0)} == set(table.round(6).itertuples(index=False, name=None))
 
 
-def test_law_25_counts_something():
-    """The law is not vacuous: pre-barrier work shows up as hidden time."""
+def test_invariant_25_counts_something():
+    """The invariant is not vacuous: pre-barrier work shows up as hidden time."""
     job = chain(1, rate=20, sink_ns=MS)
     slow = tuple(replace(v, snapshot=Snapshot(pre_barrier_ns=30 * MS)) if v.name == "sink" else v for v in job.vertices)
     hidden = rows(run(scenario(Job(slow), seconds=2)), "x_hidden")["x_hidden"]

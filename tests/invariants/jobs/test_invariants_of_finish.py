@@ -1,4 +1,4 @@
-"""How jobs end: laws 31 to 35, and the end of a chain in closed form (FLIP-147: one checkpoint against N)."""
+"""How jobs end: invariants 31 to 35, and the end of a chain in closed form (FLIP-147: one checkpoint against N)."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +13,7 @@ from sim.model.scenario import Action
 from sim.results.journal import EventType
 from sim.runtime.context import END_OF_DATA, END_OF_PARTITION
 from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import (
+from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     MS,
     SECOND,
@@ -103,7 +103,7 @@ def expected_end(n, end_ns, finish):
 
 @pytest.mark.parametrize("n", range(1, 9))
 @pytest.mark.parametrize("finish", ["flink", "naive"])
-def test_law_31_n_tasks_end_with_one_checkpoint_or_with_n(n, finish):
+def test_invariant_31_n_tasks_end_with_one_checkpoint_or_with_n(n, finish):
     """To the nanosecond, at every phase of the interval."""
     for end_ns in ENDS:
         instance = to_the_end(with_options(line(n, end_ns), finish=finish))
@@ -113,7 +113,7 @@ def test_law_31_n_tasks_end_with_one_checkpoint_or_with_n(n, finish):
         assert (end, checkpoints) == (instance.env.now, len(completed_after(instance, end_ns + SERVICE))), end_ns
 
 
-def test_law_31_the_phases_are_all_there():
+def test_invariant_31_the_phases_are_all_there():
     """Ends that a periodic checkpoint catches just in time, ends that wait for one under way, ends alone."""
     grids = [(covering(end + SERVICE), end) for end in ENDS]
 
@@ -124,7 +124,7 @@ def test_law_31_the_phases_are_all_there():
 
 @pytest.mark.parametrize("end_ns", ENDS[::5])
 @pytest.mark.parametrize("finish", ["commit-at-finish", "discard", "off"])
-def test_law_31_before_flip_147_the_end_takes_no_checkpoint(finish, end_ns):
+def test_invariant_31_before_flip_147_the_end_takes_no_checkpoint(finish, end_ns):
     """And there is none after the first task has finished: it waits until its end is read, the others for their inputs."""
     instance = to_the_end(with_options(line(4, end_ns), finish=finish))
     begun = [row.trigger_ns for row in instance.stats.values() if row.status == "COMPLETED"]
@@ -135,7 +135,7 @@ def test_law_31_before_flip_147_the_end_takes_no_checkpoint(finish, end_ns):
 
 @quick
 @given(barriers())
-def test_law_31_all_tasks_have_the_same_final_checkpoint(kind):
+def test_invariant_31_all_tasks_have_the_same_final_checkpoint(kind):
     """All data has ended before the trigger: one checkpoint holds the end of everybody, however its barriers travel."""
     base = line(5, 237 * MS)
     instance = to_the_end(with_options(base, barriers=kind))
@@ -145,7 +145,7 @@ def test_law_31_all_tasks_have_the_same_final_checkpoint(kind):
 
 @quick
 @given(scenarios())
-def test_law_31_a_completed_checkpoint_holds_the_end_of_every_task(world_of):
+def test_invariant_31_a_completed_checkpoint_holds_the_end_of_every_task(world_of):
     """Jobs of any shape under any protocol, with data in flight and checkpoints that expire.
 
     Snapshots leave threads half of their time: with two under way, records might never be served.
@@ -163,7 +163,7 @@ def test_law_31_a_completed_checkpoint_holds_the_end_of_every_task(world_of):
 
 
 @pytest.mark.parametrize("end_ns", [230 * MS, 260 * MS])
-def test_law_32_the_final_checkpoint_is_triggered_at_once(end_ns):
+def test_invariant_32_the_final_checkpoint_is_triggered_at_once(end_ns):
     """When the last end of data is reported; nothing is pending then."""
     instance = to_the_end(line(3, end_ns))
     last = max(row.time_ns for row in rows(instance, EventType.END_OF_DATA))
@@ -171,7 +171,7 @@ def test_law_32_the_final_checkpoint_is_triggered_at_once(end_ns):
     assert max(row.trigger_ns for row in instance.stats.values()) == last + ACKNOWLEDGE
 
 
-def test_law_32_not_while_a_task_goes_on():
+def test_invariant_32_not_while_a_task_goes_on():
     """One source never ends: finished tasks wait for the next periodic checkpoint."""
     instance = to_the_end(mixed(), seconds=2)
     triggers = [row.trigger_ns for row in instance.stats.values()]
@@ -189,7 +189,7 @@ def mixed(finish="flink", *, kind=ALIGNED, **options):
 
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
-def test_law_32_finished_tasks_count_as_acknowledged(kind):
+def test_invariant_32_finished_tasks_count_as_acknowledged(kind):
     """`a` finishes with the second checkpoint; the later ones do without it and complete."""
     instance = to_the_end(mixed(kind=kind), seconds=2)
     third = instance.stats[3]
@@ -200,7 +200,7 @@ def test_law_32_finished_tasks_count_as_acknowledged(kind):
 
 
 @pytest.mark.parametrize("finish", ["off", "discard", "commit-at-finish"])
-def test_law_32_no_checkpoint_without_flip_147(finish):
+def test_invariant_32_no_checkpoint_without_flip_147(finish):
     """The unbounded half never checkpoints again."""
     instance = to_the_end(mixed(finish), seconds=2)
 
@@ -213,7 +213,7 @@ def test_law_32_no_checkpoint_without_flip_147(finish):
 
 @quick
 @given(scenarios())
-def test_law_33_nothing_follows_the_end(world_of):
+def test_invariant_33_nothing_follows_the_end(world_of):
     """No record after the end of data, no marker after the end of the partition, and tasks close after what holds their end."""
     instance = JobInstance(bounded(with_options(world_of, timeout_ns=10 * SECOND), 8), "compiled")
     outputs = {
@@ -252,7 +252,7 @@ def test_law_33_nothing_follows_the_end(world_of):
     st.sampled_from(["drain", "no-drain"]),
     st.lists(st.integers(1, 1900), max_size=2),
 )
-def test_law_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
+def test_invariant_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
     """With data in flight, checkpoints under way, tasks that fail: nothing is lost or taken twice, a savepoint that completes ends it."""
     requested = replace(
         with_options(world_of, timeout_ns=10 * SECOND),
@@ -280,7 +280,7 @@ def lopsided(*, union):
 
 
 @pytest.mark.parametrize("union", [True, False])
-def test_law_34_union_state_waits_for_the_whole_vertex(union):
+def test_invariant_34_union_state_waits_for_the_whole_vertex(union):
     """With it no checkpoint completes while one subtask's operators have finished and the other's have not."""
     instance = JobInstance(lopsided(union=union), "compiled")
     instance.plane.scale(1, 10, 1)
@@ -306,7 +306,7 @@ def test_law_34_union_state_waits_for_the_whole_vertex(union):
 
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
-def test_law_35_a_restored_finished_vertex_emits_nothing(kind):
+def test_invariant_35_a_restored_finished_vertex_emits_nothing(kind):
     """`a` finished with checkpoint 2; the sink fails at 1 s: `a` comes back at its end, `b` replays what followed checkpoint 3."""
     failing = replace(
         mixed(kind=kind),
@@ -323,7 +323,7 @@ def test_law_35_a_restored_finished_vertex_emits_nothing(kind):
     assert "COMPLETED" in {row.status for row in instance.stats.values() if row.trigger_ns > recovered}
 
 
-def test_law_35_without_flip_147_everything_is_replayed():
+def test_invariant_35_without_flip_147_everything_is_replayed():
     """No checkpoint since `a` finished: it is read again, and so is all of `b` since the last one."""
     failing = replace(
         mixed("off"),
