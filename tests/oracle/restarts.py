@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from sim.plane.interface import NoticeKind, Position, RecordCounts, ThreadState, nothing
+from sim.plane.interface import NoticeKind, Position, RecordCounts, ThreadState, zero_column
 from tests.oracle.parts import Buffer, Slice
 
 KEPT = {  # what a start leaves as it is (P3), beside what never changes
@@ -84,7 +84,7 @@ class Restarts:
     def bare_position(self, task):
         """P2 without captures."""
         return self.position(task)._replace(
-            captured=nothing(len(task.channels_in)), overtaken=nothing(len(task.channels_out))
+            captured=zero_column(len(task.channels_in)), overtaken=zero_column(len(task.channels_out))
         )
 
     def counted(self, task):

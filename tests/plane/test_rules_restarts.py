@@ -212,7 +212,7 @@ def test_P3_tasks_are_closed_under_channels(build):
     plane = build(pipe())
     with pytest.raises(ValueError, match="other end"):
         plane.start({0: writer()})
-    with pytest.raises(ValueError, match="in flight"):
+    with pytest.raises(ValueError, match="exceed the written bytes"):
         plane.start({0: writer(written=[10], overtaken=[6]), 1: reader(captured=[5])})
     with pytest.raises(ValueError, match="columns"):
         plane.start({0: reader(), 1: writer()})
