@@ -23,6 +23,8 @@ from sim.results.tables import first_uploads, is_periodic, job_of
 
 _NEGLIGIBLE_WRITE_BYTES = 8_000_000
 """Number of bytes that an object store with 80 MB/s writes within the noise of durations (`sim.results.estimates`)."""
+_REGULAR_SHARE = 0.9
+"""Triggers are regular if the next one follows after at least this share of the median time between triggers."""
 
 
 def unlimited_text(unlimited_bytes: float) -> str:
@@ -165,7 +167,10 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
         begin_ms = 1e3 * max(warmup_s, _first_upload_end_s(run["checkpoints"]))
         span_ms = whole_periods_ms(triggers_ms[triggers_ms >= begin_ms], begin_ms, 1e3 * end_s)
         begin_s, until_s = (math.floor(ms / 1e3) for ms in span_ms)  # rows are of seconds
-        of_runs.append(_Requests(run["requests"], begin_s, until_s, _one_off_events_s(run, end_s)))
+        events = _one_off_events_s(run, end_s)
+        whole = _Requests(run["requests"], begin_s, until_s, _whole_intervals_s(events, triggers_ms))
+        is_left = not np.isnan(whole.per_hour(["put"]))
+        of_runs.append(whole if is_left else whole._replace(one_off_events_s=events))
     rows = [compute_columns(StorageUse, requests)[0] for requests in of_runs]
     return StorageUse(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
 
@@ -194,6 +199,23 @@ def _one_off_events_s(run: Tables, end_s: float) -> list[tuple[float, float]]:
     if is_savepoint.sum() == 1:
         events += zip(triggers[is_savepoint], ends[is_savepoint], strict=True)
     return [(begin_ms / 1e3, end_s if math.isnan(until_ms) else until_ms / 1e3) for begin_ms, until_ms in events]
+
+
+def _whole_intervals_s(
+    events_s: Sequence[tuple[float, float]], triggers_ms: pd.Series[float]
+) -> list[tuple[float, float]]:
+    """Return the events [s], from the last trigger before each to the first regular trigger after it.
+
+    What is left of a run is then whole intervals with their checkpoints: neither those that are overdue after a savepoint, nor an
+    interval that a restart cuts short.  A trigger is regular if the next one does not follow sooner than usual.
+    """
+    times_s = np.floor(np.unique(triggers_ms.to_numpy(dtype=float)) / 1e3)  # rows are of seconds
+    gaps_s = np.diff(times_s)
+    regular_s = times_s[np.append(gaps_s >= _REGULAR_SHARE * np.median(gaps_s), True)] if len(gaps_s) else times_s
+    return [
+        (max(times_s[times_s <= begin_s], default=begin_s), min(regular_s[regular_s >= until_s], default=until_s))
+        for begin_s, until_s in events_s
+    ]
 
 
 def storage_use_table(by_strategy: Mapping[str, StorageUse], prices: Prices) -> TextTable | None:

@@ -112,3 +112,18 @@ def test_advice_says_what_a_month_costs(ckptsim, job):
 
     assert done.exit_code == 0, done.stderr
     assert all(own["storage_cost"] > 0 for own in found["settings"])
+
+
+@pytest.mark.parametrize(
+    ("event", "at"),
+    [("actions: [{savepoint: canonical, at: %s}]", "95 s"), ("faults: [{kill: 'map[0]', at: %s}]", "97 s")],
+)
+def test_what_happens_once_changes_no_rate(ckptsim, tmp_path, event, at):
+    """A savepoint of half a minute, behind which three overdue checkpoints follow; a failure, which cuts an interval short."""
+    steady = JOB.replace("duration: 65 s", "duration: 185 s")
+    slow = steady.replace("checkpoint: {", "checkpoint: {savepoint-rate: 250 kB/s, ")
+    (tmp_path / "once.yaml").write_text(f"{slow}{event % at}\n")
+    found = use(ckptsim, "once.yaml")
+
+    assert pytest.approx(PUT, rel=0.02) == found["put_requests_per_hour"]
+    assert pytest.approx(360 * 16e6, rel=0.02) == found["moved_bytes_per_hour"]
