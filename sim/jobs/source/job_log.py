@@ -68,8 +68,13 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
 }
 _EXCEPTION = re.compile(r"Checkpoint(?:Decline\w+)?Exception: (?P<why>.*)")
 """The line that follows a failure, since Flink 1.13."""
-_CAUSE = re.compile(r"^\s*Caused by: (?:[\w.$]+SerializedThrowable: )?(?:[\w$]+\.)*(?P<why>[\w$]+(?:: .*)?)")
-"""A line of a stack trace.  The last such line is the root cause."""
+_CAUSE = re.compile(
+    r"^\s*Caused by: (?:[\w.$]+SerializedThrowable: )?(?:(?:[\w$]+\.)*(?=[\w$]+(?:: |\s*$)))?(?P<why>\S.*)"
+)
+"""A line of a stack trace: a class without its package, and its message, or the message alone, as SerializedThrowable has it.
+
+The last such line is the root cause.
+"""
 _PENDING = re.compile(
     r"Could not (?:complete|finalize) the pending checkpoint (?P<id>\d+)\. (?P<why>Failure reason: .*)"
 )

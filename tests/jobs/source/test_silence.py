@@ -286,10 +286,29 @@ EXCEEDED = (
             ],
             ["declined by agg -> map (2/12) on 10.2.3.4:6122-aa: IOException: No space left on device"],
         ),
+        (
+            [
+                "Decline checkpoint {n} by task 5fe of job {job} at 10.2.3.4:6122-aa @ host (dataPort=1).",
+                f"{EXCEPTION} Asynchronous task checkpoint failed.",
+                "Caused by: x.SerializedThrowable: java.io.IOException: Could not open output stream for state backend",
+                "Caused by: x.SerializedThrowable: Mkdirs failed to create file:/forbidden/chk-4",
+            ],
+            ["declined by a task on 10.2.3.4:6122-aa: Mkdirs failed to create file:/forbidden/chk-4"],
+        ),
         ([IO], ["IO-problem detected.", "Checkpoint storage could not be written"]),
         ([FAILED, f"{EXCEPTION} Asynchronous task checkpoint failed."], ["A task could not write its state"]),
     ],
-    ids=["expired", "expired 1.16", "declined", "declined with its exception", "memory", "operator", "io", "async"],
+    ids=[
+        "expired",
+        "expired 1.16",
+        "declined",
+        "declined with its exception",
+        "memory",
+        "operator",
+        "message alone",
+        "io",
+        "async",
+    ],
 )
 def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
     failed = []
