@@ -598,7 +598,13 @@ def _with_choice(selection: Selection, ranking: Observed, counted: pd.DataFrame,
     sound = [name for name in best if selection.standing(name).behind == least]
     advised, reason = _recommendation(sound, reference, alone=len(best) == 1)
     of_advised = values[:, names.index(advised)]
-    ties = tuple(name for i, name in enumerate(names) if name != advised and _are_equal(values[:, i], of_advised))
+    ties = tuple(
+        name
+        for i, name in enumerate(names)
+        if name != advised
+        and selection.standing(name).behind == selection.standing(advised).behind  # a bound equals no value
+        and _are_equal(values[:, i], of_advised)
+    )
     return replace(selection, best=best, advised=advised, reason=reason, ties=ties)
 
 

@@ -92,6 +92,17 @@ def test_ties():
     )
 
 
+def test_a_bound_ties_with_no_value():
+    """What has not ended counts with the longest time known, which the others have in a world where all are alike."""
+    rows = rows_of({"10 min": LOAD, "20 min": LOAD, "30 min": LOAD})
+    rows.loc[rows[KEY] == "30 min", "unfinished"] = "caught_up_ms"
+
+    assert sentence(asks(), rows).endswith(
+        "It cannot be told apart from 2 others: 20 min, 30 min. 10 min ties with 20 min. "
+        "Take checkpoint.interval 10 min: of equal ones it stands first."
+    )
+
+
 def test_runs_that_end_before_a_checkpoint_does():
     """Three intervals longer than the runs tie: no wonder."""
     rows = rows_of({"5 s": 1.2 * LOAD, "10 min": LOAD, "20 min": LOAD}).assign(completed=0)
