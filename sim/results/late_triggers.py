@@ -80,18 +80,18 @@ def late_triggers(
     returned.  If it is on time, or if there are too few triggers for a median, that is the longest time before a trigger that
     waits for an older checkpoint, provided that it is late.
 
-    Intervals of less than a second are not examined.  `runs`: replications of one strategy.
+    Intervals of less than a second, and triggers that wait for a first upload, are not examined.  `runs`: replications of one strategy.
     """
     rows = pd.concat(
         [
-            rows[is_periodic(rows)].assign(x_job=job_of(rows), run=number)
+            rows.assign(x_job=job_of(rows), run=number, first=first_uploads(rows))[is_periodic(rows)]
             for number, rows in enumerate(run["checkpoints"] for run in runs)
         ]
     ).sort_values("trigger_timestamp", ignore_index=True)
     if interval_ms < _MIN_REPORTED_MS or len(rows) < 2:
         return None
     jobs = rows.assign(ended=rows["trigger_timestamp"] + rows["end_to_end_duration"]).groupby(["run", "x_job"])
-    gaps_ms = jobs["trigger_timestamp"].diff()
+    gaps_ms = jobs["trigger_timestamp"].diff().mask(jobs["first"].shift().eq(True))
     awaited, gap_ms = rows, float(gaps_ms.median()) if gaps_ms.count() else 0.0  # checkpoints that triggers waited for
     is_late = gaps_ms.count() >= _MIN_GAPS_FOR_MEDIAN and gap_ms > _LATE_FACTOR * interval_ms
     are_alike = gaps_ms.between(gap_ms / _ALIKE_FACTOR, gap_ms * _ALIKE_FACTOR).sum() >= _ALIKE_SHARE * gaps_ms.count()

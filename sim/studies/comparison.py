@@ -429,8 +429,8 @@ class Comparison:
         adaptive = [own for own in self._scenarios if own.rescale and own.restart.scheduler == "adaptive"]
         if adaptive:
             yield (
-                "A rescale is simulated as a new job that begins from a snapshot: that the adaptive scheduler rescales in place, from a "
-                "checkpoint that it triggers (2.0 and later), is not simulated"
+                "A rescale is simulated as a new job that begins from a snapshot: that the adaptive scheduler rescales in place, "
+                "when the next checkpoint has completed (2.0 and later), is not simulated"
             )
 
     def _drained(self) -> Iterator[str]:

@@ -2081,7 +2081,7 @@ TEMPLATES = (
     ),
     template(
         "failure rate",
-        rf"{ABOUT}(?:At most )?(?P<count>\d+) failures?(?P<others>, deployments that fail among them,)? come within (?P<within>MS), "
+        rf"{ABOUT}(?:At most )?(?P<count>\d+) failures?(?P<others>, deployments that fail among them,)? comes? within (?P<within>MS), "
         r"of (?P<rate>\d+) that restart\.rate "
         r"tolerates(?P<fails>: the job fails)?",
         come_within,

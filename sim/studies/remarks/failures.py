@@ -176,12 +176,12 @@ def _failure_rate_sentence(result: Result, failed_ms: pd.Series[float]) -> str:
     """Return a sentence on the most failures within the interval of the restart strategy `failure-rate`, and on its limit."""
     restart, within_ms = result.scenario.restart, result.scenario.restart.rate_interval_ns / 1e6
     others = ", deployments that fail among them," if failed_ms.duplicated().any() else ""
-    limit = f"{others} come within {ms_text(within_ms)}, of {restart.rate} that restart.rate tolerates"
+    limit = f"within {ms_text(within_ms)}, of {restart.rate} that restart.rate tolerates"
     last = (failed_ms >= result.ended_ns / 1e6 - within_ms).sum()
     if result.job_status.startswith("FAILED") and last >= restart.rate:
-        return f"{last + 1} failures{limit}: the job fails"
+        return f"{last + 1} failures{others} come {limit}: the job fails"
     most = max(failed_ms.between(begin_ms, begin_ms + within_ms).sum() for begin_ms in failed_ms)
-    return f"At most {most} failure{'s' if most > 1 else ''}{limit}"
+    return f"At most {most} failures{others} come {limit}" if most > 1 else f"At most 1 failure comes {limit}"
 
 
 def _restore_sentences(result: Result) -> Iterator[str]:

@@ -115,6 +115,10 @@ SLOW_FILES = (
     "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 20 MB}}}\n"
     "checkpoint: {interval: 2 s}\nrun: {duration: 3 min}\nstorage: {bandwidth: 100 MB/s"
 )
+FIRST_UPLOAD = (
+    "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {backend: rocksdb, size: 2 GB, update: 10 %, "
+    "value: 100 B}}}\ncheckpoint: {interval: 2 s, incremental: true}\nrun: {duration: 14 s}\nstorage: {bandwidth: 100 MB/s}\n"
+)
 RETAINED = (
     "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 9 MB}}}\n"
     "checkpoint: {interval: 1 s, num-retained: [1, 3]}\nstorage: {object-store: {bandwidth: 100 MB/s}}\nrun: {duration: 8 s}\n"
@@ -228,6 +232,12 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
             SLOW_FILES.replace("interval: 2 s", "interval: 2 s, max-concurrent: 2")
             + ", slow: {share: 4 %, factor: 60}}\n",
             r".* up to [\d.]+ s apart instead of every 2 s \(a checkpoint waits for an older one, as max-concurrent is 2\).*",
+            1,
+        ),
+        (FIRST_UPLOAD, ".* apart instead of every 2 s.*", 0),
+        (
+            SELDOM + "restart: {strategy: failure-rate, rate: 3}\n",
+            r"At most 1 failure comes within 60 s, of 3 that restart\.rate tolerates\.",
             1,
         ),
         (FORWARD, "No barrier overtakes data in this job: its edges are forward.*", 1),
