@@ -274,7 +274,6 @@ class Activity:
     seconds: float  # time between the two observations
     load: Mapping[str, float]  # source -> records per second
     busy: Mapping[str, float]  # vertex -> busy share of time
-    pressed: Mapping[str, float]  # vertex -> back-pressured share of time
 
 
 def has_new_counters(before: JobObservation, now: JobObservation) -> bool:
@@ -291,7 +290,7 @@ def measure(before: JobObservation, now: JobObservation) -> Activity | None:
     passed_s = (now.time_ms - before.time_ms) / 1e3
     if passed_s <= 0 or before.job != now.job or count_restarts(before, now) or before.parallelism != now.parallelism:
         return None
-    load, busy, pressed = dict[str, float](), dict[str, float](), dict[str, float]()
+    load, busy = dict[str, float](), dict[str, float]()
     for vertex, totals in now.totals.items():
         earlier = before.totals.get(vertex)
         if earlier is None:
@@ -305,8 +304,8 @@ def measure(before: JobObservation, now: JobObservation) -> Activity | None:
         ]
         times = [time for time in spent if time is not None]
         if len(times) == len(spent) and sum(times) > 0:
-            busy[vertex], pressed[vertex] = times[0] / sum(times), times[2] / sum(times)
-    return Activity(now.time_ms, passed_s, load, busy, pressed)
+            busy[vertex] = times[0] / sum(times)
+    return Activity(now.time_ms, passed_s, load, busy)
 
 
 def mean_circumstances(activities: Sequence[Activity], checkpoints: Sequence[SeenCheckpoint]) -> Circumstances:
