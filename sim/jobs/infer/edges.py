@@ -1,16 +1,17 @@
 """Infer the edges of a job: names, record rates, record sizes, and the shares of downstream subtasks.
 
 Flink counts the records and bytes of a task, not of an edge.  Where a task has several inputs or outputs, the rates of
-its edges are computed from the counters on both sides, or bounded by them.  The rest becomes a question to the user.
+its edges are computed from the counters on both sides.  What they leave open becomes a question to the user.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import itemgetter
 
 import numpy as np
 
@@ -37,127 +38,47 @@ def input_names(upstreams: Sequence[str], vertices: Collection[str]) -> list[str
     return names
 
 
-# ---- Bounds on rates when only their sums are measured, by interval propagation.
+# ---- Records on each edge, and their size.  Flink has one counter for all outputs of a task, and one for all its inputs.
 #
-#   equations   f1 * a1 + f2 * a2 + ... = total    (or >= total, if `total_is_lower_bound`)
-#   bounds      least <= a <= most                 (`propagate_bounds`)
+# `numRecordsOut` is incremented once per record, regardless of the number of outputs that the record is sent to.
+# `numRecordsIn` counts the records of all inputs.  Bytes are counted once per downstream subtask that they are sent to.
+#
+#                          reader has one input    reader has several inputs
+# writer has one output    records out of the writer
+# writer has several       records in of the       records in of the reader less its other inputs; of several such
+#                          reader                  inputs, in proportion to what their writers emit (asked)
 
 EdgeId = tuple[str, int]  # (downstream vertex, index of its input)
 RELATIVE_TOLERANCE = 0.05
 """Relative difference up to which two counters count as equal, because they are not sampled at the same time."""
-
-
-@dataclass(frozen=True, slots=True)
-class AmountRange:
-    """The range in which an amount (a rate of records or bytes) can be.  It is not negative, and may be unlimited."""
-
-    least: float = 0.0
-    most: float = math.inf
-
-    @property
-    def is_exact(self) -> bool:
-        return self.least == self.most
-
-    @property
-    def middle(self) -> float:
-        """The middle of the bounds, or the lower bound if there is no upper one.
-
-        The middles of two amounts of which only the sum is known add up to that sum.
-        """
-        return self.least if self.most == math.inf else (self.least + self.most) / 2
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """An equation: the sum of the amounts, each multiplied by its factor, equals the total."""
-
-    factors: Mapping[EdgeId, float]
-    total: float
-    total_is_lower_bound: bool = False
-
-    def implied_range(self, amounts: Mapping[EdgeId, AmountRange], key: EdgeId) -> AmountRange:
-        """Return the range of the amount `key` that this equation implies, given the ranges of its other amounts."""
-        others = [(factor, amounts[other]) for other, factor in self.factors.items() if other != key]
-        least = self.total - math.fsum(factor * amount.most for factor, amount in others)
-        most = (
-            math.inf if self.total_is_lower_bound else self.total - math.fsum(f * amount.least for f, amount in others)
-        )
-        return AmountRange(max(least, 0.0) / self.factors[key], max(most, 0.0) / self.factors[key])
-
-
-def propagate_bounds(amounts: Mapping[EdgeId, AmountRange], sums: Iterable[Sum]) -> dict[EdgeId, AmountRange]:
-    """Return `amounts`, narrowed by all equations.  Equations with an unknown total (NaN) are ignored.
-
-    Exact amounts are not changed, even if an equation contradicts them.  Contradictions are reported separately, by
-    `find_unbalanced`.
-    """
-    narrowed = dict(amounts)
-    equations = sorted((each for each in sums if not math.isnan(each.total)), key=lambda each: len(each.factors))
-    for _ in range(len(narrowed) + 1):
-        before = dict(narrowed)
-        for equation in equations:
-            for key in equation.factors:
-                if not narrowed[key].is_exact:
-                    narrowed[key] = _intersect(narrowed[key], equation.implied_range(narrowed, key))
-        if narrowed == before:
-            break
-    return narrowed
-
-
-def _intersect(before: AmountRange, implied: AmountRange) -> AmountRange:
-    """Narrow the range `before` by an implied range.
-
-    An exact implied value replaces `before`, even if they contradict each other.  An intersection that is narrower than
-    `RELATIVE_TOLERANCE`, or empty, becomes an exact value: the middle of its ends.
-    """
-    if implied.is_exact:
-        return implied
-    least, most = max(before.least, implied.least), min(before.most, implied.most)
-    if most < math.inf and most - least <= RELATIVE_TOLERANCE * most:
-        return AmountRange(middle := (least + most) / 2, middle)
-    return AmountRange(least, most)
-
-
-# ---- Records and bytes on each edge.  Flink has one counter for all outputs of a task, and one for all its inputs.
-#
-# `numRecordsOut` is incremented once per record, regardless of the number of outputs that the record is sent to.
-# `numRecordsIn` counts the records of all inputs.  Bytes are counted once per downstream subtask that they are sent to.
-# So the counters are sums over edges.  They determine the records and bytes of some edges exactly, and bound the others.
-
 MAX_COUNT_DEVIATIONS = 3  # number of standard deviations by which counts may differ by chance
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The records and bytes per second over an edge."""
+    """The records per second over an edge."""
 
     upstream: str
     copies: int  # copies of each record on the wire: the parallelism of the reader for a broadcast, otherwise 1
-    records: AmountRange  # a record that is broadcast counts once
-    bytes: AmountRange  # of all copies
+    per_second: float  # a record that is broadcast counts once
+    is_measured: bool  # False if several edges are counted together
     source: str  # origin of the record rate, as text
-
-    @property
-    def size(self) -> AmountRange:
-        """The range of the bytes per record."""
-        least, most = self.records.least * self.copies, self.records.most * self.copies
-        return AmountRange(
-            self.bytes.least / most if most > 0 else 0.0, self.bytes.most / least if least > 0 else math.inf
-        )
-
-    @property
-    def likely_size(self) -> float:
-        """Estimated bytes per record, or NaN if unknown."""
-        copies = self.records.middle * self.copies
-        return self.bytes.middle / copies if copies > 0 and self.bytes.middle > 0 else math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Unbalanced:
-    """A contradiction between the record counters of neighbouring vertices."""
+    """A contradiction between the record counters of a vertex and of its upstream vertices."""
 
-    phrase: str  # for example "'map' writes 100 records/s and its readers read 50/s together"
-    edges: tuple[EdgeId, ...]  # edges whose record rate is uncertain because of it
+    phrase: str  # for example "'map' reads 50 records/s and upstreams that feed only it write 100/s"
+    reader: str
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The mean size of a record on the wire [bytes], including the timestamp of a source."""
+
+    bytes: int
+    source: str  # origin, as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,112 +89,76 @@ class EdgeFlows:
     edges: Mapping[EdgeId, Edge]  # only edges whose reader has a record counter
     unbalanced: Sequence[Unbalanced]
 
-    @property
-    def contradicted(self) -> set[EdgeId]:
-        """The edges whose upstream and downstream counters contradict each other."""
-        return {edge for contradiction in self.unbalanced for edge in contradiction.edges}
-
     def edge_size(self, edge_id: EdgeId) -> Size | None:
-        """Return the size of the records on an edge, or None if it is unknown.
-
-        It is measured if the edge is the only input of its reader or, without a broadcast, the only output of its writer.
-        Otherwise it is estimated from the rates of records and bytes.
-        """
-        reader, edge = edge_id[0], self.edges.get(edge_id)
-        if len(self.job.vertex(reader).inputs) == 1:
-            return measured_size(self.job.flows[reader], "in")
-        if edge is None or math.isnan(edge.likely_size):
-            return None
-        if edge.copies == 1 and len(outputs_of(self.job, edge.upstream)) == 1:
+        """Return the size of the records on an edge, or None if they are counted together with those of other edges."""
+        reader, edge = self.job.vertex(edge_id[0]), self.edges.get(edge_id)
+        if len(reader.inputs) == 1:
+            return measured_size(self.job.flows[reader.name], "in")
+        if edge is not None and edge.copies == 1 and len(outputs_of(self.job, edge.upstream)) == 1:
             return measured_size(self.job.flows[edge.upstream], "out")
-        rates = f"{edge.bytes.middle:,.4g} B/s / {edge.records.middle * edge.copies:,.4g}/s"
-        return Size(max(1, round(edge.likely_size)), edge.size, f"{rates}: {edge.source}")
+        return None
 
     def emitted_size(self, writer: str) -> Size | None:
-        """Return the record size on the output of `writer` with the highest rate, or None if no output has a known size.
-
-        A measured size is preferred to an estimate.
-        """
+        """Return the record size on the output of `writer` with the highest rate, or None if no output has a known size."""
         sizes = [
-            (size, self.edges[edge].records.middle)
+            (self.edges[edge].per_second, size)
             for edge in outputs_of(self.job, writer)
             if edge in self.edges and (size := self.edge_size(edge))
         ]
-        return max(sizes, key=lambda pair: (pair[0].range.is_exact, pair[1]))[0] if sizes else None
+        return max(sizes, key=itemgetter(0))[1] if sizes else None
 
 
 def edge_flows(job: RestJob) -> EdgeFlows:
     """Return the flows over all edges, computed from the counters of the vertices."""
-    records: dict[EdgeId, AmountRange] = {}
-    record_sums, byte_sums = list[Sum](), list[Sum]()
-    for vertex in job.vertices:
-        inputs = {(vertex.name, i): float(_copies(vertex, i)) for i in range(len(vertex.inputs))}
-        outputs, flow = dict.fromkeys(outputs_of(job, vertex.name), 1.0), job.flows[vertex.name]
-        written = flow.per_second("records_out")
-        # An output carries all records of its writer if it is the only one, otherwise at most those.
-        amount = AmountRange() if math.isnan(written) else AmountRange(written if len(outputs) == 1 else 0.0, written)
-        records |= dict.fromkeys(outputs, amount)
-        record_sums += [Sum(inputs, flow.per_second("records_in")), Sum(outputs, written, total_is_lower_bound=True)]
-        byte_sums += [
-            Sum(dict.fromkeys(inputs, 1.0), flow.per_second("bytes_in")),
-            Sum(outputs, flow.per_second("bytes_out")),
-        ]
-    sizes = propagate_bounds(dict.fromkeys(records, AmountRange()), byte_sums)
-    records = propagate_bounds(records, record_sums)
-    edges = {}
-    for reader in job.vertices:
-        read = job.flows[reader.name].per_second("records_in")
-        less = "" if len(reader.inputs) == 1 else " less what its other inputs carry"
-        origin = f"{read:,.4g}/s into '{reader.name}'{less}, {job.flows[reader.name].source}"
-        for i, upstream in enumerate([] if math.isnan(read) else _upstreams(reader)):
-            edge = reader.name, i
-            edges[edge] = Edge(upstream, _copies(reader, i), records[edge], sizes[edge], origin)
+    edges = {(vertex.name, i): edge for vertex in job.vertices for i, edge in enumerate(_edges_into(job, vertex))}
     return EdgeFlows(job, edges, list(find_unbalanced(job)))
 
 
-def find_unbalanced(job: RestJob) -> Iterator[Unbalanced]:
-    """Yield contradictions between the records that vertices write and the records that downstream vertices read."""
-    for vertex in job.vertices:
-        yield from _unbalanced_outputs(job, vertex)
-        if len(set(_upstreams(vertex))) > 1:
-            yield from _unbalanced_inputs(job, vertex)
-
-
-def _unbalanced_outputs(job: RestJob, vertex: RestVertex) -> Iterator[Unbalanced]:
-    """Yield a contradiction if one reader reads more than the vertex writes, or all readers together read less."""
-    written, outputs = job.flows[vertex.name].per_second("records_out"), outputs_of(job, vertex.name)
-    read = {output: _per_edge(job, *output) for output in outputs}
-    if not outputs or math.isnan(written) or any(map(math.isnan, read.values())):
+def _edges_into(job: RestJob, reader: RestVertex) -> Iterator[Edge]:
+    """Yield the edges into a vertex, in the order of its inputs; nothing if its records are not counted."""
+    flow = job.flows[reader.name]
+    read = flow.per_second("records_in")
+    if math.isnan(read):
         return
-    slack, writes_text = _slack(job.flows[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
-    largest, total = max(outputs, key=read.__getitem__), math.fsum(read.values())
-    have_no_other_input = all(len(set(_upstreams(job.vertex(reader)))) == 1 for reader, _ in outputs)
-    if have_no_other_input and read[largest] > written + slack:
-        yield Unbalanced(f"{writes_text} and '{largest[0]}' reads {read[largest]:,.4g}/s", (largest,))
-    elif total < written - slack:
-        yield Unbalanced(f"{writes_text} and its readers read {total:,.4g}/s together", tuple(outputs))
+    written, copies = _written(job, reader), [_copies(reader, i) for i in range(len(reader.inputs))]
+    rates = [
+        rate if len(outputs_of(job, edge.upstream)) == 1 else math.nan
+        for edge, rate in zip(reader.inputs, written, strict=True)
+    ]
+    unknown = [i for i, rate in enumerate(rates) if math.isnan(rate)]
+    rest = max(read - math.fsum(rate * many for rate, many in zip(rates, copies, strict=True) if rate >= 0), 0.0)
+    weights = [max(written[i], 0.0) * copies[i] for i in unknown]  # 0 if not counted
+    for i, weight in zip(unknown, weights, strict=True):
+        share = weight / sum(weights) if sum(weights) > 0 else 1 / len(unknown)
+        rates[i] = rest * share / copies[i]
+    less = "" if len(reader.inputs) == 1 else " less what its other inputs carry"
+    origin = f"{read:,.4g}/s into '{reader.name}'{less}, {flow.source}"
+    for i, edge in enumerate(reader.inputs):
+        yield Edge(edge.upstream, copies[i], rates[i], i not in unknown or len(unknown) == 1, origin)
 
 
-def _unbalanced_inputs(job: RestJob, vertex: RestVertex) -> Iterator[Unbalanced]:
-    """Yield a contradiction between the records that a vertex reads and those that its upstream vertices write.
+def find_unbalanced(job: RestJob) -> Iterator[Unbalanced]:
+    """Yield contradictions between the records that a vertex reads and those that its upstream vertices write.
 
     It may read more than all of them write, or less than those of its upstreams that feed no other vertex.
     """
-    read, upstreams = job.flows[vertex.name].per_second("records_in"), _upstreams(vertex)
-    written = [job.flows[name].per_second("records_out") * _copies(vertex, i) for i, name in enumerate(upstreams)]
-    if math.isnan(read) or any(map(math.isnan, written)):
-        return
-    slack, reads_text = _slack(job.flows[vertex.name], read), f"'{vertex.name}' reads {read:,.4g} records/s"
-    edges, total = tuple((vertex.name, i) for i in range(len(upstreams))), math.fsum(written)
-    exclusive = math.fsum(
-        rate for name, rate in zip(upstreams, written, strict=True) if len(outputs_of(job, name)) == 1
-    )
-    # If a single upstream writes more than is read, `_unbalanced_outputs` reports it.
-    no_single_writer_exceeds = read > max(written) - slack
-    if read > total + slack:
-        yield Unbalanced(f"{reads_text} and its inputs write {total:,.4g}/s together", edges)
-    elif read < exclusive - slack and no_single_writer_exceeds:
-        yield Unbalanced(f"{reads_text} and upstreams that feed only it write {exclusive:,.4g}/s", edges)
+    for reader in job.vertices:
+        flow = job.flows[reader.name]
+        read = flow.per_second("records_in")
+        rates = [rate * _copies(reader, i) for i, rate in enumerate(_written(job, reader))]
+        if not rates or math.isnan(read) or any(map(math.isnan, rates)):
+            continue
+        total, reads_text = math.fsum(rates), f"'{reader.name}' reads {read:,.4g} records/s"
+        exclusive = math.fsum(
+            rate for edge, rate in zip(reader.inputs, rates, strict=True) if len(outputs_of(job, edge.upstream)) == 1
+        )
+        # sampling times, and random arrivals
+        counted, elapsed_s = max(max(read, total) * flow.elapsed_s, 1.0), max(flow.elapsed_s, 1.0)
+        slack = RELATIVE_TOLERANCE * max(read, total) + MAX_COUNT_DEVIATIONS * math.sqrt(counted) / elapsed_s
+        if read > total + slack:
+            yield Unbalanced(f"{reads_text} and its inputs write {total:,.4g}/s", reader.name)
+        elif read < exclusive - slack:
+            yield Unbalanced(f"{reads_text} and upstreams that feed only it write {exclusive:,.4g}/s", reader.name)
 
 
 def outputs_of(job: RestJob, writer: str) -> list[EdgeId]:
@@ -286,25 +171,9 @@ def outputs_of(job: RestJob, writer: str) -> list[EdgeId]:
     ]
 
 
-def _per_edge(job: RestJob, name: str, i: int) -> float:
-    """Return the records per second on input `i` of a vertex.
-
-    All inputs of the reader are assumed to come from the same upstream vertex, and to carry the same rate.
-    """
-    reader = job.vertex(name)
-    parallel_inputs = [j for j, edge in enumerate(reader.inputs) if edge.upstream == reader.inputs[i].upstream]
-    return job.flows[name].per_second("records_in") / sum(_copies(reader, j) for j in parallel_inputs)
-
-
-def _slack(flow: Flows, per_second: float) -> float:
-    """Return the difference [records/s] that two counters may have by chance: sampling times, and random arrivals."""
-    counted = max(per_second * flow.elapsed_s, 1.0)
-    return RELATIVE_TOLERANCE * per_second + MAX_COUNT_DEVIATIONS * math.sqrt(counted) / max(flow.elapsed_s, 1.0)
-
-
-def _upstreams(vertex: RestVertex) -> list[str]:
-    """Return the upstream vertex of each input."""
-    return [edge.upstream for edge in vertex.inputs]
+def _written(job: RestJob, reader: RestVertex) -> list[float]:
+    """Return the records per second that the upstream vertex of each input writes, or NaN if they are not counted."""
+    return [job.flows[edge.upstream].per_second("records_out") for edge in reader.inputs]
 
 
 def _copies(vertex: RestVertex, i: int) -> int:
@@ -312,25 +181,12 @@ def _copies(vertex: RestVertex, i: int) -> int:
     return vertex.parallelism if vertex.inputs[i].ship == "BROADCAST" else 1
 
 
-# ---- Size of the records on an edge, and of the records that a vertex emits.
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """The size of a record on the wire [bytes], including the timestamp of a source."""
-
-    likely: int  # measured or estimated size
-    range: AmountRange  # exact if it was measured
-    source: str  # origin, as text
-
-
 def measured_size(flow: Flows, direction: str) -> Size | None:
     """Return the mean size of the records that a vertex reads ("in") or writes ("out"), or None if it was not measured."""
     size, records = flow.total(f"bytes_{direction}"), flow.total(f"records_{direction}")
     if not (records > 0 and size > 0):
         return None
-    mean = max(1, round(size / records))
-    return Size(mean, AmountRange(mean, mean), f"{size:,.0f} bytes / {records:,.0f} records {direction}, {flow.source}")
+    return Size(max(1, round(size / records)), f"{size:,.0f} bytes / {records:,.0f} records {direction}, {flow.source}")
 
 
 # ---- Share of a keyed edge's records that each subtask of its reader receives.
@@ -377,10 +233,8 @@ def keyed_shares(
             "Do the keys of its inputs have the same skew?",
             "yes; each subtask counts the records of all its inputs together.",
         )
-    elif math.fsum((edge.records.most - edge.records.least) * edge.copies for edge in unkeyed.values() if edge) > (
-        RELATIVE_TOLERANCE * total
-    ):
-        question = "What are the record rates of its unkeyed inputs?", "the middle of what the counters allow."
+    elif any(edge is not None and not edge.is_measured for edge in unkeyed.values()):
+        question = "What are the record rates of its unkeyed inputs?", "in proportion to what their writers emit."
     less = ", less those of its other inputs" if unkeyed else ""
     source = f"records in of each subtask{less}, {flow.source}"
     return Shares(tuple(np.rint(1000 * keyed / total).astype(int).tolist()), source, question)
@@ -390,7 +244,7 @@ def _rate_of_each_reader(edge: Edge | None, shipping: Shipping, readers: int) ->
     """Return the records per second that each subtask reads from an unkeyed input, or NaN if subtasks may read different rates."""
     if edge is None or shipping.to_one or shipping.one_to_one:
         return math.nan
-    return edge.records.middle / (1 if shipping.copies else readers)
+    return edge.per_second / (1 if shipping.copies else readers)
 
 
 # ---- The `input:` section of a vertex: name, ship strategy, key skew, fan-out and record size of each edge.
@@ -404,7 +258,7 @@ MAX_SHARE_DIFFERENCE = 0.03
 def infer_inputs(draft: Draft, vertex: RestVertex, edge_flows: EdgeFlows) -> None:
     """Set the `input:` section of a vertex, and `combine` if it has several inputs."""
     section, job = draft.vertex(vertex.name), edge_flows.job
-    names = input_names(_upstreams(vertex), [other.name for other in job.vertices])
+    names = input_names([edge.upstream for edge in vertex.inputs], [other.name for other in job.vertices])
     shippings = [SHIPPING[_nearest_shipping(edge.ship)[0]] for edge in vertex.inputs]
     shares = keyed_shares(vertex, shippings, job.flows[vertex.name], edge_flows.edges)
     for i, (edge, name) in enumerate(zip(vertex.inputs, names, strict=True)):
@@ -456,18 +310,22 @@ def _infer_amounts(section: Section, edge_id: EdgeId, path: str, edge_flows: Edg
     if edge is None:
         return
     has_siblings = len(outputs_of(edge_flows.job, edge.upstream)) > 1
-    if has_siblings or edge_id in edge_flows.contradicted:
-        _infer_fan_out(section, edge_id, path, edge_flows)
-        if has_siblings:
-            _infer_size(section, edge_id, path, edge_flows)
+    is_contradicted = any(contradiction.reader == edge_id[0] for contradiction in edge_flows.unbalanced)
+    if has_siblings or is_contradicted:
+        _infer_fan_out(section, edge_id, path, edge_flows, is_contradicted=is_contradicted)
+    size, emitted = edge_flows.edge_size(edge_id), edge_flows.emitted_size(edge.upstream)
+    if has_siblings and size and emitted and abs(size.bytes / emitted.bytes - 1) > MAX_SHARE_DIFFERENCE:
+        section.put(f"{path}.record", format_size(size.bytes), size.source)
 
 
-def _infer_fan_out(section: Section, edge_id: EdgeId, path: str, edge_flows: EdgeFlows) -> None:
+def _infer_fan_out(
+    section: Section, edge_id: EdgeId, path: str, edge_flows: EdgeFlows, *, is_contradicted: bool
+) -> None:
     """Set the fan-out of an edge: records on the edge / records that its upstream vertex reads (or emits, if a source).
 
     * If the counters contradict each other because the upstream vertex also writes to an external system, the reader's
       counter is used.
-    * If they contradict each other for another reason, or determine only a range, the user is asked.
+    * If they contradict each other for another reason, or count several edges together, the user is asked.
     * Otherwise the fan-out is set if it differs from that of the upstream vertex.
     """
     edge, job = edge_flows.edges[edge_id], edge_flows.job
@@ -477,10 +335,9 @@ def _infer_fan_out(section: Section, edge_id: EdgeId, path: str, edge_flows: Edg
         return
     per_second = f"{base:,.4g}/s {'into' if writer.inputs else 'out of'} '{writer.name}'"
     read = job.flows[reader.name].per_second("records_in") / edge.copies
-    value, origin, assumed = edge.records.middle, "", ""
-    contradicted = edge_id in edge_flows.contradicted
+    value, origin, assumed = edge.per_second, "", ""
     writes_outside = any("writer" in name.lower() for name in writer.chain)
-    if contradicted and writes_outside and len(reader.inputs) == 1 and 0 < read < written:
+    if is_contradicted and writes_outside and len(reader.inputs) == 1 and 0 < read < written:
         # The reader has one input, so its counter is that of this edge.  The upstream counter also has the records that a
         # sink writer writes to the external system (FLIP-33).
         value = read
@@ -488,14 +345,13 @@ def _infer_fan_out(section: Section, edge_id: EdgeId, path: str, edge_flows: Edg
             f"{read:,.4g}/s into '{reader.name}', which reads nothing else / {per_second}, whose {written:,.4g}/s out "
             "include those of its sink writer to the external system"
         )
-    elif contradicted:
-        bounds = AmountRange(min(written, read, value), max(written, min(read, value)))
-        value = min(max(value, bounds.least), bounds.most)
-        assumed = f"{_between(bounds, base)}; the counters of its two ends contradict each other."
-    elif not edge.records.is_exact:
-        assumed = (
-            f"the middle of what the counters allow, {_between(edge.records, base)}: its outputs are counted together."
-        )
+    elif is_contradicted:
+        least, most = min(written, read, value), max(written, min(read, value))
+        value = min(value, most)
+        between = f"between {least / base:.4g} and {most / base:.4g}"
+        assumed = f"{between}; the counters of its two ends contradict each other."
+    elif not edge.is_measured:
+        assumed = "in proportion to what the upstreams of its reader write: these edges are counted together."
     elif abs(value / written - 1) > MAX_SHARE_DIFFERENCE:
         origin = f"{edge.source} / {per_second}"
     else:
@@ -507,27 +363,6 @@ def _infer_fan_out(section: Section, edge_id: EdgeId, path: str, edge_flows: Edg
         per = f"per record that '{writer.name}' {'reads' if writer.inputs else 'emits'}"
         question = f"How many records does '{writer.name}' send over this edge {per}?"
         section.ask(f"{path}.fan-out", fan_out, question, assumed)
-
-
-def _infer_size(section: Section, edge_id: EdgeId, path: str, edge_flows: EdgeFlows) -> None:
-    """Set the record size of an edge if it differs from that of its upstream vertex.  If it is an estimate, ask the user."""
-    size, emitted = edge_flows.edge_size(edge_id), edge_flows.emitted_size(edge_flows.edges[edge_id].upstream)
-    if size is None or emitted is None:
-        return
-    if not size.range.is_exact:
-        least, most = format_size(max(1, round(size.range.least))), size.range.most
-        upper = f"at most {format_size(round(most))}" if most < math.inf else "without an upper bound"
-        why = f"estimated from the bytes of all its inputs; at least {least}, {upper}."
-        section.ask(
-            f"{path}.record", format_size(size.likely), "How large are the records of this edge on the wire?", why
-        )
-    elif abs(size.likely / emitted.likely - 1) > MAX_SHARE_DIFFERENCE:
-        section.put(f"{path}.record", format_size(size.likely), size.source)
-
-
-def _between(bounds: AmountRange, base: float) -> str:
-    """Return the range of a fan-out as text: `bounds` are rates on the edge, `base` is the rate that they are divided by."""
-    return f"between {bounds.least / base:.4g} and {bounds.most / base:.4g}"
 
 
 def _infer_combine(section: Section, job: RestJob, vertex: RestVertex) -> None:

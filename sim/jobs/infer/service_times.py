@@ -119,10 +119,8 @@ def _put_size(
     """Set the size of records if it was measured, otherwise ask for it."""
     if size is None:
         section.ask(path, unknown_size, question, why_unknown)
-    elif size.range.is_exact:
-        section.put(path, format_size(size.likely), size.source)
     else:
-        section.ask(path, format_size(size.likely), question, "as large on all its edges.")
+        section.put(path, format_size(size.bytes), size.source)
 
 
 def _infer_source_rate(section: Section, flow: Flows, backlog_growth: float | None) -> None:
