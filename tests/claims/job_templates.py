@@ -565,12 +565,6 @@ def longer_between(told, match):
     )
 
 
-def longest_downtime(told, match):
-    """The longest wait of a restart, and when one of this length began."""
-    waits = {clock_of(at - waited): waited for at, kind, waited in told.written if kind == "restarted"}
-    return number(match["lasts"]) == 1000 * max(waits.values()) == 1000 * waits[match["at"]]
-
-
 def was_terminated(told, match):
     return (match["name"], match["at"]) in {(name, clock_of(at)) for at, kind, name in told.written if kind == "lost"}
 
@@ -1016,11 +1010,6 @@ TEMPLATES = (
         "terminated",
         r"TaskManager (?P<name>tm-\d+) was terminated at (?P<at>[\d :-]+): exitCode=137, reason=OOMKilled",
         was_terminated,
-    ),
-    template(
-        "downtime",
-        r"The job was not running for (?P<lasts>[\d.]+ (?:min|s)), from (?P<at>[\d :-]+) on, besides the restore of its tasks",
-        longest_downtime,
     ),
     template(
         "oversized",

@@ -207,7 +207,6 @@ def test_sentences_about_random_logs_are_true(tmp_path):
         "went back",
         "failures apart",
         "fresh restarts",
-        "downtime",
         "oversized",
         "not canceled",
         "lost leadership",

@@ -198,19 +198,10 @@ MIN_SKEW = 1.1
 """Minimum records of the most loaded subtask / mean of all subtasks to ask for the skew of two keyed inputs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """The share of each subtask of a vertex in the records of its keyed inputs."""
-
-    per_mille: tuple[int, ...]  # by subtask
-    source: str  # origin, as text
-    question: tuple[str, str] | None  # (open question, assumption)
-
-
 def keyed_shares(
     vertex: RestVertex, shippings: Sequence[Shipping], flow: Flows, edges: Mapping[EdgeId, Edge]
-) -> Shares | None:
-    """Return the shares of the subtasks of `vertex` in the records of its keyed inputs.
+) -> tuple[list[int], str, tuple[str, str] | None] | None:
+    """Return (share of each subtask of `vertex` in the records of its keyed inputs [per mille], origin, question and assumption).
 
     Return None if no share differs from the mean by more than `MAX_COUNT_DEVIATIONS` standard deviations (Poisson), or if
     they cannot be computed.  `shippings` has the ship
@@ -237,7 +228,7 @@ def keyed_shares(
         question = "What are the record rates of its unkeyed inputs?", "in proportion to what their writers emit."
     less = ", less those of its other inputs" if unkeyed else ""
     source = f"records in of each subtask{less}, {flow.source}"
-    return Shares(tuple(np.rint(1000 * keyed / total).astype(int).tolist()), source, question)
+    return np.rint(1000 * keyed / total).astype(int).tolist(), source, question
 
 
 def _rate_of_each_reader(edge: Edge | None, shipping: Shipping, readers: int) -> float:
@@ -268,9 +259,10 @@ def infer_inputs(draft: Draft, vertex: RestVertex, edge_flows: EdgeFlows) -> Non
         ship, origin = _infer_shipping(draft, vertex, edge)
         section.put(f"{path}.ship", ship)
         if shares is not None and shippings[i].keyed:
-            section.put(f"{path}.weights.counted", list(shares.per_mille), shares.source)
-            if shares.question:
-                section.add_question(f"{path}.weights.counted", *shares.question)
+            per_mille, source, question = shares
+            section.put(f"{path}.weights.counted", per_mille, source)
+            if question:
+                section.add_question(f"{path}.weights.counted", *question)
         _infer_amounts(section, (vertex.name, i), path, edge_flows)
         has_only_ship = section.values["input"][name].keys() == {"ship"}  # `upstream: hash`
         section.put(path if has_only_ship else f"{path}.ship", ship, origin)

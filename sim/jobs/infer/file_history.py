@@ -97,12 +97,6 @@ class Files:
     size_bytes: float  # of the state, right after the last fall
     bytes_per_second: float  # growth of the state
 
-    @property
-    def checkpoints_per_fall(self) -> float:
-        """Median number of checkpoints from one fall to the next.  NaN with fewer than two falls."""
-        gaps = [after.id - before.id for (before, _), (after, _) in pairwise(self.falls)]
-        return median(gaps) if gaps else math.nan
-
     def size_at(self, seconds: float) -> float:
         """Return the size of the state at a time [s since the epoch], extrapolated from the last fall."""
         return max(

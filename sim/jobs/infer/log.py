@@ -25,7 +25,6 @@ from sim.jobs.infer.options import (
     ask_for_timeout,
     configured_ms,
     infer_options,
-    put_restart_strategy,
     put_version,
     run_ns,
     with_current_names,
@@ -36,8 +35,8 @@ from sim.jobs.source.job_log import JobLog, LogCheckpoint, log_remarks, silence_
 from sim.jobs.source.recorded_job import ImportedScenario
 from sim.jobs.source.rest_answers import operators, short_names
 from sim.model.schema.flink_keys import INTERVAL
+from sim.model.text import one_line
 from sim.model.units import format_duration, format_size
-from sim.results.formats import bytes_text
 
 MAX_IMMEDIATE_TRIGGER_MS = 100  # completion -> next trigger, if the next checkpoint was due
 # In flight between two tasks under back-pressure: 10 buffers at each end (NettyShuffleEnvironmentConfiguration).
@@ -48,8 +47,7 @@ NEVER_MS = 10**11  # three years; longer durations are "never"
 MEASURED_SETTINGS = {"timeout": TIMEOUT, "min-pause": MIN_PAUSE, "tolerable-failed": TOLERABLE}
 """Keys of `checkpoint` -> options.  A value from the checkpoints of the log replaces the configured one."""
 RECORDS_PER_SECOND = 1000  # assumed
-MIN_LATEST_CHECKPOINTS = 5  # minimum number of checkpoints for a median size
-MAX_STEADY_FACTOR = 1.2  # if two consecutive checkpoints differ in size by less, the state is steady, or grows
+LATEST_CHECKPOINTS = 5  # number of checkpoints for a median size
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,23 +104,15 @@ class StateSize(NamedTuple):
     """The size of the state at the end of a log."""
 
     bytes: int
-    origin: str  # text to append, for example " of checkpoint 40"
+    origin: str  # text to append, for example ", the median of the last 5 checkpoints"
 
 
 def infer_state_size(done: Sequence[LogCheckpoint]) -> StateSize:
-    """Return the size of the last completed checkpoint, or the median of the latest if the last one differs from the one before.
-
-    In some jobs, every few checkpoints are several times as large as the others.  If the state grows, the last one has its
-    present size, and differs little from the one before.  The size is 0 if no checkpoint completed.
-    """
-    if not done:
-        return StateSize(0, "")
-    *_, before, last = (point.state_size for point in (done[0], *done))
-    if max(before, last) <= MAX_STEADY_FACTOR * min(before, last):
-        return StateSize(last, f" of checkpoint {done[-1].id}")
-    latest = sorted(point.state_size for point in done[-max(len(done) // 3, MIN_LATEST_CHECKPOINTS) :])
-    spread = f"{bytes_text(latest[0])} to {bytes_text(latest[-1])}"
-    return StateSize(latest[(len(latest) - 1) // 2], f", the median of the last {len(latest)} checkpoints ({spread})")
+    """Return the median size of the latest completed checkpoints, 0 without any: some jobs have single larger ones."""
+    latest = sorted(point.state_size for point in done[-LATEST_CHECKPOINTS:])
+    if len(latest) < 2:
+        return StateSize(sum(latest), "")
+    return StateSize(latest[(len(latest) - 1) // 2], f", the median of the last {len(latest)} checkpoints")
 
 
 def infer_log(log: JobLog) -> ImportedScenario:
@@ -151,6 +141,8 @@ def infer_log(log: JobLog) -> ImportedScenario:
         else ""
     )
     draft.remark(f"Checkpoints: {counts}{durations}.")
+    if log.strategy:
+        draft.remark(f"Its restart strategy is {one_line(log.strategy, 160)}: `flink:` may set it.")
     if (silence := silence_of_log(log)) is not None:
         draft.header_lines += silence.sentences()
     draft.header_lines += log_remarks(log)
@@ -161,7 +153,6 @@ def infer_log(log: JobLog) -> ImportedScenario:
     infer_options(
         draft, log.options, log.version, {INTERVAL, TTL, "state.backend.type", "parallelism.default"} | measured
     )
-    put_restart_strategy(draft, log.strategy, "from the log")
     _storage(draft, done, state, took_ms, line, saturated=saturated)
     each_ms = max(interval_ms, rhythm.min_pause + round(took_ms), 5_000)
     count = max(CHECKPOINTS_PER_RUN, len(points) * grows)  # the run begins where the log does

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from fractions import Fraction
 from statistics import median
+
+from pydantic import TypeAdapter
 
 from sim.jobs.infer.cores import Rest, is_unaligned, rests, task_managers_of, usual_checkpoints, works_before_barrier
 from sim.jobs.infer.draft import Draft, Section, format_whole_ms
@@ -153,10 +156,10 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
         if named := sorted(keys & job.options.keys()):
             draft.put("restart.provider", provider, f"{named[0]} in /jobmanager/config")
     _ask_for_replacement(draft, job)
-    put_restart_strategy(draft, job.job_config.execution_config.restart_strategy, "from /jobs/:id/config")
+    _put_restart_strategy(draft, job.job_config.execution_config.restart_strategy)
 
 
-def put_restart_strategy(draft: Draft, text: str, origin: str) -> None:
+def _put_restart_strategy(draft: Draft, text: str) -> None:
     """Replace the configured restart strategy by the one that Flink describes in `text`, if that can be parsed."""
     if not (restart := _parse_restart_strategy(text)):
         if text and not text.startswith("Cluster level default"):
@@ -171,7 +174,7 @@ def put_restart_strategy(draft: Draft, text: str, origin: str) -> None:
         del flink[key]
     flink.update(restart)
     draft.inferred += 1
-    draft.comments[f"flink.{next(iter(restart))}"] = origin
+    draft.comments[f"flink.{next(iter(restart))}"] = "from /jobs/:id/config"
 
 
 def configured_ms(options: Mapping[str, str], key: str) -> int:
@@ -234,65 +237,29 @@ def _modelled_options(options: Mapping[str, str], version: str) -> Iterator[tupl
         yield "jobmanager.scheduler", "adaptive"
 
 
+_iso_duration = TypeAdapter(timedelta)
+
+
 def _parse_restart_strategy(text: str) -> dict[str, str | int]:
-    """Return the options of a restart strategy, parsed from Flink's description.
+    """Return the options of a restart strategy, parsed from Flink's description (RestartStrategies).
 
     They are empty if the configuration of the cluster applies.
-
-    The REST API has the descriptions of RestartStrategies, logs have those of RestartBackoffTimeStrategy.
     """
-    if "deactivated" in text.lower() or text.startswith("NoRestartBackoff"):
+    if "deactivated" in text.lower():
         return {"restart-strategy.type": "none"}
-    if fixed := re.match(r"Restart with fixed delay \((?:(\d+) ?ms|PT([\dHMS.]+))\)\. #(\d+)", text):
-        delay_ms = int(fixed[1]) if fixed[1] else _iso_ms(fixed[2])
-        return _restart_strategy_options("fixed-delay", {"attempts": fixed[3], "delay": str(delay_ms)})
-    kind = re.match(r"(FixedDelay|ExponentialDelay|FailureRate)RestartBackoffTimeStrategy\(", text)
-    values = dict(re.findall(r"(\w+)=([\d.]+)", text))
-    if kind is None or not set(_STRATEGY_FIELDS[kind[1]].values()) <= values.keys():
+    fixed = re.match(r"Restart with fixed delay \((?:(\d+) ?ms|(PT[\dHMS.]+))\)\. #(\d+)", text)
+    if fixed is None:
         return {}
-    return _restart_strategy_options(
-        re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind[1]).lower(),
-        {name: values[field] for name, field in _STRATEGY_FIELDS[kind[1]].items()},
-    )
-
-
-def _restart_strategy_options(kind: str, options: Mapping[str, str]) -> dict[str, str | int]:
-    """Return Flink's keys of a restart strategy.  Durations in `options` are in ms; Integer.MAX_VALUE means unlimited."""
-    keys: dict[str, str | int] = {"restart-strategy.type": kind}
-    for name, value in options.items():
-        number: str | int = (
-            min(int(value), int(UNLIMITED)) if name in ("attempts", "max-failures-per-interval") else f"{value} ms"
-        )
-        keys[f"restart-strategy.{kind}.{name}"] = value if name in ("backoff-multiplier", "jitter-factor") else number
-    return keys
-
-
-_STRATEGY_FIELDS = {
-    "FixedDelay": {"attempts": "maxNumberRestartAttempts", "delay": "backoffTimeMS"},
-    "FailureRate": {
-        "failure-rate-interval": "failuresIntervalMS",
-        "delay": "backoffTimeMS",
-        "max-failures-per-interval": "maxFailuresPerInterval",
-    },
-    "ExponentialDelay": {
-        "initial-backoff": "initialBackoffMS",
-        "max-backoff": "maxBackoffMS",
-        "backoff-multiplier": "backoffMultiplier",
-        "reset-backoff-threshold": "resetBackoffThresholdMS",
-        "jitter-factor": "jitterFactor",
-    },
-}
-"""Restart strategy -> option -> name of its field in `toString()` of the strategy's class."""
-
-
-def _iso_ms(text: str) -> int:
-    """Return the milliseconds of a duration such as ``1H2M3.5S`` (java.time.Duration, without PT)."""
-    scale = {"H": 3_600_000, "M": 60_000, "S": 1000}
-    return round(sum(float(number) * scale[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([HMS])", text)))
+    delay_ms = int(fixed[1]) if fixed[1] else round(_iso_duration.validate_python(fixed[2]) / timedelta(milliseconds=1))
+    return {
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": min(int(fixed[3]), int(UNLIMITED)),
+        "restart-strategy.fixed-delay.delay": f"{delay_ms} ms",
+    }
 
 
 def _infer_placement(draft: Draft, job: RestJob) -> None:
-    """Set the placement whose share of local channels (both tasks on one TaskManager) is nearest to that of the job."""
+    """Set the placement: on one TaskManager, spread over several with local channels, or without any."""
     managers_of = task_managers_of(job)
     hosts = {manager for subtasks in managers_of.values() for manager in subtasks.values()}
     if not hosts or "" in hosts:
@@ -300,37 +267,27 @@ def _infer_placement(draft: Draft, job: RestJob) -> None:
             "cluster.placement", "spread", "Which tasks share a task manager?", "one task manager per subtask index."
         )
         return
-    slots = max(max(Counter(upstream_places.values()).values()) for upstream_places in managers_of.values())
-    local, spread, all_channels = 0, 0, 0
-    for vertex in job.vertices:
-        for edge in vertex.inputs:
-            upstream_places, own_places = managers_of[edge.upstream], managers_of[vertex.name]
-            all_channels += len(upstream_places) * len(own_places)
-            local += _pairs_in_common(upstream_places.values(), own_places.values())
-            spread += _pairs_in_common(
-                *((subtask // slots for subtask in side) for side in (upstream_places, own_places))
-            )
-    if not all_channels:
+    used = [
+        (managers_of[edge.upstream].values(), managers_of[vertex.name].values())
+        for vertex in job.vertices
+        for edge in vertex.inputs
+    ]
+    if not used:
         return
-    shares = {"isolated": 0.0, "single": 1.0, "spread": spread / all_channels}
-    share = local / all_channels
-    nearest = min(shares, key=lambda kind: abs(shares[kind] - share))
-    differs = abs(shares[nearest] - share) >= 0.005
-    exact = f", {shares[nearest]:.0%} with the nearest placement there is" if differs else ""
-    managers = f"{len(hosts)} task managers" if len(hosts) > 1 else "one task manager"
-    draft.put(
-        "cluster.placement",
-        nearest,
-        f"{managers}; {share:.0%} of the pairs of tasks share one{exact} (/jobs/:id/vertices/:id)",
+    are_local = any(set(writers) & set(readers) for writers, readers in used)
+    kind = "single" if len(hosts) == 1 else "spread" if are_local else "isolated"
+    shared = (
+        ""
+        if len(hosts) == 1
+        else ", which tasks of one edge share"
+        if are_local
+        else ", none of which tasks of one edge share"
     )
-    if nearest == "spread":
+    managers = f"{len(hosts)} task managers" if len(hosts) > 1 else "one task manager"
+    draft.put("cluster.placement", kind, f"{managers}{shared} (/jobs/:id/vertices/:id)")
+    if kind == "spread":
+        slots = max(max(Counter(managers.values()).values()) for managers in managers_of.values())
         draft.put("cluster.slots", slots, "subtasks of one vertex on a task manager, at most")
-
-
-def _pairs_in_common(writers: Iterable[Hashable], readers: Iterable[Hashable]) -> int:
-    """Return the number of channels whose two subtasks are in the same place."""
-    at = Counter(writers)
-    return sum(at[reader_place] for reader_place in readers)
 
 
 # ---- Time for which snapshots block the task thread, from the checkpoint history.

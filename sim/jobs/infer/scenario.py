@@ -22,7 +22,6 @@ from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.heap import (
-    infer_cold_start,
     infer_fresh_start,
     infer_heap_restore,
     infer_state_start,
@@ -192,7 +191,6 @@ def infer_job(job: RestJob) -> ImportedScenario:
     infer_in_flight(draft, job)
     infer_residuals(draft, job)
     _run(draft, job)
-    infer_cold_start(draft, job)
     draft.ask_for_missing({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
     if not any(path.endswith("/jobmanager/config") for path in (*job.snapshot.answers, *job.snapshot.missing)):
         draft.remark_question("Which options are configured (/jobmanager/config)?", "Flink's defaults.")

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import takewhile
-from statistics import correlation, fmean, linear_regression, median
-
-import numpy as np
+from statistics import correlation, linear_regression, median
 
 from sim.jobs.infer.cores import usual_checkpoints
 from sim.jobs.infer.draft import Draft, Section, format_whole_ms
@@ -34,6 +30,7 @@ from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import Flows, RestJob, RestVertex
 from sim.model.state import Lsm, backend_named
 from sim.model.units import (
+    SECOND,
     UnitError,
     format_byte_rate,
     format_duration,
@@ -42,123 +39,6 @@ from sim.model.units import (
     parse_flink_duration,
     parse_size,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line fitted to state sizes by least squares."""
-
-    slope: float
-    begin: float  # size at place 0
-    squares: float  # residual sum of squares
-
-    def at(self, second: float) -> float:
-        """Return the size on the line."""
-        return self.begin + self.slope * second
-
-
-def _fit_line(xs: Sequence[float], sizes: Sequence[float]) -> _Line:
-    """Fit a line to sizes at `xs` (times, or a function of them).  It is constant if all are equal."""
-    if len(set(xs)) < 2:
-        return _Line(0.0, fmean(sizes), 0.0)
-    slope, begin = linear_regression(xs, sizes)
-    squares = math.fsum((size - begin - slope * x) ** 2 for x, size in zip(xs, sizes, strict=True))
-    return _Line(slope, begin, squares)
-
-
-# ---- Saturating growth: the set of keys is bounded, so the share of records with a new key decreases.
-#
-# If all keys are equally likely, the number of keys not seen yet decreases exponentially with the number of records.
-
-_MIN_SIZES_FOR_CURVE = 8
-"""Minimum number of sizes to fit a curve."""
-_MAX_RESIDUAL_OF_CURVE = 0.2
-"""Maximum residual sum of squares of the curve / that of a straight line, to prefer the curve."""
-_MIN_SHARE_OF_LIMIT = 0.6
-"""Minimum largest size / fitted limit.  With less, the limit is too uncertain."""
-_RATES_TRIED = 60
-"""Rates of the exponential that are tried, from 0.5 to 10 per length of the history."""
-
-
-@dataclass(frozen=True, slots=True)
-class SaturatingGrowth:
-    """A state size that approaches a limit: ``limit - left * exp(-rate * (t - begun))``."""
-
-    limit_bytes: float
-    left_bytes: float  # limit - size at `begun_s`
-    rate: float  # per second
-    begun_s: float
-
-    @property
-    def per_second(self) -> float:
-        """The growth while all keys are new [bytes/s]."""
-        return self.limit_bytes * self.rate
-
-    def at(self, second: float) -> float:
-        """Return the size at a time."""
-        return self.limit_bytes - self.left_bytes * math.exp(-self.rate * (second - self.begun_s))
-
-
-def fit_saturating_growth(seconds: Sequence[float], sizes: Sequence[float]) -> SaturatingGrowth | None:
-    """Fit saturating growth to sizes [bytes] at times [s].
-
-    Returns None if there are too few sizes, if a straight line fits nearly as well, or if the limit is too uncertain.
-    """
-    span = seconds[-1] - seconds[0] if len(seconds) >= _MIN_SIZES_FOR_CURVE else 0.0
-    if span <= 0:
-        return None
-    best, least_squares = None, _MAX_RESIDUAL_OF_CURVE * _fit_line(seconds, sizes).squares
-    for rate in np.geomspace(0.5, 10, _RATES_TRIED).tolist():
-        per_second = rate / span
-        unseen = _fit_line([math.exp(-per_second * (second - seconds[0])) for second in seconds], sizes)
-        limit = unseen.begin
-        if unseen.squares < least_squares and unseen.slope < 0 and 0 < limit <= max(sizes) / _MIN_SHARE_OF_LIMIT:
-            best, least_squares = SaturatingGrowth(limit, -unseen.slope, per_second, seconds[0]), unseen.squares
-    return best
-
-
-# ---- Growth that ends: the size rises linearly and then stays constant, because keys expire as fast as new keys arrive,
-# or because there are no new keys.
-#
-# The break is where a line before it and a constant after it have the smallest sum of squares.
-
-_MIN_SIZES_FOR_LEVEL = 5
-"""Minimum number of sizes before and after the break."""
-_MAX_SLOPE_OF_LEVEL = 0.1
-"""Maximum absolute slope after the break / slope before it."""
-_MAX_RESIDUAL_OF_LEVEL = 0.5
-"""Maximum sum of squares with the break / that of one line through all sizes, to accept the break."""
-_MAX_GAP_AT_LEVEL = 0.1
-"""Maximum distance between line and constant at the break / the constant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """The constant size that a state has reached after linear growth."""
-
-    first: int  # index of the first size at the level
-    size_bytes: float
-    per_second: float  # growth before the level was reached [bytes/s]
-
-
-def fit_level(seconds: Sequence[float], sizes: Sequence[float]) -> Level | None:
-    """Fit linear growth followed by a constant size, to sizes [bytes] at times [s].
-
-    Returns None if the sizes do not rise, rise until the end, or are better described by one line.
-    """
-    straight = _fit_line(seconds, sizes)
-    best, least = None, _MAX_RESIDUAL_OF_LEVEL * straight.squares
-    for first in range(_MIN_SIZES_FOR_LEVEL, len(sizes) - _MIN_SIZES_FOR_LEVEL + 1):
-        rise, rest = _fit_line(seconds[:first], sizes[:first]), _fit_line(seconds[first:], sizes[first:])
-        size_bytes = fmean(sizes[first:])
-        squares = rise.squares + math.fsum((size - size_bytes) ** 2 for size in sizes[first:])
-        is_continuous = abs(rise.at(seconds[first]) - size_bytes) <= max(
-            _MAX_GAP_AT_LEVEL * size_bytes, rise.slope * (seconds[first] - seconds[first - 1])
-        )
-        if squares < least and rise.slope > 0 and abs(rest.slope) <= _MAX_SLOPE_OF_LEVEL * rise.slope and is_continuous:
-            best, least = Level(first, size_bytes, rise.slope), squares
-    return best
-
 
 # ---- Updates: the share of records that overwrite an existing entry of the state.
 #
@@ -275,6 +155,8 @@ _MIN_GROWTH_FACTOR = 1.1
 """Minimum last size / first size of a state that grows."""
 _MIN_CORRELATION = 0.95
 """Minimum correlation of sizes with time for linear growth."""
+_MIN_LATE_SLOPE = 0.6
+"""Minimum slope of the second half of the sizes / that of all, for a state that goes on growing."""
 
 
 def infer_state(draft: Draft, job: RestJob) -> None:
@@ -292,13 +174,13 @@ def infer_state(draft: Draft, job: RestJob) -> None:
         elif not any(sizes[-1][1]):
             continue
         elif not is_keyed:
-            _put_size(section, "snapshot.operator-state", sizes, *sizes[-1], "the last")
+            _put_size(section, "snapshot.operator-state", *sizes[-1], "the last")
         elif in_files or _has_changelog(job):
             _infer_backend(section, job, sizes)
             if points:
                 _infer_state_in_files(section, job, vertex, points, flow)
         else:
-            _put_size(section, "state.size", sizes, *sizes[-1], "the last")
+            _put_size(section, "state.size", *sizes[-1], "the last")
             infer_growth(
                 section,
                 job.options,
@@ -324,28 +206,24 @@ def _sizes(points: Iterable[RecordedCheckpoint], vertex: str) -> _Sizes:
     return [(point, subtask_sizes) for point, subtask_sizes in sizes if subtask_sizes]
 
 
-def _put_size(
-    section: Section, path: str, sizes: _Sizes, chosen: RecordedCheckpoint, subtask_sizes: list[int], which: str
-) -> None:
+def _put_size(section: Section, path: str, chosen: RecordedCheckpoint, subtask_sizes: list[int], which: str) -> None:
     """Set a size from the `chosen` checkpoint: the sum over subtasks for keyed state, their median for operator state.
 
     `subtask_sizes` has the size of each subtask, and `which` says in words which checkpoint was chosen.
     """
-    (first, before), total = sizes[0], sum(subtask_sizes)
     each = f"{min(subtask_sizes):,} to {max(subtask_sizes):,} bytes each"
     origin = f"state of checkpoint {chosen.id}, {which} known, in {len(subtask_sizes)} subtasks, {each}"
-    if first is not chosen and sum(before) > 0 and abs(total / sum(before) - 1) > 0.1:
-        origin += f"; {sum(before):,} bytes in checkpoint {first.id}"
-    section.put(path, format_size(total if path == "state.size" else round(median(subtask_sizes))), origin)
+    size = sum(subtask_sizes) if path == "state.size" else round(median(subtask_sizes))
+    section.put(path, format_size(size), origin)
 
 
 def _infer_backend(section: Section, job: RestJob, sizes: _Sizes) -> None:
     """Set size, backend and changelog of a vertex with RocksDB or a changelog."""
     backend = backend_of(job)
     if backend == "hashmap":
-        _put_size(section, "state.size", sizes, *sizes[-1], "the last")
+        _put_size(section, "state.size", *sizes[-1], "the last")
     else:  # files also contain overwritten values, so the smallest size is closest to that of the state
-        _put_size(section, "state.size", sizes, *min(sizes, key=lambda pair: sum(pair[1])), "the smallest")
+        _put_size(section, "state.size", *min(sizes, key=lambda pair: sum(pair[1])), "the smallest")
         put_backend(section, _configured_backend(job), f"{backend}: {_why_incremental(job)}.")
     if not _has_changelog(job):
         return
@@ -371,10 +249,10 @@ def infer_growth(
     sizes: Sequence[tuple[RecordedCheckpoint, int]],
     per_second: float,
 ) -> None:
-    """Set size and growth per record of a state if its sizes rise over the history.
+    """Set size and growth per record of a state whose sizes rise over the history.
 
-    The growth is the first of these that fits: a level after a rise, a curve towards a limit, a line.  The scenario starts
-    with the size at the level, otherwise with the size at the start of the history.
+    The scenario starts with the size at the start of the history.  If the rise has slowed down, the state is assumed to
+    stay at its last size, because it has nearly all of its keys, or as many expire as arrive.
 
     Args:
         section: The vertex in the draft.
@@ -387,32 +265,16 @@ def infer_growth(
     rises = len(sizes) >= _MIN_POINTS_OF_LINE and size_bytes[-1] > _MIN_GROWTH_FACTOR * size_bytes[0]
     if not rises or len(set(seconds)) < _MIN_POINTS_OF_LINE or not per_second > 0:  # False for NaN, too
         return
-    # sizes at the end that are equal to the byte
-    same = list(takewhile(lambda size: size == size_bytes[-1], reversed(size_bytes)))
-    begins_s = seconds[0] - seconds_between(points)
-    first = f"one interval before checkpoint {points[0].id}, the first known"
-    level = fit_level(seconds, size_bytes)
-    if level is not None and level.per_second >= per_second:
-        _put_level(section, options, [point.id for point in points], level, per_second, same)
-    elif (curve := fit_saturating_growth(seconds, size_bytes)) is not None and curve.per_second >= per_second:
-        limit = f"{len(sizes)} checkpoints on a curve towards {curve.limit_bytes:,.0f} bytes"
-        begin, while_new = max(curve.at(begins_s), 0), f"while all keys are new ({limit})"
-        _put_size_and_growth(section, begin, f"{first}; it grows from there", curve.per_second, while_new, per_second)
-        if len(same) >= _MIN_POINTS_OF_LINE:
-            section.put("state.limit", format_size(same[0]), _constant_text(same, per_second))
-        else:
-            origin = f"{limit}: fewer and fewer keys are new"
-            section.put("state.limit", format_size(round(curve.limit_bytes)), origin)
-            assumed = "as for equally likely keys. It is larger if some keys are rare."
-            section.add_question("state.limit", "How large is it when all of its keys exist?", assumed)
-    elif correlation(seconds, size_bytes) >= _MIN_CORRELATION:
-        slope = linear_regression(seconds, size_bytes).slope
-        if round(slope / per_second) >= 1:
-            begin = max(size_bytes[0] - slope * seconds_between(points), 0)
-            origin = f"{first}, which has {size_bytes[0]:,} bytes; it grows from there"
-            why = f"({len(sizes)} checkpoints on a line, to {size_bytes[-1]:,} bytes in {points[-1].id})"
-            _put_size_and_growth(section, begin, origin, slope, why, per_second)
-            _put_or_ask_for_ttl(section, options, seconds[-1] - seconds[0])
+    slope, half = linear_regression(seconds, size_bytes).slope, len(sizes) // 2
+    late_slope = linear_regression(seconds[half:], size_bytes[half:]).slope
+    if late_slope < _MIN_LATE_SLOPE * slope:
+        _put_level(section, options, points[half].id, size_bytes, per_second)
+    elif correlation(seconds, size_bytes) >= _MIN_CORRELATION and round(slope / per_second) >= 1:
+        begin = max(size_bytes[0] - slope * seconds_between(points), 0)
+        origin = f"one interval before checkpoint {points[0].id}, the first known, which has {size_bytes[0]:,} bytes; it grows from there"
+        why = f"({len(sizes)} checkpoints on a line, to {size_bytes[-1]:,} bytes in {points[-1].id})"
+        _put_size_and_growth(section, begin, origin, slope, why, per_second)
+        _put_or_ask_for_ttl(section, options, seconds[-1] - seconds[0])
 
 
 def _put_size_and_growth(
@@ -425,36 +287,25 @@ def _put_size_and_growth(
 
 
 def _put_level(
-    section: Section,
-    options: Mapping[str, str],
-    checkpoints: list[int],
-    level: Level,
-    per_second: float,
-    same: list[int],
+    section: Section, options: Mapping[str, str], since: int, size_bytes: Sequence[int], per_second: float
 ) -> None:
-    """Set the size of a state that has reached its level.  The scenario starts at the level.
+    """Set the size of a state that hardly grows any more, `since` a checkpoint.
 
-    If the last sizes (`same`) are equal to the byte although records arrive, all keys exist.  Otherwise the state grows, and
-    its keys expire, if a TTL is configured.  `checkpoints` are the ids.
+    With a TTL, the growth per record is that which keeps the size: as many keys expire as arrive.
     """
-    limit, rose_until = f"{level.size_bytes:,.0f} bytes", f"checkpoint {checkpoints[level.first]}"
-    stays = (
-        f"it rose until {rose_until} and stays at {limit} to checkpoint {checkpoints[-1]}: the scenario begins there"
-    )
-    if len(same) >= _MIN_POINTS_OF_LINE:
-        section.put("state.size", format_size(same[0]), f"{stays}; {_constant_text(same, per_second)}")
-    elif _configured_ttl_ns(options):
-        _put_size_and_growth(section, level.size_bytes, stays, level.per_second, f"before {rose_until}", per_second)
+    size, same = size_bytes[-1], size_bytes[-_MIN_POINTS_OF_LINE:]
+    stays = f"it hardly grows since checkpoint {since}"
+    if len(set(same)) == 1:
+        why = f"equal to the byte in the last {len(same)} checkpoints with {per_second:,.0f} records/s: all keys exist"
+        section.put("state.size", format_size(size), f"{stays}; {why}")
+    elif ttl_ns := _configured_ttl_ns(options):
+        expires = f"expire in the TTL of {format_duration(ttl_ns)}, while as many arrive"
+        _put_size_and_growth(section, size, stays, size / ttl_ns * SECOND, expires, per_second)
         _put_or_ask_for_ttl(section, options, 0.0)
     else:
-        section.put("state.size", format_size(round(level.size_bytes)), stays)
+        section.put("state.size", format_size(size), stays)
         question = "Has it reached its full number of keys, or do keys expire (StateTtlConfig)?"
         section.add_question("state.size", question, "all keys exist, so the size does not depend on the rate.")
-
-
-def _constant_text(same: list[int], per_second: float) -> str:
-    """Return why a state whose last sizes (`same`) are equal to the byte does not grow."""
-    return f"equal to the byte in the last {len(same)} checkpoints with {per_second:,.0f} records/s: all keys exist"
 
 
 def _put_or_ask_for_ttl(section: Section, options: Mapping[str, str], known_s: float) -> None:
@@ -509,8 +360,7 @@ def _infer_state_in_files(
     state = section.values["state"]
     logs, last = "changelog" in state, max(files.falls[-1][0].id for files in all_files)
     why = "after a materialization, without the changelog" if logs else "after a compaction, without later writes"
-    every = median(files.checkpoints_per_fall for files in all_files)
-    origin = f"checkpoint {last} {why}{'' if math.isnan(every) else f' (every {every:g} checkpoints)'}"
+    origin = f"checkpoint {last} {why}"
     if logs:
         slope = 0.0
         cycles = max(_materialization_ms(job) / 1000 / between, 1.0) if between else 1.0

@@ -52,8 +52,6 @@ class FittedLine(NamedTuple):
 
     latency_ms: float
     bytes_per_ms: float
-    slowest: float  # lower bound of bytes_per_ms, with 95 % confidence
-    fastest: float  # upper bound of bytes_per_ms; infinite if the duration may be independent of the bytes
     is_significant: bool  # whether the slope is larger than 0 with 95 % confidence
 
 
@@ -74,19 +72,13 @@ def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
 
     with np.errstate(invalid="ignore"):  # the bounds are NaN if too many phases have the same duration
         fit = theilslopes(took, sizes)
-    slope, low, high = float(fit.slope), float(fit.low_slope), float(fit.high_slope)
+    slope, low = float(fit.slope), float(fit.low_slope)
     if slope <= 0:
-        return FittedLine(
-            float(np.median(took)),
-            float("inf"),
-            1 / high if high > 0 else float("inf"),
-            float("inf"),
-            is_significant=False,
-        )
+        return FittedLine(float(np.median(took)), float("inf"), is_significant=False)
     latency = float(np.median(took - slope * sizes))
     if latency < 0:  # then all of the time is assumed to be transfer
         latency, slope = 0.0, float(np.median(took / sizes))
-    return FittedLine(latency, 1 / slope, 1 / high, 1 / low if low > 0 else float("inf"), is_significant=low > 0)
+    return FittedLine(latency, 1 / slope, is_significant=low > 0)
 
 
 # ---- Speed of checkpoint storage, from asynchronous phases: latency per file, and bandwidth.
@@ -132,9 +124,9 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
         return
     line = fit_async_phases(phases)
     if line is not None and line.is_significant:
-        low, high, sizes = _rate(line.slowest), _rate(line.fastest), [phase.stream_bytes for phase in phases]
+        sizes = [phase.stream_bytes for phase in phases]
         many = f"{len(phases)} asynchronous phases of {min(sizes):,.0f} to {max(sizes):,.0f} bytes in one stream"
-        origin = f"line (Theil-Sen) through {many}; {low} to {high} with 95 % confidence"
+        origin = f"line (Theil-Sen) through {many}"
         draft.put("storage.bandwidth", _rate(line.bytes_per_ms), origin)
         draft.put("storage.file-latency", format_whole_ms(line.latency_ms), "intercept of that line")
         latency_ms = line.latency_ms

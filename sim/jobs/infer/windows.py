@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from statistics import fmean, median
+from statistics import fmean, linear_regression, median
 from typing import Literal
 
 import numpy as np
@@ -219,12 +219,8 @@ def _fit_line(since_drop: Numbers, sizes: Numbers) -> tuple[float, float]:
 
     If the floor is negative, it is set to 0, and the slope is fitted again.
     """
-    centered = since_drop - since_drop.mean()
-    slope = float(centered @ (sizes - sizes.mean())) / max(float(centered @ centered), 1e-9)
-    floor = float(sizes.mean()) - slope * float(since_drop.mean())
-    if floor >= 0:
-        return floor, slope
-    return 0.0, float(since_drop @ sizes) / max(float(since_drop @ since_drop), 1e-9)
+    slope, floor = linear_regression(since_drop, sizes)
+    return (floor, slope) if floor >= 0 else (0.0, linear_regression(since_drop, sizes, proportional=True).slope)
 
 
 # ---- Silent subtasks of a source emit no records while others do: their partitions are empty, or they have no partition.
@@ -262,36 +258,10 @@ def infer_idleness(draft: Draft, job: RestJob) -> None:
             draft.vertex(name).ask("source.watermark.idle-timeout", timeout, question, why)
 
 
-# ---- Effect of window ends on the counters of a vertex: the records that each one emits, and their busy time.
+# ---- Busy time per input record and per record that a window end emits.
 
-_PHASES_TRIED = 40  # candidate times of the window end, evenly spaced over one period
 _FIRING_STANDARD_ERRORS = 3.0  # minimum busy time per output record / its standard error
 MIN_STEPS = 4  # minimum number of differences between samples of a counter
-MAX_RESIDUAL_SHARE = (
-    0.1  # root mean square residual / output of a window; with more, samples were taken while windows fired
-)
-
-
-def count_outputs_per_window(sampled: Series, window_end_ms: float, period_ms: float) -> tuple[float, int] | None:
-    """Return (records emitted per window end, number of window ends observed).
-
-    Returns None unless each increase of `numRecordsOut` is about a multiple of the same number.
-    """
-    if "numRecordsOut" not in sampled.values:
-        return None
-    counts = sampled.values["numRecordsOut"].sum(axis=1)
-    is_known, fits = ~np.isnan(counts), []
-    times_ms, steps = sampled.times_ms[is_known], np.diff(counts[is_known])
-    if (steps < 0).any() or not steps.any():
-        return None
-    for phase in range(_PHASES_TRIED):
-        first_end_ms = window_end_ms + phase * period_ms / _PHASES_TRIED
-        ends = np.diff(np.floor((times_ms - first_end_ms) / period_ms))
-        if ends.any():
-            per_end = float(steps.sum() / ends.sum())
-            fits.append((float(((steps - ends * per_end) ** 2).sum()), per_end, int(ends.sum())))
-    squares, per_end, number = min(fits, key=lambda fit: fit[0], default=(math.inf, 0.0, 0))
-    return None if squares > len(steps) * (MAX_RESIDUAL_SHARE * per_end) ** 2 else (per_end, number)
 
 
 def split_busy_time(sampled: Series) -> tuple[float, float] | None:
@@ -327,8 +297,7 @@ def split_busy_time(sampled: Series) -> tuple[float, float] | None:
 #                     the user is asked
 # phase               time of the drops of the state size, relative to the checkpoint triggers
 # state-per-record    growth of the state size / records in
-# fan-out             records out per window end / records in per period.  Totals would be biased, because the samples
-#                     do not cover a whole number of windows
+# fan-out             records out / records in since the start: samples do not cover a whole number of windows
 # service, fire       least squares: busy time = records in x service + records out x fire
 
 MIN_FLOOR_SHARE = (
@@ -370,7 +339,7 @@ def infer_windows(draft: Draft, job: RestJob) -> None:
         if tooth is not None and flow.per_second("records_in") > 0:
             _put_state_per_record(section, window, tooth, flow)
             if job.readers(vertex.name):
-                _put_fan_out(section, job.series[vertex.name], tooth, flow)
+                _put_fan_out(section, job.flows_since_start(vertex))
         _put_service_times(section, job.series[vertex.name], flow)
 
 
@@ -514,13 +483,12 @@ def _put_state_per_record(section: Section, window: PlannedWindow, tooth: SawToo
         section.drop("state")
 
 
-def _put_fan_out(section: Section, sampled: Series, tooth: SawTooth, flow: Flows) -> None:
-    """Set the fan-out: records out per window end / records in per period."""
-    counted = count_outputs_per_window(sampled, tooth.window_end_ms(WATERMARK_SLACK_MS), tooth.period_ms)
-    if counted is not None:
-        (per_end, ends), arrived = counted, flow.per_second("records_in") * tooth.period_ms / 1000
-        counts = f"{per_end:,.0f} records out at each of {ends} window ends / {arrived:,.0f} records in"
-        section.put("fan-out", format_number(Fraction(f"{per_end / arrived:.4g}")), f"{counts} between two of them")
+def _put_fan_out(section: Section, since_start: Flows) -> None:
+    """Set the fan-out from the totals, because samples do not cover a whole number of windows."""
+    read, written = since_start.total("records_in"), since_start.total("records_out")
+    if read > 0 and written > 0:
+        origin = f"{written:,.0f} records out / {read:,.0f} in, {since_start.source}"
+        section.put("fan-out", format_number(Fraction(f"{written / read:.4g}")), origin)
 
 
 def _put_service_times(section: Section, sampled: Series, flow: Flows) -> None:

@@ -691,8 +691,6 @@ def _stack_trace(thrown: str | dict[str, Any] | None) -> Iterator[str]:
 # ----|-----------|----------x---------x---------x------|
 #                 <------------- silence -------------->
 
-_SOON = 0.1
-"""Maximum time from a completed checkpoint to a failure / median time between triggers, to relate the two."""
 SILENT_GAPS = 3
 """Minimum length of a silence / usual time between checkpoints."""
 _EXCEPTIONS = "Look at the exceptions of the job"
@@ -710,11 +708,6 @@ _WHAT_TO_DO = (
         "Look at why tasks do not run (slots, a restart loop, a long restore, their last exception), not at checkpoints",
     ),
     ("minimum time between", "The pause is as configured (execution.checkpointing.min-pause): no fault by itself"),
-    (
-        "maximum number of concurrent",
-        "As many are under way as max-concurrent-checkpoints allows: look at what holds them",
-    ),
-    ("queued", "Requests wait for a checkpoint that does not end: look at what holds it"),
     (
         "checkpoint expired",
         "Not all tasks acknowledged within execution.checkpointing.timeout",
@@ -734,7 +727,6 @@ _WHAT_TO_DO = (
         "finished",
         "Once tasks finish, checkpoints need execution.checkpointing.checkpoints-after-tasks-finish.enabled (since 1.14; true by default since 1.15)",
     ),
-    ("scheduler is shut down", "The job stops or restarts: look at its state"),
     ("suspending", _EXCEPTIONS),
     ("the job switched to", _EXCEPTIONS),
     ("has failed", _EXCEPTIONS),
@@ -912,7 +904,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     if silence is None:
         yield from _exceeded(len(log.exceeding), log.tolerable)
     yield from _late_acknowledgements(log, points)
-    yield from _task_failures(log, points)
+    yield from _task_failures(log)
     if count := log.fresh_restarts:
         yield (
             f"{'1 restart' if count == 1 else f'{count} restarts'} found no checkpoint to restore: the job began again with empty state, and "
@@ -922,7 +914,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
 
 
 def _notable(log: JobLog) -> Iterator[str]:
-    """Yield sentences about the lines of `_NOTABLE`, a JobManager that began anew, and a long downtime."""
+    """Yield sentences about the lines of `_NOTABLE`, and a JobManager that began anew."""
     restarted = len(log.restarts_ms) > log.failures
     for sentence, value in log.notable.items():
         if sentence is not _LEADERSHIP or restarted:
@@ -936,22 +928,8 @@ def _notable(log: JobLog) -> Iterator[str]:
             f"The JobManager began anew without a failure of the job before ({first_names(begun, 4)}): its process ended. Look at what ended it "
             "(memory limit, eviction, node, an upgrade); each time sources read again from the latest checkpoint."
         )
-    if (longest := max(_downtimes(log), default=(0, 0)))[0] >= _MIN_LONG_DOWNTIME_MS:
-        yield f"The job was not running for {_about(longest[0])}, from {clock(longest[1])} on, besides the restore of its tasks."
 
 
-def _downtimes(log: JobLog) -> Iterator[tuple[int, int]]:
-    """Yield the (length, begin) [ms] of the times from the end of status RUNNING until it is RUNNING again."""
-    down_ms = -1
-    for at_ms, before, state in sorted(log.switches, key=itemgetter(0)):
-        if before == "RUNNING":
-            down_ms = at_ms
-        if state == "RUNNING" and down_ms >= 0:
-            yield at_ms - down_ms, down_ms
-            down_ms = -1
-
-
-_MIN_LONG_DOWNTIME_MS = 60_000
 _MAX_TERMINATED = 3
 """Maximum number of terminated TaskManagers that are named."""
 
@@ -1059,8 +1037,8 @@ def _exception(failure: LogTaskFailure) -> str:
 _MISSING_FILE = re.compile(r"StreamOperatorStateContext.*(?:FileNotFound|NoSuchFile|NoSuchKey)")
 
 
-def _task_failures(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
-    """Yield sentences about the tasks whose failures failed the job, and whether they failed right after checkpoints."""
+def _task_failures(log: JobLog) -> Iterator[str]:
+    """Yield sentences about the tasks whose failures failed the job."""
     if not log.task_failures:
         return
     tasks = Counter(failure.task for failure in log.task_failures)
@@ -1075,22 +1053,6 @@ def _task_failures(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str
         yield (
             "Files of the checkpoint that is restored are missing: each further restart fails in the same way. Begin from an older "
             "retained checkpoint or a savepoint, and look for what deleted them (a lifecycle rule of the bucket, another job's cleanup)."
-        )
-    ends = [
-        point.line_ms + point.end_to_end_duration + point.finalization_ms
-        for point in points
-        if point.status == "COMPLETED"
-    ]
-    triggers = sorted(point.line_ms for point in points)
-    gaps = [after - before for before, after in pairwise(triggers)]
-    after_ms = [
-        failure.line_ms - max((end for end in ends if end <= failure.line_ms), default=-LARGEST)
-        for failure in log.task_failures
-    ]
-    if len(after_ms) > 1 and gaps and max(after_ms) < _SOON * median(gaps):
-        yield (
-            f"The job fails behind checkpoints: each of these {len(after_ms)} failures came within {_about(max(after_ms))} after one "
-            "completed. Look at what tasks do then (commits of sinks, notifications), not at the checkpoint."
         )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -59,19 +60,13 @@ def operators(vertex: str) -> list[str]:
 def short_names(vertices: Sequence[str]) -> list[str]:
     """Return a unique short name for each vertex."""
     names: list[str] = []
-    numbers: dict[str, int] = {}  # how often a name occurred
     used: set[str] = set()
     for vertex in vertices:
         labels = [label for operator in operators(vertex) if (label := _label(operator))] or ["vertex"]
         name = "+".join(labels)
         if len(name) > MAX_NAME_CHARS:
             name = labels[0][:MAX_NAME_CHARS].rstrip("-") + (f"+{len(labels) - 1}" if len(labels) > 1 else "")
-        first = numbers.get(name, 1)
-        number = next(
-            n for n in range(first, first + len(names) + 1) if (name if n == 1 else f"{name}-{n}") not in used
-        )
-        numbers[name] = number + 1
-        names.append(name if number == 1 else f"{name}-{number}")
+        names.append(next(unique for n in count(1) if (unique := name if n == 1 else f"{name}-{n}") not in used))
         used.add(names[-1])
     return names
 

@@ -255,7 +255,7 @@ class RestJob:
     def flows(self) -> Mapping[str, Flows]:
         """The flows of each vertex, from samples if at least two of them differ, otherwise from the totals since the start."""
         return {
-            vertex.name: _flows_from_samples(self.series[vertex.name]) or self._flows_since_start(vertex)
+            vertex.name: _flows_from_samples(self.series[vertex.name]) or self.flows_since_start(vertex)
             for vertex in self.vertices
         }
 
@@ -284,7 +284,7 @@ class RestJob:
         values = {name: np.array([metrics.get(name, unknown) for _, metrics in changed]) for name in names}
         return Series(np.array(times_ms, dtype=np.int64), values)
 
-    def _flows_since_start(self, vertex: RestVertex) -> Flows:
+    def flows_since_start(self, vertex: RestVertex) -> Flows:
         """Return the flows since the start of each subtask, from its totals."""
         subtasks = sorted(self.details[vertex.name].subtasks, key=lambda subtask: subtask.subtask)
         totals = {

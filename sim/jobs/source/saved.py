@@ -235,16 +235,9 @@ def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnaps
             )
         if not is_path(name.rstrip("/")):
             continue  # not the path of a request that is read
-        try:
-            answers[name.rstrip("/")] = (
-                budget.parse(entry["json"].encode(), name) if isinstance(entry["json"], str) else entry["json"]
-            )
-        except BudgetError as error:
-            raise RecordingError(f"{path}: {one_line(name)} of the archive {error}") from None
-        except (ValueError, RecursionError) as error:
-            raise RecordingError(
-                f"{path}: {one_line(name)} of the archive is not JSON: {one_line(error, 100)}"
-            ) from None
+        text = entry["json"]
+        is_text = isinstance(text, str)
+        answers[name.rstrip("/")] = _parse(path, f"{name} of the archive", text.encode(), budget) if is_text else text
     return RestSnapshot(path.name, choose(jobs_in(answers), job, str(path)), answers)
 
 

@@ -20,12 +20,6 @@ STRATEGY = "restart-strategy"
             ("fixed-delay", 2**31 - 1, "3723500 ms"),
         ),
         ("Restart with fixed delay (PT0S). #0 restart attempts.", ("fixed-delay", 0, "0 ms")),
-        (
-            "FixedDelayRestartBackoffTimeStrategy(maxNumberRestartAttempts=7, backoffTimeMS=1000)",
-            ("fixed-delay", 7, "1000 ms"),
-        ),
-        ("NoRestartBackoffTimeStrategy", ("none",)),
-        ("FixedDelayRestartBackoffTimeStrategy(of another version)", ()),
         ("Restart Deactivated.", ("none",)),
         ("Cluster level default restart strategy", ()),
         ("", ()),

@@ -1,14 +1,13 @@
 """State of made jobs: what their checkpoints refer to and write is known, so every number of the scenario is."""
 
 import math
-import random
 
 import pytest
 
 from sim.advice.questions import unknowns
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.file_history import acknowledged, files_of
-from sim.jobs.infer.state import backend_of, fit_level, infer_flushes, infer_state
+from sim.jobs.infer.state import backend_of, infer_flushes, infer_state
 from sim.model.schema.text import write
 from sim.model.units import parse_size
 from tests.jobs.infer.made_jobs import MB, MadeJob, checkpoint, comment_of, drafted, flow, subtask, vertex
@@ -163,34 +162,12 @@ def test_state_that_levels_off_with_some_noise_asks_why():
     assert [row.question for row in unknowns(text) if row.path[-1] == "size"] == [question]
 
 
-SECONDS = [5.0 * rank for rank in range(20)]
-
-
-def noisy(rise, noise=0.0):
-    """`rise(second)`, each with so much noise of its own."""
-    rng = random.Random(7)
-    return [rise(second) * (1 + noise * rng.uniform(-1, 1)) for second in SECONDS]
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.02])
-@pytest.mark.parametrize("ends_s", [30, 50, 65])
-def test_a_rise_that_ends_is_a_level(ends_s, noise):
-    """1 MB/s from 2 MB on, then as many keys leave as come."""
-    level = fit_level(SECONDS, noisy(lambda second: 2e6 + 1e6 * min(second, ends_s), noise))
-
-    assert ends_s == pytest.approx(SECONDS[level.first], abs=5)
-    assert 2e6 + 1e6 * ends_s == pytest.approx(level.size_bytes, rel=0.02)
-    assert pytest.approx(level.per_second, rel=0.1) == 1e6
-
-
-def test_a_level_has_the_numbers_that_made_it():
-    """Ten bytes a second for 25 s; five sizes before and five behind are enough, and fewer are not."""
-    seconds = [5.0 * k for k in range(11)]
-    found = fit_level(seconds, [10 * min(second, 25.0) for second in seconds])
-
-    assert (found.first, found.size_bytes, found.per_second) == (5, 250.0, 10.0)
-    assert fit_level(seconds[:9], [10 * min(second, 20.0) for second in seconds[:9]]) is None
-    assert fit_level([1.0] * 11, [10.0 * min(k, 5) for k in range(11)]) is None
+def test_a_rise_that_slows_down_is_no_line():
+    """Fewer and fewer keys are new: it begins at the last size, and asks.  One that goes on begins before its first checkpoint."""
+    bends = [round(20e6 * (1 - math.exp(-k / 6))) for k in range(1, 19)]
+    assert state(inferred([bends] * 2)) == {"size": f"{2 * bends[-1]} B"}
+    grows = state(inferred([[MB * k for k in range(1, 19)]] * 2))
+    assert (grows["size"], grows["growth"]) == ("0 B", "4 kB")
 
 
 def test_a_flush_that_is_faster_has_a_rate_of_its_own():

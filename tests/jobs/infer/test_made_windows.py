@@ -6,7 +6,7 @@ from sim.jobs.infer import windows as room
 from sim.jobs.infer.cores import infer_async_io
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.options import busy_in_snapshots_ms, infer_pauses
-from sim.jobs.infer.windows import count_outputs_per_window, infer_windows, longest_run_ns, planned_window
+from sim.jobs.infer.windows import infer_windows, longest_run_ns, planned_window
 from sim.jobs.source.rest_job import RestInput, RestVertex
 from sim.model.units import parse_size
 from tests.jobs.infer.made_jobs import (
@@ -179,13 +179,6 @@ def test_without_a_request_in_any_snapshot_the_latency_is_asked_for():
 )
 def test_a_plan_without_sizes_names_no_window(description):
     assert planned_window(description) is None
-
-
-def test_records_that_leave_over_seconds_are_not_counted_by_windows():
-    """A sample may see half of an end."""
-    samples = [(10_000 * k, [total]) for k, total in enumerate([0.0, 20.0, 41.0, 55.0, 86.0, 100.0])]
-
-    assert count_outputs_per_window(sampled(numRecordsOut=samples), 400, 7000) is None
 
 
 def test_files_of_rocksdb_rise_and_fall_without_windows():

@@ -457,7 +457,7 @@ def failing(at, begun):
         """
 
 
-def test_a_job_that_fails_behind_each_checkpoint_is_said_to(tmp_path):
+def test_the_task_that_failed_the_job_is_named_with_its_exception(tmp_path):
     minutes = [
         f"10:0{n}:00 triggers {n}\n10:0{n}:00 completes {n}\n{failing(f'10:0{n}:01', f'10:0{n}:03')}"
         for n in range(1, 5)
@@ -466,23 +466,8 @@ def test_a_job_that_fails_behind_each_checkpoint_is_said_to(tmp_path):
 
     assert (
         "A task failed the job: 'lake: committer (1/1)' (4). The last exception: RuntimeException: Error while confirming checkpoint; "
-        "CommitFailedException: Glue detected concurrent update. The job fails behind checkpoints: each of these 4 failures came within "
-        "0.899 s after one completed."
+        "CommitFailedException: Glue detected concurrent update."
     ) in text
-
-
-def test_failures_at_other_times_are_not_due_to_checkpoints(tmp_path):
-    lines = [line for minute in range(1, 5) for line in checkpoint(minute, f"10:0{minute}:00")]
-    text = told(
-        tmp_path,
-        "10:00:00 CREATED -> RUNNING",
-        *lines,
-        failing("10:04:01", "10:04:03"),
-        failing("10:04:40", "10:04:42"),
-    )
-
-    assert "A task failed the job: 'lake: committer (1/1)' (2)." in text
-    assert "behind checkpoints" not in text
 
 
 def test_a_late_acknowledgement_tells_which_task_was_late_and_how_long_would_have_been_enough(tmp_path):
@@ -832,8 +817,7 @@ OVERSIZED = "org.apache.pekko.remote.OversizedPayloadException: Discarding overs
             (
                 "TaskManager tm-5 was terminated at 2025-12-29 06:14:00: TaskExecutor is shutting down due to a fatal error. A task did "
                 "not stop within task.cancellation.timeout (180 s), for which Flink ends its TaskManager: the restart waited for that. "
-                "Look at what the task was doing then (its stack trace is in the log of its TaskManager). "
-                "The job was not running for 3 min, from 2025-12-29 06:11:00 on"
+                "Look at what the task was doing then (its stack trace is in the log of its TaskManager)."
             ),
             "leadership",
         ),
@@ -847,7 +831,7 @@ OVERSIZED = "org.apache.pekko.remote.OversizedPayloadException: Discarding overs
                 "06:11:14 CREATED -> RUNNING",
             ],
             "The JobManager lost its leadership, and the job restarted for that: no task and no checkpoint failed. Look at what kept it",
-            "was not running for",
+            "did not stop within",
         ),
         (
             [
