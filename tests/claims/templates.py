@@ -1408,7 +1408,6 @@ def follow_savepoint(run, match, began_ms, ended_ms):
     )
 
 
-@of_each_run
 def template(name, pattern, claim, when=always):
     return Template(name, pattern, when, claim)
 

@@ -184,6 +184,18 @@ def _failure_rate_sentence(result: Result, failed_ms: pd.Series[float]) -> str:
     return f"At most {most} failures{others} come {limit}" if most > 1 else f"At most 1 failure comes {limit}"
 
 
+def _in_canonical_format(result: Result, took_ms: float, number: int) -> str:
+    """Return a clause on how much longer the savepoint of a rescale would take in Flink's default format, or ""."""
+    rate = result.scenario.checkpoint.state.savepoint_bytes_per_second
+    most_bytes = float(result.subtasks.loc[result.subtasks["id"] == number, "checkpointed_size"].max())
+    if not result.scenario.rescale or not rate or 1e3 * most_bytes / rate < _LONGER_FACTOR * took_ms:
+        return ""
+    return (
+        f" in native format; in canonical format, Flink's default, {bytes_text(most_bytes)} of a subtask take about "
+        f"{ms_text(1e3 * most_bytes / rate)} (checkpoint.savepoint-rate)"
+    )
+
+
 def _restore_sentences(result: Result) -> Iterator[str]:
     """Yield sentences on restores from local disks, and on in-flight data that is recovered while tasks run."""
     scenario, rows = result.scenario, result.recoveries
@@ -233,6 +245,8 @@ def replayed_sentences(result: Result) -> Iterator[str]:
 
 _MIN_STOP_MS = 1_000
 """Minimum duration of a stop-with-savepoint that is reported."""
+_LONGER_FACTOR = 2.0
+"""A savepoint in another format is mentioned if it takes at least this multiple of the time."""
 _MAX_GAPS = 3
 """Maximum times without a trigger that a sentence gives."""
 
@@ -267,14 +281,14 @@ def interruption_sentences(result: Result) -> Iterator[str]:
         if stop["status"] == "FAILED":
             failed[stop["failure_message"]].append(str(stop["id"]))
         elif stop["status"] == "COMPLETED" and runs_ms > 0:
-            spans.append((runs_ms - stop["trigger_timestamp"], stop["end_to_end_duration"]))
+            spans.append((runs_ms - stop["trigger_timestamp"], stop["end_to_end_duration"], stop["id"]))
     for reason, ids in failed.items():
         which = f"Savepoint{'s' * (len(ids) > 1)} {listed(ids)}, which the job was to stop with,"
         yield f"{which} fail{'s' * (len(ids) == 1)} ({reason}): the job does not stop then"
     if spans and (longest := max(spans))[1] >= _MIN_STOP_MS:
         yield (
             f"All tasks run again {ms_text(longest[0])} after the trigger of the savepoint that the job stops with, which takes "
-            f"{ms_text(longest[1])}"
+            f"{ms_text(longest[1])}{_in_canonical_format(result, *longest[1:])}"
         )
     count = int(((restarts["restored_checkpoint"] == 0) & ~restarts["kind"].isin(PLANNED_RESTARTS)).sum())
     if count and any(vertex.state is not None for vertex in scenario.job.vertices):

@@ -119,6 +119,11 @@ FIRST_UPLOAD = (
     "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {backend: rocksdb, size: 2 GB, update: 10 %, "
     "value: 100 B}}}\ncheckpoint: {interval: 2 s, incremental: true}\nrun: {duration: 14 s}\nstorage: {bandwidth: 100 MB/s}\n"
 )
+NATIVE = (
+    "job:\n  a: {source: {rate: 10/s, record: 1 kB}, parallelism: 2}\n  b: {input: {a: hash}, service: 1 ms, parallelism: 2, "
+    "state: {backend: rocksdb, size: 300 MB, update: 10 %, value: 100 B}}\ncheckpoint: {interval: 5 s, incremental: true}\n"
+    "storage: {bandwidth: 30 MB/s}\nrescale: {at: 8 s, parallelism: {b: 3}, from: savepoint}\nrun: {duration: 40 s}\n"
+)
 RETAINED = (
     "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 9 MB}}}\n"
     "checkpoint: {interval: 1 s, num-retained: [1, 3]}\nstorage: {object-store: {bandwidth: 100 MB/s}}\nrun: {duration: 8 s}\n"
@@ -234,6 +239,12 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
             r".* up to [\d.]+ s apart instead of every 2 s \(a checkpoint waits for an older one, as max-concurrent is 2\).*",
             1,
         ),
+        (
+            NATIVE,
+            r"All tasks run again .* in native format; in canonical format, .* 150 MB of a subtask take about 5 s \(checkpoint\.savepoint-rate\)\.",
+            1,
+        ),
+        (NATIVE.replace("rocksdb", "hashmap").replace(", incremental: true", ""), ".* in native format.*", 0),
         (FIRST_UPLOAD, ".* apart instead of every 2 s.*", 0),
         (
             SELDOM + "restart: {strategy: failure-rate, rate: 3}\n",
