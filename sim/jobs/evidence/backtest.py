@@ -462,7 +462,7 @@ def backtest(
     failed = [point for point in job.checkpoints.list if point.status == "FAILED" and not point.is_savepoint]
     if durations.empty and not failed:
         but = ", but for the first" if (history["quantity"] == "end_to_end_duration").any() else ""
-        raise NoHistoryError(f"no completed checkpoint is known{but}")
+        raise NoHistoryError(f"no completed checkpoint is known in detail{but}")
     scenario = scenario_of(job)
     results = runs_within(scenario, job, watch=watch)
     in_runs = pd.concat([predicted(result) for result in results], ignore_index=True)

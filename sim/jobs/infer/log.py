@@ -68,7 +68,7 @@ class TriggerRhythm:
 
 
 def infer_trigger_rhythm(points: list[LogCheckpoint], runs_ms: Sequence[int] = ()) -> TriggerRhythm:
-    """Infer the interval or the minimum pause: the one of the two whose observed values vary less.
+    """Infer the interval or the minimum pause of periodic checkpoints: the one of the two whose observed values vary less.
 
     `runs_ms` are the times of switches to RUNNING.  Gaps across a restart, and gaps after an expired checkpoint, which
     delays the next trigger, are left out.
@@ -79,6 +79,7 @@ def infer_trigger_rhythm(points: list[LogCheckpoint], runs_ms: Sequence[int] = (
         if b.id == a.id + 1
         and a.trigger_timestamp >= 0
         and b.trigger_timestamp > a.trigger_timestamp
+        and not (a.is_requested or b.is_requested)
         and not any(a.line_ms < running_ms <= b.line_ms for running_ms in runs_ms)
     ]
     at_most = min((b.trigger_timestamp - a.trigger_timestamp for a, b in in_one_run), default=0)
@@ -253,13 +254,13 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
         runs = "once" if len(delays) == 1 else f"{len(delays)} times"
         why = (
             f"the longest time from RUNNING to the first trigger, observed {runs}. Flink chooses it at random up to the interval, so the "
-            f"interval is at least that long{most}. The log does not contain two triggers between which no checkpoint expired."
+            f"interval is at least that long{most}. The log does not contain two periodic triggers between which no checkpoint expired."
         )
     elif rhythm.at_most:
         interval_ms = _round_nearby(rhythm.at_most)
         why = "the shortest time between two triggers: the interval is not longer."
     else:
-        interval_ms, why = 60_000, "every minute: the log has too few checkpoints."
+        interval_ms, why = 60_000, "every minute: the log has too few periodic checkpoints."
     interval = _duration_text(max(interval_ms, MIN_INTERVAL_MS))
     if origin:
         draft.put("checkpoint.interval", interval, origin)
@@ -287,9 +288,13 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
 def _first_delays(log: JobLog, points: list[LogCheckpoint]) -> Iterator[int]:
     """Yield the time from each switch to RUNNING to the first trigger [ms] (CheckpointCoordinator#getRandomInitDelay)."""
     for begin_ms, end_ms in pairwise([*log.runs_ms, log.ended_ms + 1]):
-        times = [point.line_ms for point in points if 0 <= begin_ms <= point.line_ms < end_ms]
-        if times and min(times) > begin_ms:
-            yield min(times) - begin_ms
+        first = min(
+            (point for point in points if 0 <= begin_ms <= point.line_ms < end_ms),
+            key=lambda point: point.line_ms,
+            default=None,
+        )
+        if first is not None and first.line_ms > begin_ms and not first.is_requested:
+            yield first.line_ms - begin_ms
 
 
 def _storage(

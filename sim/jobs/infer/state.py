@@ -170,7 +170,9 @@ def infer_state(draft: Draft, job: RestJob) -> None:
         infer_pauses(section, job, vertex, with_sync=not in_files or _has_changelog(job))
         sizes = _sizes(points, vertex.name) or _sizes(savepoints, vertex.name)
         if not sizes:
-            section.remark_question("How much state does it keep?", "none: no completed checkpoint with it is known.")
+            section.remark_question(
+                "How much state does it keep?", "none: no completed checkpoint with it is known in detail."
+            )
         elif not any(sizes[-1][1]):
             continue
         elif not is_keyed:

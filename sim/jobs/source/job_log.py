@@ -41,6 +41,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "triggered": re.compile(
         rf"Triggering checkpoint (?P<id>\d+) (?:\(type=(?P<type>.+?)\) )?@ (?P<at>\d+) for job {_JOB}"
     ),
+    "requested": re.compile(rf"Triggering a manual checkpoint for job {_JOB}"),
     "completed": re.compile(
         rf"Completed checkpoint (?P<id>\d+) for job {_JOB} \((?P<size>\d+) bytes"
         r"(?:, checkpointDuration=(?P<ms>\d+) ms, finalizationTime=(?P<final>-?\d+) ms| in (?P<old>\d+) ms)\)",
@@ -158,6 +159,7 @@ class LogCheckpoint:
     trigger_timestamp: int = -1  # [epoch ms]
     line_ms: int = -1  # time of the line of the trigger, by the clock of the log
     is_savepoint: bool = False
+    is_requested: bool = False  # by a request (REST, `collect`), not by the interval
     status: str = "IN_PROGRESS"
     state_size: int = -1  # [bytes]
     end_to_end_duration: int = (
@@ -238,6 +240,7 @@ class JobLog:
     ended_ms: int = -1  # time of the last line of the log
     # per failure of the job by too many failed checkpoints: their number; None if the log begins later than they do
     exceeding: list[int | None] = field(default_factory=list)
+    is_requested: bool = False  # a checkpoint was requested, and none triggered since
     failed: list[LogCheckpoint] | None = None  # failed since the last completed one; None if the log begins later
     lost: dict[str, int] = field(default_factory=dict)  # lost TaskManager -> time
     terminated: dict[str, tuple[int, str]] = field(default_factory=dict)  # TaskManager -> (time, exit code and reason)
@@ -563,6 +566,9 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
         if fields["why"]:
             _explain(log.refusals[-1], fields["why"])
         return log.refusals[-1]
+    if kind == "requested":
+        log.is_requested = True
+        return None
     if kind == "strategy":
         log.strategy = (fields["strategy"] or "")[:1000]
         return None
@@ -581,6 +587,7 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
         case "triggered":
             point.trigger_timestamp, point.line_ms = numbers["at"], line_ms
             point.is_savepoint = "savepoint" in (fields["type"] or "").lower()
+            point.is_requested, log.is_requested = log.is_requested, False
         case "completed":
             point.status, point.state_size = "COMPLETED", numbers["size"]
             point.end_to_end_duration = numbers["ms"] or numbers["old"]

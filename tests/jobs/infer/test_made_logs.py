@@ -55,6 +55,15 @@ def test_a_run_of_a_log_has_twelve_checkpoints(checkpoints, seconds):
     )
 
 
+def test_requested_checkpoints_have_no_interval():
+    """They follow when somebody asks for them: at once, or after a while."""
+    log = logged((0, 350), (400, 350), (800, 350), (20_800, 350))
+    for point in log.checkpoints.values():
+        point.is_requested = True
+
+    assert comment_of(infer_log(log), "checkpoint.interval").endswith("the log has too few periodic checkpoints.")
+
+
 def sized(took_ms, sizes):
     """A log with one size per checkpoint; `took_ms` says how long each takes."""
     log = logged(*((60_000 * number, took_ms(size)) for number, size in enumerate(sizes, 1)))

@@ -66,6 +66,14 @@ def test_events_of_a_log_service_are_lines(tmp_path):
     assert (point.line_ms, point.status, point.trigger_timestamp) == (ms, "COMPLETED", ms)
 
 
+def test_a_requested_checkpoint(tmp_path):
+    """The next one that is triggered, in words of SchedulerBase."""
+    text = f"10:00:00 triggers 7\n10:00:40 Triggering a manual checkpoint for job {JOB}.\n10:00:41 triggers 8\n10:01:00 triggers 9"
+    points = read(tmp_path, text).checkpoints
+
+    assert [points[n].is_requested for n in (7, 8, 9)] == [False, True, False]
+
+
 def test_a_reason_is_cut_after_its_secrets_are_hidden(tmp_path):
     """Half an address does not show that it begins with a password."""
     why = "x" * 170 + " postgresql://me:hunter2-and-more-of-it@db/x"
