@@ -34,7 +34,7 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import chain, groupby
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, Self, TypeAlias, overload
 from zlib import compress, decompress
 
 import numpy as np
@@ -171,66 +171,110 @@ NO_HEARTBEAT = "no heartbeat of a JobManager"
 
 
 class EventType(StrEnum):
-    """The kind of an entry.  Comments say what `number` and `detail` of the entry mean; otherwise these are unused."""
+    """The kind of an entry: its name, and a template of the sentence that violations quote, if any.
 
-    TRIGGERED = (
-        "triggered"  # the coordinator took the trigger timestamp; number: count of tasks that need not acknowledge
+    Comments say what `number` and `detail` of the entry mean; otherwise these are unused.
+    """
+
+    sentence: str
+
+    def __new__(cls, value: str, sentence: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.sentence = value, sentence
+        return member
+
+    # the coordinator took the trigger timestamp; number: count of tasks that need not acknowledge
+    TRIGGERED = "triggered", "{who} triggers checkpoint {n}"
+    # its region failed; number: the earlier checkpoint whose state is used
+    PART_REPLACED = (
+        "part replaced",
+        "the region of {who} fails in checkpoint {n}: its part of checkpoint {number} replaces its own",
     )
-    PART_REPLACED = "part replaced"  # its region failed; number: the earlier checkpoint whose state is used
     TASKS_TRIGGERED = "tasks triggered"  # the calls are sent to the source tasks
-    REFUSED = "refused"  # a trigger that never got an id; number: 1 if a user asked for it (a savepoint, a stop)
+    # a trigger that never got an id; number: 1 if a user asked for it (a savepoint, a stop)
+    REFUSED = "refused", "{who} refuses a trigger: {detail}"
     TRIGGER_RECEIVED = "trigger received"  # the task thread executes the coordinator's call
     BARRIER_ARRIVED = "barrier arrived"  # the first or last one of an input gate; number: channel
-    SNAPSHOT_BEGUN = "snapshot begun"  # the first phase of the task begins; number: 1 if unaligned
-    BARRIER_FORWARDED = "barrier forwarded"  # number: bytes of output captured
-    OUTPUT_CONVERTED = (
-        "output converted"  # the barrier in an output queue became unaligned; number: bytes of output captured
-    )
-    INPUT_PRIORITISED = (
-        "input prioritised"  # after the alignment timeout, the task no longer waits for aligned barriers
-    )
-    SYNC_FINISHED = "sync finished"
-    INPUTS_RESUMED = "inputs resumed"
+    # the first phase of the task begins; number: 1 if unaligned
+    SNAPSHOT_BEGUN = "snapshot begun", "{who} begins snapshot {n}"
+    # number: bytes of output captured
+    BARRIER_FORWARDED = "barrier forwarded", "{who} writes barrier {n} to its outputs, overtaking {bytes}"
+    # the barrier in an output queue became unaligned; number: bytes of output captured
+    OUTPUT_CONVERTED = "output converted", "{who} lets barrier {n} overtake {bytes} in its outputs"
+    # after the alignment timeout, the task no longer waits for aligned barriers
+    INPUT_PRIORITISED = "input prioritised", "{who} stops waiting for barrier {n} to come in order"
+    SYNC_FINISHED = "sync finished", "{who} ends the synchronous part of snapshot {n}"
+    INPUTS_RESUMED = "inputs resumed", "{who} reads again the channels that barrier {n} had blocked"
     IN_FLIGHT_COMPLETE = "in-flight data complete"  # the channel state of this task is complete, but not yet written
-    STATE_WRITTEN = "state written"  # number: bytes
-    CHANNEL_STATE_WRITTEN = "channel state written"  # number: bytes
-    ASYNC_FINISHED = "async finished"
-    ACKNOWLEDGED = "acknowledged"
+    # number: bytes
+    STATE_WRITTEN = "state written", "{who} has written {bytes} of state for snapshot {n}"
+    # number: bytes
+    CHANNEL_STATE_WRITTEN = "channel state written", "{who} has written {bytes} of in-flight data for snapshot {n}"
+    ASYNC_FINISHED = "async finished", "{who} has everything of snapshot {n} on storage"
+    ACKNOWLEDGED = "acknowledged", "{who} acknowledges checkpoint {n}"
     STATE_UNKNOWN = "state unknown"  # an acknowledgement references deleted files, and is ignored
-    DECLINED = "declined"
+    DECLINED = "declined", "{who} declines checkpoint {n}: {detail}"
     # all tasks have acknowledged; the coordinator writes the metadata; detail: without which tasks
-    LAST_ACKNOWLEDGED = "last acknowledged"
-    COMPLETED = "completed"  # _metadata is durable
-    ABORTED = "aborted"  # detail: the reason
-    CANCELLATION_FORWARDED = "cancellation forwarded"
-    NOTIFIED_COMPLETE = "notified complete"
-    NOTIFIED_ABORTED = "notified aborted"
-    NOTIFIED_FALLBACK = "notified fallback"  # the tasks of failed regions; number: the fallback; detail: how many tasks
-    COMMITTED = "committed"  # number: records made visible
+    LAST_ACKNOWLEDGED = (
+        "last acknowledged",
+        "{who} has all acknowledgements of checkpoint {n}{detail} and writes its metadata",
+    )
+    # _metadata is durable
+    COMPLETED = "completed", "checkpoint {n} is complete"
+    # detail: the reason
+    ABORTED = "aborted", "{who} aborts checkpoint {n}: {detail}"
+    CANCELLATION_FORWARDED = "cancellation forwarded", "{who} forwards the cancellation of checkpoint {n}"
+    NOTIFIED_COMPLETE = "notified complete", "{who} notifies the tasks that checkpoint {n} is complete"
+    NOTIFIED_ABORTED = "notified aborted", "{who} notifies the tasks that checkpoint {n} is aborted"
+    # the tasks of failed regions; number: the fallback; detail: how many tasks
+    NOTIFIED_FALLBACK = (
+        "notified fallback",
+        "{who} notifies {detail} of failed regions that checkpoint {number} stands for checkpoint {n}",
+    )
+    # number: records made visible
+    COMMITTED = "committed", "{who} makes {records} visible on completion of checkpoint {n}"
     COMMIT_FAILED = "commit failed"  # number: records that it was to make visible; detail: what follows
     # number: records; the transaction was open for longer than its timeout, or its commit was abandoned
-    TRANSACTION_LOST = "transaction lost"
-    OUTPUT_DROPPED = "output dropped"  # number: records that the committer discards; detail: why
-    FILE_MISSING = "file missing"  # number: committed files that are missing or incomplete
-    END_OF_DATA = "end of data"  # detail: drain or no-drain
-    TASK_FINISHED = "task finished"
-    JOB_FINISHED = "job finished"
-    JOB_FAILED = (
-        "job failed"  # because of a checkpoint; number: 1 if that was a stop-with-savepoint; detail: the reason
+    TRANSACTION_LOST = "transaction lost", "{who} finds {records} gone: the transaction was open for too long"
+    # number: records that the committer discards; detail: why
+    OUTPUT_DROPPED = "output dropped", "{who} drops {records} that it held: {detail}"
+    # number: committed files that are missing or incomplete
+    FILE_MISSING = "file missing", "{who} has committed what is not there in full: {files}"
+    # detail: drain or no-drain
+    END_OF_DATA = "end of data", "{who} has come to the end of its data ({detail})"
+    TASK_FINISHED = "task finished", "{who} has finished"
+    JOB_FINISHED = "job finished", "the job has finished"
+    # because of a checkpoint; number: 1 if that was a stop-with-savepoint; detail: the reason
+    JOB_FAILED = "job failed", "the job fails: {detail}"
+    # detail: the reason
+    TASK_FAILED = "task failed", "{who} fails: {detail}"
+    # number: the TaskManager
+    TASK_MANAGER_LOST = "task manager lost", "task manager {number} is lost"
+    JOB_MANAGER_LOST = "job manager lost", "the JobManager is lost"
+    JOB_MANAGER_ELECTED = "job manager elected", "another JobManager takes over"
+    # the job is cancelled, and restarts with another parallelism
+    RESCALED = "rescaled", "the job is cancelled, to go on with another parallelism"
+    # the restart strategy allows no further restart; detail: the failure
+    GIVEN_UP = "given up", "the restart strategy gives up: {detail}"
+    # number: number of the restart; detail: the reason
+    JOB_RESTARTING = "job restarting", "restart {number} begins: {detail}"
+    # for lack of a slot on a lost TaskManager; number: the TaskManager
+    DEPLOYMENT_FAILED = "deployment failed", "{who} cannot be deployed: {detail}"
+    # tasks are deployed with the state of the checkpoint; number: number of the restart
+    JOB_RESTORED = (
+        "job restored",
+        "restart {number} deploys its tasks with the state of checkpoint {n} (0: none, from the beginning)",
     )
-    TASK_FAILED = "task failed"  # detail: the reason
-    TASK_MANAGER_LOST = "task manager lost"  # number: the TaskManager
-    JOB_MANAGER_LOST = "job manager lost"
-    JOB_MANAGER_ELECTED = "job manager elected"
-    RESCALED = "rescaled"  # the job is cancelled, and restarts with another parallelism
-    GIVEN_UP = "given up"  # the restart strategy allows no further restart; detail: the failure
-    JOB_RESTARTING = "job restarting"  # number: number of the restart; detail: the reason
-    DEPLOYMENT_FAILED = "deployment failed"  # for lack of a slot on a lost TaskManager; number: the TaskManager
-    JOB_RESTORED = "job restored"  # tasks are deployed with the state of the checkpoint; number: number of the restart
-    TASK_RESTORED = "task restored"  # its state is downloaded; number: bytes
-    TASK_RUNS = "task runs"  # its recovered input has been read
-    JOB_RECOVERED = "job recovered"  # all tasks run
-    FAULT = "fault"  # detail: storage, network, a slow task or commits, and for how long
+    # its state is downloaded; number: bytes
+    TASK_RESTORED = "task restored", "{who} has read {bytes} of state of checkpoint {n}"
+    # its recovered input has been read
+    TASK_RUNS = "task runs", "{who} runs again"
+    # all tasks run
+    JOB_RECOVERED = "job recovered", "all tasks run again"
+    # by the user, at run time; number: the timeout [ns]; detail: interval and timeout
+    CHECKPOINTS_CHANGED = "checkpoints changed", "the user changes checkpoints: {detail}"
+    # detail: storage, network, a slow task or commits, and for how long
+    FAULT = "fault", "a fault: {detail}"
 
 
 class Entry(NamedTuple):

@@ -88,51 +88,6 @@ EVENTS = LIFE | OF_JOB | _OF_TASKS | {EventType.REFUSED, EventType.TASK_RUNS}
 """Kinds of rows of which there are few: none about snapshots of tasks."""
 _MAX_EVENTS = 8
 """Maximum rows of evidence that are not about a checkpoint."""
-SENTENCES: dict[EventType, str] = {
-    EventType.TRIGGERED: "{who} triggers checkpoint {n}",
-    EventType.PART_REPLACED: "the region of {who} fails in checkpoint {n}: its part of checkpoint {number} replaces its own",
-    EventType.REFUSED: "{who} refuses a trigger: {detail}",
-    EventType.SNAPSHOT_BEGUN: "{who} begins snapshot {n}",
-    EventType.BARRIER_FORWARDED: "{who} writes barrier {n} to its outputs, overtaking {bytes}",
-    EventType.OUTPUT_CONVERTED: "{who} lets barrier {n} overtake {bytes} in its outputs",
-    EventType.INPUT_PRIORITISED: "{who} stops waiting for barrier {n} to come in order",
-    EventType.SYNC_FINISHED: "{who} ends the synchronous part of snapshot {n}",
-    EventType.INPUTS_RESUMED: "{who} reads again the channels that barrier {n} had blocked",
-    EventType.STATE_WRITTEN: "{who} has written {bytes} of state for snapshot {n}",
-    EventType.CHANNEL_STATE_WRITTEN: "{who} has written {bytes} of in-flight data for snapshot {n}",
-    EventType.ASYNC_FINISHED: "{who} has everything of snapshot {n} on storage",
-    EventType.ACKNOWLEDGED: "{who} acknowledges checkpoint {n}",
-    EventType.DECLINED: "{who} declines checkpoint {n}: {detail}",
-    EventType.LAST_ACKNOWLEDGED: "{who} has all acknowledgements of checkpoint {n}{detail} and writes its metadata",
-    EventType.COMPLETED: "checkpoint {n} is complete",
-    EventType.ABORTED: "{who} gives checkpoint {n} up: {detail}",
-    EventType.CANCELLATION_FORWARDED: "{who} tells its readers that checkpoint {n} is off",
-    EventType.NOTIFIED_COMPLETE: "{who} tells the tasks that checkpoint {n} is complete",
-    EventType.NOTIFIED_ABORTED: "{who} tells the tasks that checkpoint {n} is off",
-    EventType.NOTIFIED_FALLBACK: "{who} tells {detail} of failed regions that checkpoint {number} stands for checkpoint {n}",
-    EventType.COMMITTED: "{who} makes {records} visible on completion of checkpoint {n}",
-    EventType.TRANSACTION_LOST: "{who} finds {records} gone: the transaction was open for too long",
-    EventType.OUTPUT_DROPPED: "{who} drops {records} that it held: {detail}",
-    EventType.FILE_MISSING: "{who} has committed what is not there in full: {files}",
-    EventType.END_OF_DATA: "{who} has come to the end of its data ({detail})",
-    EventType.TASK_FINISHED: "{who} has finished",
-    EventType.JOB_FINISHED: "the job has finished",
-    EventType.JOB_FAILED: "the job fails: {detail}",
-    EventType.TASK_FAILED: "{who} fails: {detail}",
-    EventType.TASK_MANAGER_LOST: "task manager {number} is lost",
-    EventType.JOB_MANAGER_LOST: "the JobManager is lost",
-    EventType.JOB_MANAGER_ELECTED: "another JobManager takes over",
-    EventType.RESCALED: "the job is cancelled, to go on with another parallelism",
-    EventType.GIVEN_UP: "the restart strategy gives up: {detail}",
-    EventType.JOB_RESTARTING: "restart {number} begins: {detail}",
-    EventType.DEPLOYMENT_FAILED: "{who} cannot be deployed: {detail}",
-    EventType.JOB_RESTORED: "restart {number} deploys its tasks with the state of checkpoint {n} (0: none, from the beginning)",
-    EventType.TASK_RESTORED: "{who} has read {bytes} of state of checkpoint {n}",
-    EventType.TASK_RUNS: "{who} runs again",
-    EventType.JOB_RECOVERED: "all tasks run again",
-    EventType.FAULT: "something goes wrong: {detail}",
-}
-"""Templates of sentences by kind of row.  Rows of other kinds are shown with the name of their kind."""
 
 
 class JournalFormatter:
@@ -173,8 +128,8 @@ class JournalFormatter:
 
     def sentence(self, row: Entry) -> str:
         """Return a row as a sentence without its time."""
-        template = SENTENCES.get(row.event_type)
-        if template is not None:
+        template = row.event_type.sentence
+        if template:
             return template.format(
                 who=self.task(row.task), n=row.checkpoint, number=row.number, detail=row.detail, **_counts(row.number)
             )
@@ -184,5 +139,5 @@ class JournalFormatter:
 
 
 def _counts(number: int) -> dict[str, str]:
-    """Return the number of a row with each noun that it may count, by the placeholder in `SENTENCES`."""
+    """Return the number of a row with each noun that it may count, by the placeholder in a sentence of `EventType`."""
     return {f"{noun}s": number_of(number, noun) for noun in ("byte", "record", "file")}

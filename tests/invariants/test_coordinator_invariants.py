@@ -9,7 +9,7 @@ from sim.model.faults import Fault, JobManagerDown, Kill, When
 from sim.model.job import Backlog
 from sim.results.journal import Entry, EventType
 from sim.results.tables import CheckpointStats
-from sim.results.violations import SENTENCES, JournalFormatter, Violation
+from sim.results.violations import JournalFormatter, Violation
 from sim.runtime.invariants.coordinator import CheckpointOrder, CheckpointTiming, StopWithSavepoint
 from sim.runtime.invariants.invariant import ObservedRun
 from tests.invariants.watched import account_of, end_facts, facts, hollow, stateful, with_journal, with_scenario
@@ -176,7 +176,7 @@ def test_every_sentence_can_be_told():
 @pytest.mark.parametrize(("checkpoint", "about"), [(7, " (checkpoint 7)"), (0, " (checkpoint 0)"), (-1, "")])
 def test_kinds_without_a_sentence_are_told_by_their_name(checkpoint, about):
     """A new kind of row needs no sentence to appear in a story."""
-    unnamed = next(event_type for event_type in EventType if event_type not in SENTENCES)
+    unnamed = next(event_type for event_type in EventType if not event_type.sentence)
     row = Entry(5, unnamed, checkpoint, 1, 10, "why")
 
     assert f"sink[3]: {unnamed.value}{about}, 10, why" == JournalFormatter([], STORY_NAMES).sentence(row)
@@ -356,7 +356,7 @@ def test_the_failure_that_is_too_many_is_accused():
     (found,) = paced(failed(1, 0, 5, "IO_EXCEPTION"), failed(2, 20, 25, "IO_EXCEPTION"), completed(3, 40, 50)).found
 
     assert (found.where, found.time_ns) == ("checkpoint 2", 25)
-    assert len([line for line in found.evidence if "gives checkpoint" in line]) == 2
+    assert len([line for line in found.evidence if "aborts checkpoint" in line]) == 2
 
 
 class TestPaceInABacklog:

@@ -113,6 +113,7 @@ def test_engines_that_disagree_are_a_finding(monkeypatch):
         pytest.param(20797, id="an acknowledgement is on its way when its part is replaced"),
         pytest.param(20546, id="files are needed until the last reference to them goes"),
         pytest.param(31435, id="and so is metadata"),
+        pytest.param(50272, id="a task that is new finishes in a failed region"),
     ],
 )
 def test_worlds_with_regional_checkpoints_violate_what_the_proposal_violates(seed):

@@ -91,7 +91,9 @@ class Regions(Invariant):
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """Check the regions of a completed checkpoint, and the files and the age of their parts."""
         parts = self.contents.checkpoints.get(checkpoint, {})
-        tasks = [task for task in self.context.tasks if task not in parts or not parts[task].finished]
+        answered = {row.task for row in self.stats[checkpoint].subtasks.values() if row.ack_ns >= 0}
+        # a task that had finished before does not answer
+        tasks = [row for row in self.context.tasks if row in answered or row not in parts or not parts[row].finished]
         if all(task in parts and parts[task].checkpoint == checkpoint for task in tasks):
             return
         for region in regions_of(tasks, self._exchanges):
