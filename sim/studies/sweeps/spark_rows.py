@@ -16,7 +16,6 @@ twice (lost executor, speculative execution); both runs give the same row, becau
 from __future__ import annotations
 
 import math
-import pickle
 import re
 import time
 from collections import deque
@@ -33,6 +32,7 @@ from sim.studies.local import delayed_signals
 from sim.studies.plan import CellPlan
 from sim.studies.progress import Watch
 from sim.studies.sweeps import spark_task
+from sim.studies.sweeps.packed_cells import CellPacker
 from sim.studies.sweeps.spark_masters import MissingDependencyError
 from sim.studies.sweeps.spark_session import ARCHIVE, reason
 from sim.studies.work import planned_work_s
@@ -115,7 +115,7 @@ class _Jobs:
         from pyspark import cloudpickle
 
         cloudpickle.register_pickle_by_value(spark_task)
-        self._spark, self._planned = spark, planned
+        self._spark, self._planned, self._packer = spark, planned, CellPacker(planned, spark.broadcast)
         self._sent = spark.accumulator([], spark_task.RowsAccumulatorParam())
         self._options = ARCHIVE, code_version(), check, kernel, self._sent
         self._expected_s = planned.per_scenario(planned_work_s).astype(float)
@@ -214,11 +214,10 @@ class _Jobs:
         job = [i for cells in tasks for i in cells]
         self._open |= {self._planned.ids[i].decode(): i for i in job}
         self._last_cells |= {self._planned.ids[cells[-1]].decode() for cells in tasks}
-        # a task is pickled as a whole, so that cells of one scenario, or of one trace, share it
-        pickled = [pickle.dumps([self._planned[i] for i in cells]) for cells in tasks]
+        packed, series = self._packer.pack(tasks)
         self._spark.setJobDescription(f"{len(job)} cells, {self._submitted} begun")
-        run = spark_task.runner(*self._options)
-        tasks_rdd = self._spark.parallelize(pickled, len(pickled)).mapPartitions(run)
+        run = spark_task.runner(*self._options, series)
+        tasks_rdd = self._spark.parallelize(packed, len(packed)).mapPartitions(run)
         self._jobs.append(_Job(tasks_rdd._jrdd.collectAsync(), job))  # noqa: SLF001 - PySpark has no public way
 
     def _retry(self, job: _Job) -> None:

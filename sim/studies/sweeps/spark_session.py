@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import re
@@ -9,17 +10,51 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from sim.studies.local import delayed_signals
 from sim.studies.sweeps import spark_masters
 from sim.studies.sweeps.spark_masters import PANDAS_WARNING, check_spark_home, is_here, settings
+
+# ---- Temporary folders. Those of killed runs are removed by the next run.
+
+PREFIX = "ckptsim-staging-"
+LOCK_FILE = "owned"
+"""A file that the owner keeps locked; the lock ends with its process."""
+
+
+@contextmanager
+def staging() -> Iterator[Path]:
+    """Yield a temporary folder, locked by this process and its forks."""
+    parent = Path(tempfile.gettempdir())
+    remove_abandoned(parent)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    try:
+        new = folder / f"{LOCK_FILE}.new"
+        with new.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            new.rename(folder / LOCK_FILE)  # so that the file is never seen without its lock
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove folders whose owner has ended, except those of other users."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        try:
+            with (folder / LOCK_FILE).open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # in use, or not locked yet
+            continue
+
 
 # ---- A Spark context for sweeps, or a session with tables for traces.
 #
@@ -82,10 +117,7 @@ def context(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
     os.environ.update(chosen.environment)
     spark_conf = SparkConf(loadDefaults=False).setMaster(master).setAppName(name).setAll(list(chosen.conf.items()))
     quiet = LOG_LEVEL not in chosen.conf
-    with TemporaryDirectory(
-        prefix="ckptsim-", ignore_cleanup_errors=True
-    ) as staging:  # new executors fetch the package at any time
-        folder = Path(staging)
+    with staging() as folder:  # new executors fetch the package at any time
         spark_masters.prepare_java(folder)
         if _LOCAL_DIR not in chosen.conf and "SPARK_LOCAL_DIRS" not in os.environ and is_here(master):
             spark_conf.set(_LOCAL_DIR, str(folder))

@@ -6,11 +6,10 @@ Therefore nothing of `sim` is imported at the top; the functions import the pack
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +27,13 @@ class RowsAccumulatorParam:
 
 
 def runner(
-    archive: str, version: str, check: bool, kernel: Any, sent: Any
+    archive: str, version: str, check: bool, kernel: Any, sent: Any, series: Mapping[str, Any]
 ) -> Callable[[Iterator[bytes]], Iterator[str]]:
-    """Return the function that Spark applies to each partition: it runs the cells of tasks, which are pickled lists of cells.
+    """Return the function that Spark applies to each partition: it runs packed cells.
 
     Rows are added to the accumulator `sent`; the function itself returns no elements.  `archive`, `version`: the package that
-    was sent, and its code version.  `kernel`: broadcast variable with the driver's machine code.
+    was sent, and its code version.  `kernel`: broadcast variable with the driver's machine code.  `series`: broadcast
+    variables of `sim.studies.sweeps.packed_cells`.
     """
 
     def run(tasks: Iterator[bytes]) -> Iterator[str]:
@@ -41,13 +41,14 @@ def runner(
 
         import_driver_package(archive, version)
         from sim.studies.cells import timed, warm
+        from sim.studies.sweeps.packed_cells import unpack
 
         # does nothing if an earlier task of this worker has done it
         warm(kernel.value)
         context = TaskContext.get()
         attempt = context.attemptNumber() if context else 0
-        for cells in tasks:
-            for cell in pickle.loads(cells):
+        for packed in tasks:
+            for cell in unpack(packed, series):
                 sent.add([timed(cell, check=check, attempt=attempt)])
         return iter(())
 

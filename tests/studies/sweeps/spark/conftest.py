@@ -1,6 +1,5 @@
 """Spark as far as our driver calls it, without Java: contexts note what is asked of them, and tasks run where they are sent from."""
 
-import pickle
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 from sim.studies.plan import CellPlan, SeededScenarios
+from sim.studies.sweeps.packed_cells import unpack
 
 
 class PythonException(Exception):
@@ -112,7 +112,7 @@ class Context:
         )
 
     def collect(self, run, tasks):
-        self.jobs.append([[cell.id for cell in pickle.loads(task)] for task in tasks])
+        self.jobs.append([[cell.id for cell in unpack(task, {})] for task in tasks])
         self.futures.append(Future(self.jobs_end))
         for task, names in zip(tasks, self.jobs[-1], strict=True):
             try:

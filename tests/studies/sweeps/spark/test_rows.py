@@ -9,6 +9,7 @@ import pytest
 from sim.model.job import Rate
 from sim.model.packed_records import PackedRecords
 from sim.studies.sweeps import spark_rows as room
+from sim.studies.sweeps.packed_cells import CellPacker, unpack
 from sim.studies.sweeps.spark_masters import MissingDependencyError
 from sim.studies.sweeps.spark_rows import ClusterError
 from sim.studies.work import planned_work_s
@@ -325,6 +326,29 @@ def test_a_job_says_how_many_cells_have_begun(jobs):
     all_rows(jobs)
 
     assert jobs._spark.descriptions[:2] == ["24 cells, 24 begun", "24 cells, 48 begun"]
+
+
+def test_a_long_series_is_broadcast_once_and_not_sent_with_each_cell(study):
+    """The rates of a day have 1.4 MB.  Equal ones of two scenarios are one."""
+    rows = [(1000 * i, 1000 + i % 7, 3) for i in range(2000)]
+
+    def with_rates():
+        job = study.scenarios[0].job
+        source = replace(job.vertices[0].source, rates=PackedRecords(Rate.of_integers, rows))
+        return replace(
+            study.scenarios[0], job=replace(job, vertices=(replace(job.vertices[0], source=source), *job.vertices[1:]))
+        )
+
+    spark, plan = Context(), plan_of("abcd", with_rates(), with_rates(), study.scenarios[0], of=[0, 1, 0, 2])
+    packer = CellPacker(plan, spark.broadcast)
+    tasks, series = packer.pack([[0, 1], [2]])
+    again, _ = packer.pack([[1]])
+    short, none = packer.pack([[3]])
+
+    assert len(spark.calls) == len(series) == 1
+    assert len(spark.calls[0][1]) > 40_000 > 10_000 > max(map(len, [*tasks, *again, *short]))
+    assert none == {}
+    assert [cell.scenario for task in tasks for cell in unpack(task, series)] == [plan[i].scenario for i in (0, 1, 2)]
 
 
 def test_expected_work_counts_the_records_that_are_due(study):
