@@ -35,10 +35,17 @@ from sim.model.series.columns import (
 )
 from sim.model.series.monitoring import (
     RECIPE,
+    TIME,
+    Kind,
+    Metric,
     MonitoringError,
     MonitoringTable,
+    NotRecordsError,
+    classify_name,
+    classify_series,
+    refuse_offsets,
+    table_of_counter,
     table_of_document,
-    why_refused,
 )
 from sim.model.text import PrintableError, did_you_mean
 from sim.model.units import DURATIONS, UnitError, billionths, format_duration, parse_number
@@ -46,7 +53,7 @@ from sim.model.units import DURATIONS, UnitError, billionths, format_duration, p
 MAX_BYTES = 200 * 10**6
 _DELIMITER_LINE = re.compile(r"\Asep=.\r?\n")
 """The first line of CSV files that Grafana writes for Excel."""
-SCALE_HINT = ", or write scale: with the records per second for a value of 1"
+SCALE_HINT = "scale: with the records per second for a value of 1"
 _START_COLUMN = 0
 """Index of the start time in the packed steps."""
 Row = dict[str, str | None]
@@ -151,10 +158,18 @@ def _series(file: FilePath, signature: tuple[int, int], trace: Trace) -> RateSer
     table.require_columns(column, *([] if every_ns else [time]))
     if time == column and not every_ns:
         raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
-    if not (table.converted or is_scaled):
-        cells = (cell_number(row[column]) for _, row in table.first_rows())
-        if refused := why_refused(column, cells, SCALE_HINT):
-            raise TraceError(f"{file}: {refused}")
+    metric = Metric(Kind.RATE) if table.converted else _metric_of(column, table, is_scaled=is_scaled)
+    if metric.kind is Kind.OTHER:
+        raise table.refusal(metric, column)
+    if metric.kind is Kind.COUNTER:
+        rows = table.rows
+        if every_ns:
+            rows = ((line, row | {time: str(Fraction(every_ns * i, 10**9))}) for i, (line, row) in enumerate(rows))
+        try:
+            table.use(table_of_counter(time, column, rows, Fraction(1) if every_ns else unit_s, zone))
+        except MonitoringError as error:
+            raise TraceError(f"{file}: {error}") from None
+        time, unit_s, zone, every_ns = TIME, None, None, None
     if not every_ns:
         table.detect_times(time, unit_s, zone)
     steps, latest_rate = list[tuple[int, int, int]](), None
@@ -186,6 +201,16 @@ def _series(file: FilePath, signature: tuple[int, int], trace: Trace) -> RateSer
         None if every_ns else table.time_format,
         table.converted.assumed if table.converted else "",
     )
+
+
+def _metric_of(column: str, table: TraceTable, *, is_scaled: bool) -> Metric:
+    """Return the metric of a column, detected by its name or its first cells.
+
+    With `scale:` only counters are detected, by their names; any other column contains rates.
+    """
+    if is_scaled:
+        return Metric(Kind.COUNTER if classify_name(column).kind is Kind.COUNTER else Kind.RATE)
+    return classify_series(column, (cell_number(row[column]) for _, row in table.first_rows()))
 
 
 def _rate_terms(text: str, table: TraceTable, line: int) -> tuple[int, int]:
@@ -241,17 +266,26 @@ class TraceTable:
                 lines = io.StringIO(_DELIMITER_LINE.sub("", text, count=1), newline=None)
                 reader: csv.DictReader[str] = csv.DictReader(lines)
                 self.columns, self.rows = list(reader.fieldnames or []), _csv_rows(reader, file)
-            elif (rates := table_of_document(text, as_written=is_scaled, override=SCALE_HINT)) is not None:
-                self.converted, self.columns = rates, rates.columns
-                self.rows = (
-                    (i, dict(zip(rates.columns, row, strict=True))) for i, row in enumerate(rates.rows, start=1)
-                )
+                refuse_offsets(self.columns)
+            elif (rates := table_of_document(text, as_written=is_scaled)) is not None:
+                self.use(rates)
             else:
                 raise TraceError(f"{file} is JSON, but not an answer of Prometheus to a range query: {RECIPE}")
+        except NotRecordsError as error:
+            raise self.refusal(error.metric, error.name) from None
         except MonitoringError as error:
             raise TraceError(f"{file} {error}") from None
         except csv.Error as error:
             raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
+
+    def use(self, rates: MonitoringTable) -> None:
+        """Replace the rows by the rates of monitoring data."""
+        self.converted, self.columns = rates, rates.columns
+        self.rows = ((i, dict(zip(rates.columns, row, strict=True))) for i, row in enumerate(rates.rows, start=1))
+
+    def refusal(self, metric: Metric, name: str) -> TraceError:
+        """Return the error that a metric is not a rate of records."""
+        return TraceError(f"{self.file}: {metric.refusal(name, f', or write {SCALE_HINT}')}")
 
     @property
     def time_column(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sim.model.series.columns import GRAFANA_TIME_COLUMN, RATE_COLUMNS, TIME_COLUMNS, find_column, is_zone
-from sim.model.series.monitoring import TIME, quantity_in_name
+from sim.model.series.monitoring import TIME, Kind, classify_name
 from sim.model.text import PrintableError
 from sim.studies.traces.parsing import Format, arrivals, failures, rates, recognised
 
@@ -90,4 +90,4 @@ def _is_one_series(columns: Sequence[str]) -> bool:
     """Return True if a table has a time and a single metric, as exported by Grafana."""
     if len(columns) != 2 or find_column(TIME_COLUMNS, columns[:1]) is None:
         return False
-    return columns[0] == GRAFANA_TIME_COLUMN or quantity_in_name(columns[1]) != ""
+    return columns[0] == GRAFANA_TIME_COLUMN or classify_name(columns[1]).kind is not Kind.UNKNOWN

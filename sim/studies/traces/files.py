@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from sim.jobs.source.recorded_job import ZIP
 from sim.model.series.columns import cell_text
-from sim.model.series.monitoring import MonitoringError, MonitoringTable, table_of_document
+from sim.model.series.monitoring import MonitoringError, MonitoringTable, NotRecordsError, table_of_document
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile, filesystem_of
 from sim.studies.traces.parsing import SCALE_HINT, TraceContent, TraceFileError
@@ -145,8 +145,10 @@ def _monitored(data: bytes, *, as_written: bool) -> MonitoringTable | None:
     Raises TraceFileError if it is a document of a monitoring system without rates.
     """
     try:
-        return table_of_document(data.decode("utf-8-sig"), as_written=as_written, override=SCALE_HINT)
+        return table_of_document(data.decode("utf-8-sig"), as_written=as_written)
     except UnicodeDecodeError:
         return None
+    except NotRecordsError as error:
+        raise TraceFileError(error.metric.refusal(error.name, f"; {SCALE_HINT}")) from None
     except MonitoringError as error:
         raise TraceFileError(str(error)) from None

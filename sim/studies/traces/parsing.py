@@ -24,7 +24,7 @@ from sim.model.series.columns import (
     detect_time_format,
     find_column,
 )
-from sim.model.series.monitoring import why_refused
+from sim.model.series.monitoring import Kind, classify_name
 from sim.model.text import PrintableError, printable
 
 # ---- Rows that are out of order. As few rows as possible are dropped: one wrong time must not cause the rows after it to be dropped.
@@ -286,7 +286,7 @@ def _not_finite(values: pd.Series[float]) -> pd.Series[bool]:
 # ---- Known formats of text tables, recognized by their column names. A format parses a block of text rows into rows of tables, and
 # gives a reason for each invalid row.
 
-SCALE_HINT = "; --per '1 s' takes its numbers as they are, --per '5 min' as records in so long"
+SCALE_HINT = "--per '1 s' takes its numbers as they are, --per '5 min' as records in so long"
 
 
 def recognised(columns: Sequence[str]) -> Format | None:
@@ -309,8 +309,8 @@ def rates(
     `per_s`: values are records in this period [s]; None: records per second.
     Raises TraceFileError if the name of the rate column shows that it is another quantity, and `per_s` is None.
     """
-    if per_s is None and (refused := why_refused(rate, override=SCALE_HINT)):
-        raise TraceFileError(refused)
+    if per_s is None and (metric := classify_name(rate)).kind is Kind.OTHER:
+        raise TraceFileError(metric.refusal(rate, f"; {SCALE_HINT}"))
     reader.note_meaning(rate, "records per second" if per_s in (None, 1) else f"records in {per_s:g} s")
     t_s, rules = parse_times(texts, time, reader, unit_s)
     numbers = parse_numbers(texts[rate])

@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -15,8 +17,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from sim.model.series.columns import MAX_INSPECTED_CELLS, cell_number
-from sim.model.series.monitoring import MonitoringTable, quantity_in_name, why_refused
+from sim.model.series.columns import MAX_INSPECTED_CELLS, TIME_COLUMNS, cell_number, find_column
+from sim.model.series.monitoring import (
+    Kind,
+    MonitoringError,
+    MonitoringTable,
+    classify_name,
+    classify_series,
+    refuse_offsets,
+    table_of_counter,
+)
 from sim.model.text import printable
 from sim.model.units import MS, format_duration
 from sim.studies.traces.choices import Choices
@@ -108,17 +118,15 @@ def read_rows(source: RowOrigin, content: TraceContent, choices: Choices = Choic
         has_header = not is_numbered and not all(_is_number(name) or not name for name in names[:2])
         rows = _rows_of_lines(remaining if has_header else chain([first], remaining), delimiter, len(names))
         table = _TextTable(names if has_header else numbers, rows, numbers if is_numbered else names, first, delimiter)
+        if choices.value is None:
+            refuse_offsets(table.header)
         may_be_counter = choices.per_s is None and choices.meaning in (None, "rates")
         column = choices.value_column(table.header) if may_be_counter else None
-        if column is not None and not quantity_in_name(column):
-            sample = list(islice(rows, MAX_INSPECTED_CELLS))
-            position = table.header.index(column)
-            cells = (cell_number(row.cells[position]) for row in sample if not row.fault)
-            if refused := why_refused(column, cells, SCALE_HINT):
-                raise TraceFileError(refused)
-            table = table._replace(rows=chain(sample, rows))
-        yield from _rows_of_known_format(source, choices, table)
-    except TraceFileError as error:
+        if column is not None and classify_name(column).kind is not Kind.RATE:
+            yield from _rows_of_unknown_metric(source, choices, table, column)
+        else:
+            yield from _rows_of_known_format(source, choices, table)
+    except (TraceFileError, MonitoringError) as error:
         yield quarantined(source, str(error))
 
 
@@ -157,6 +165,29 @@ def monitoring_rows(source: RowOrigin, table: MonitoringTable, choices: Choices)
         yield quarantined(source, f"has the rates of {', '.join(sources)}: choose one with --time time --value")
         return
     yield from table_rows(source, table.columns, table.rows, choices.of_source(sources[0]))
+
+
+def _rows_of_unknown_metric(
+    source: RowOrigin, choices: Choices, table: _TextTable, column: str
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table with one value column, whose values are a rate or a counter.
+
+    A counter is converted to rates, for which the whole table is read.  Raises TraceFileError if it is another quantity.
+    """
+    sample = list(islice(table.rows, MAX_INSPECTED_CELLS))
+    position = table.header.index(column)
+    metric = classify_series(column, (cell_number(row.cells[position]) for row in sample if not row.fault))
+    if metric.kind is Kind.OTHER:
+        raise TraceFileError(metric.refusal(column, f"; {SCALE_HINT}"))
+    rows = chain(sample, table.rows)
+    if metric.kind is not Kind.COUNTER:
+        yield from _rows_of_known_format(source, choices, table._replace(rows=rows))
+        return
+    time = choices.time or find_column(TIME_COLUMNS, table.header) or table.header[0]
+    unit_s = None if choices.unit_s is None else Fraction(choices.unit_s).limit_denominator(10**9)
+    numbered = ((row.number, dict(zip(table.header, row.cells, strict=True))) for row in rows if not row.fault)
+    rates = table_of_counter(time, column, numbered, unit_s, choices.zone)
+    yield from monitoring_rows(source, rates, replace(choices, time=None, value=None, unit_s=None))
 
 
 def _rows_of_known_format(source: RowOrigin, choices: Choices, table: _TextTable) -> Iterator[pa.RecordBatch]:

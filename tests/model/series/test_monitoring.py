@@ -9,7 +9,7 @@ from sim.advice.horizon import load_worlds
 from sim.model.job import Rate
 from sim.model.schema.study import loads
 from sim.model.schema.trace import Trace, TraceError, TraceTable, rates_of_trace
-from sim.model.series.monitoring import MonitoringError, table_of_document
+from sim.model.series.monitoring import RECIPE, MonitoringError, table_of_document
 from sim.studies.sweeps.sweep_file import define
 from tests.model.series.traces import answer, read_here
 
@@ -24,8 +24,16 @@ def subtask(index, values=None, task="Source: orders", metric=METRIC, times=TIME
     return {"__name__": metric, "task_name": task, "subtask_index": str(index)}, zip(times, values, strict=True)
 
 
+def counted(subtasks):
+    """What each of so many had counted at each scrape, one more than there are rates."""
+    return [sum(RATES[:k]) * STEP_S // subtasks for k in range(len(RATES) + 1)]
+
+
+SCRAPES = [*TIMES, TIMES[-1] + STEP_S]
+COUNTED = "flink_taskmanager_job_task_operator_numRecordsIn"
 FILES = {
     "prometheus.json": answer(subtask(0), subtask(1)),
+    "counters.json": answer(*(subtask(i, counted(2), metric=COUNTED, times=SCRAPES) for i in (0, 1))),
     "grafana.csv": '"Time","orders"\n'
     + "".join(f"{at * 1000},{rate}\n" for at, rate in zip(TIMES, RATES, strict=True)),
     "excel.csv": 'sep=,\n"Time","orders"\n'
@@ -118,6 +126,31 @@ def test_samples_at_different_times_are_not_summed():
         made(subtask(0, [100] * 4, times=TIMES[:4]), subtask(1, [200] * 4, times=[at + 4 for at in TIMES[:4]]))
 
 
+OTHERS = {
+    "grafana.json": [{"schema": {"fields": [{"type": "time"}, {"type": "number"}]}, "data": {"values": [[1], [2]]}}],
+    "panel.json": {"results": {"A": {"frames": [{"schema": {"name": "A", "fields": []}, "data": {"values": []}}]}}},
+    "datadog.json": {"status": "ok", "series": [{"metric": "orders", "pointlist": [[1000, 5]]}]},
+    "datadog2.json": {"data": {"type": "timeseries_response", "attributes": {"times": [], "values": []}}},
+    "cloudwatch.json": {"MetricDataResults": [{"Id": "m1", "Timestamps": [], "Values": []}]},
+    "influx.json": {"results": [{"series": [{"name": "orders", "columns": ["time", "value"], "values": []}]}]},
+    "offsets.csv": "time,topic,partition,offset\n1,orders,0,5\n",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_systems_and_offsets_are_refused_with_the_recipe(tmp_path, name):
+    written = OTHERS[name]
+    (tmp_path / name).write_text(written if isinstance(written, str) else json.dumps(written))
+
+    with pytest.raises(TraceError) as refused:
+        TraceTable(tmp_path / name)
+    counts = read_here(tmp_path / name, tmp_path / "tables")
+
+    assert str(refused.value).endswith(f"not read: {RECIPE}")
+    assert counts["kind"].tolist() == ["quarantine"]
+    assert RECIPE in counts["reason"].tolist()[0]
+
+
 def test_a_missing_sample_is_a_blank():
     """A subtask without a sample at 30 s; all are silent from 45 s to 105 s; one begins later, after a rescale."""
     times = [TIMES[i] for i in (0, 1, 2, 3, 7, 8)]
@@ -131,7 +164,7 @@ def test_a_missing_sample_is_a_blank():
 
 
 def test_numbers_that_are_none_are_blank():
-    assert [row[1] for row in made(subtask(0, ["1", "NaN", "-1", "3"], times=TIMES[:4])).rows] == ["1", "", "", "3"]
+    assert [row[1] for row in made(subtask(0, ["1", "NaN", "3"], times=TIMES[:3])).rows] == ["1", "", "3"]
 
 
 @pytest.mark.parametrize(

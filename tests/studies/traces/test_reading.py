@@ -264,7 +264,7 @@ def test_a_value_of_another_unit_is_refused_until_its_meaning_is_chosen():
     chosen = {"time": "time", "value": "cpu_percent"}
 
     (why,) = reasons(text, **chosen)
-    assert why.startswith("'cpu_percent' is per cent, not a rate of records: query numRecordsInPerSecond")
+    assert why.startswith("'cpu_percent' is per cent by its name, not a rate of records: query numRecordsInPerSecond")
     assert read(text, per_s=1.0, **chosen)["rates"]["rate"].tolist() == [50, 60]
     assert notes(text, per_s=300.0, **chosen) == [
         "times of 'time' are seconds, 'cpu_percent' is taken as records in 300 s"

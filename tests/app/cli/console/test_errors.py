@@ -11,7 +11,7 @@ from sim.model.text import PrintableError
 OF_EXTRAS = ("spark", "app.api.explore")
 """Parts of the names of modules that an extra has the libraries of."""
 # Errors of one part of a file or question: who reads the whole says where they stand.
-PLACED_BY_THE_READER = {"MonitoringError", "TraceError", "MeasureError"}
+PLACED_BY_THE_READER = {"MonitoringError", "NotRecordsError", "TraceError", "MeasureError"}
 
 
 def subclasses(kind):
