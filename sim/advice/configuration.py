@@ -15,6 +15,7 @@ from sim.advice.settings import Change, SettingName
 from sim.model.quantities import cost_text
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_file import FlinkFile
+from sim.model.schema.flink_keys import current_names
 from sim.model.schema.option_values import configuration_lines, key_in_release, non_default_keys
 from sim.model.schema.text import DocumentPath
 from sim.results.estimates import PairedChange, paired_change
@@ -112,8 +113,8 @@ def diff_flink_keys(
 ) -> list[KeyChange]:
     """Return the Flink keys that differ between two scenarios, and further keys that the changes require.
 
-    A key with Flink's default value counts as not set.  `conf`: the deployed configuration; current values are quoted as
-    written there.
+    A key with Flink's default value counts as not set.  `conf`: the deployed configuration; keys and current values are quoted
+    as written there.
     """
     current_keys, advised_keys = non_default_keys(today), non_default_keys(advised)
     if len({vertex.parallelism for vertex in advised.job.vertices}) > 1:
@@ -131,7 +132,12 @@ def diff_flink_keys(
     defaults = {
         key_in_release(line.name, advised): line.text for line in configuration_lines(advised) if line.is_default
     }
-    return [KeyChange(key, current_keys.get(key), advised_keys.get(key), defaults.get(key, "")) for key in keys]
+    return [
+        KeyChange(
+            conf.written(key) if conf else key, current_keys.get(key), advised_keys.get(key), defaults.get(key, "")
+        )
+        for key in keys
+    ]
 
 
 def patch(
@@ -161,7 +167,7 @@ def patch(
     resource = f"{manifest.kind.lower() or 'flinkdeployment'} {manifest.resource or 'NAME'}"
     file = "rollback.yaml" if back else "advised.yaml"
     lines.append(f"# kubectl patch {resource} --type merge --patch-file {file}")
-    changes_backend = any(item.key == BACKEND for item in changes)
+    changes_backend = any(current_names().get(item.key, item.key) == BACKEND for item in changes)
     if changes_backend:
         lines.append(
             "# State moves to another backend: only a canonical savepoint can be read by both, a checkpoint cannot."

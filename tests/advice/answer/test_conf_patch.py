@@ -76,4 +76,22 @@ def test_values_of_today_are_those_of_the_file():
     )
 
 
+def test_keys_have_the_names_of_the_file():
+    """An older name that stays beside the present one is two values, in nested YAML no document at all."""
+    conf = parse_flink_file(
+        MANIFEST.replace("state.backend:", "execution.checkpointing.unaligned: false\n    state.backend:"), "f"
+    )
+    today, change = read_scenario(TODAY + "cluster: {version: 2.0.0}\n"), ["checkpoint.barriers=unaligned"]
+    advised = read_scenario(TODAY + "cluster: {version: 2.0.0}\n", overrides=change)
+
+    (found,) = diff_flink_keys(today, advised, (), conf)
+    assert found.lines() == ["- execution.checkpointing.unaligned: false", "+ execution.checkpointing.unaligned: true"]
+
+
+def test_another_backend_needs_a_savepoint_under_its_older_name():
+    found = [KeyChange("state.backend", "hashmap", "rocksdb")]
+
+    assert 'kubernetes.operator.savepoint.format.type: "CANONICAL"' in patch(found, back=False, others={})
+
+
 TODAY = "job: {a: {source: {rate: 1/s, record: 1 B}}}\nrun: {duration: 1 min}\ncheckpoint: {interval: 10 s}\n"
