@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import Any, cast
@@ -497,7 +497,9 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
         "first_tasks": words.add((*plan.first_task, n)),
         "first_channels": words.add([number for pair in first_channels(spec, plan) for number in pair]),
         "sums": words.add(np.zeros(len(spec.vertices) * VERTEX_SUMS + len(spec.edges) * EDGE_SUMS)),
-        "copied": words.zeros(max(n, *map(len_of_position(plan), range(n)))),
+        "copied": words.zeros(
+            max(n, *(1 + 2 * (len(channels_in(plan, t)) + len(channels_out(plan, t))) for t in range(n)))
+        ),
         "served_samples": words.zeros(MAX_SERVED_SAMPLES * n),
         "shift": shift,
         "leaf0": 1 << shift,
@@ -534,11 +536,6 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
     for name, value in values.items():
         rows[name] = value
     return rows
-
-
-def len_of_position(plan: Layout) -> Callable[[int], int]:
-    """Return a function from a task to the number of words of its position."""
-    return lambda t: 1 + 2 * (len(channels_in(plan, t)) + len(channels_out(plan, t)))
 
 
 def first_channels(spec: PlaneSpec, plan: Layout) -> list[tuple[int, int]]:

@@ -479,14 +479,10 @@ class KernelPlane:
         """Return the position of a task in its streams (P2)."""
         if task not in self._places:
             self._places[task] = places(channels_in(self.layout, task)), places(channels_out(self.layout, task))
-        return with_captures(self._state, self._read_position(task), *self._places[task])
+        return with_captures(self._state, self.bare_position(task), *self._places[task])
 
     def bare_position(self, task: int) -> Position:
         """Return the position without captures: `captured` and `overtaken` are 0 (P2)."""
-        return self._read_position(task)
-
-    def _read_position(self, task: int) -> Position:
-        """Return the position of a task without captured data."""
         late = self._execute(basics.POSITION, task)
         inputs, outputs = self._channel_counts(task)
         return position_of(self._copied(1 + 2 * (inputs + outputs)), inputs, outputs, late)

@@ -10,11 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sim.model.job import Vertex
+from sim.model.text import listed
 from sim.plane.interface import Layout, ThreadState, channels_in
 from sim.protocol.recovery import Restarted, find_restart_loop
 from sim.results.tables import EXPIRED, TOO_MANY_FAILED, RecoveryStats
@@ -54,7 +55,9 @@ def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None
     restarts = list(_effective_restarts(recorded))
     restart_loop = find_restart_loop(
         [
-            Restarted(row.failed_ns, row.checkpoint, is_caused_by_job=_is_caused_by_job(origin))
+            Restarted(
+                row.failed_ns, row.checkpoint, is_caused_by_job=origin.kind in _OF_THE_JOB and origin.what != _INJECTED
+            )
             for row, origin in restarts
         ],
         progress_ns,
@@ -115,11 +118,6 @@ def _outlived(row: Sequence[RecoveryStats], now_ns: int) -> bool:
     return row[-1].running_ns >= 0 and now_ns - row[-1].running_ns > 2 * max(lasted_ns, default=0)
 
 
-def _is_caused_by_job(row: RecoveryStats) -> bool:
-    """Return whether the job itself caused the restart, not an injected fault."""
-    return row.kind in _OF_THE_JOB and row.what != _INJECTED
-
-
 def _without_numbers(reason: str) -> str:
     """Return the message with each number replaced by #, because numbers differ between restarts."""
     return re.sub(r"\d+(\.\d+)?", "#", reason)
@@ -139,18 +137,8 @@ def _without_numbers(reason: str) -> str:
 Tasks = frozenset[int]
 
 
-class Blocked(NamedTuple):
-    """An aligning task in a cycle of waiting tasks, and the tasks it waits for.  All fields are task numbers."""
-
-    aligning: int  # has received some barriers and waits for the others
-    early: int  # upstream task whose barrier has arrived, so its channel is blocked
-    late: int  # upstream task whose barrier is missing
-    full: int  # task whose full output delays the missing barrier: `late` or a task upstream of it
-
-
 def standstill(context: Context, tasks: Iterable[TaskHost]) -> str:
-    """Return a sentence about the tasks that wait for each other in a cycle, or "" if there is no cycle."""
-    names = [name for name, _ in context.names]
+    """Return a clause that names the vertices whose tasks align and wait for each other, or "" if there is no deadlock."""
     queues = Queues(
         context.plane,
         context.layout,
@@ -158,28 +146,19 @@ def standstill(context: Context, tasks: Iterable[TaskHost]) -> str:
         late_tasks=frozenset(task for task in context.tasks if _has_late_outputs(context.vertex(task))),
         storing=frozenset(task.task for task in tasks if task.storing),
     )
-    circular = queues.find_alignment_deadlock()
-    parts = [
-        f"'{names[blocked.aligning]}' reads no more from '{names[blocked.early]}' until the barrier of '{names[blocked.late]}' comes,"
-        f" and {_reason_for_missing_barrier(names[blocked.late], names[blocked.full])} until '{names[after.aligning]}' reads on"
-        for blocked, after in zip(circular, [*circular[1:], *circular[:1]], strict=True)
-    ]
-    return ", and ".join(dict.fromkeys(parts))
+    vertices = dict.fromkeys(f"'{context.names[task][0]}'" for task in queues.deadlocked())
+    if not vertices:
+        return ""
+    wait = "waits" if len(vertices) == 1 else "wait"
+    return (
+        f"{listed(vertices)} {wait} for barriers behind full outputs, which nobody reads before these barriers arrive"
+    )
 
 
 def _has_late_outputs(vertex: Vertex) -> bool:
     """Return whether pending outputs of a vertex wait for other tasks: for a completed checkpoint, or for watermarks of all inputs."""
     emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
     return emits_on_commit or (vertex.window is not None and vertex.window.time == "event")
-
-
-def _reason_for_missing_barrier(late: str, full: str) -> str:
-    """Return a clause that says why the barrier of `late` is missing: the output of `full` is full."""
-    return (
-        f"'{late}' cannot send it, as its output is full"
-        if late == full
-        else f"it cannot come, as the output of '{full}' is full"
-    )
 
 
 class Queues:
@@ -212,25 +191,9 @@ class Queues:
         self._available = plane.partitions()["available"]
         self._state = plane.tasks("state")["state"]
 
-    def find_alignment_deadlock(self) -> Sequence[Blocked]:
-        """Return the aligning tasks that wait for each other: each for the next one, and the last for the first.
-
-        Return an empty sequence if there is no deadlock.
-        """
-        stuck = self.stuck()
-        path: list[Blocked] = []
-        early = -1  # of the first task it is known when the cycle closes
-        aligning = next((task for task in sorted(stuck) if self.aligns(task)), None)
-        while aligning is not None:
-            aligning_before = [blocked.aligning for blocked in path]
-            if aligning in aligning_before:
-                first = aligning_before.index(aligning)
-                return [path[first]._replace(early=early), *path[first + 1 :]]
-            late = self.late(aligning, stuck)
-            full, channel = self.held_up(late, stuck)
-            path.append(Blocked(aligning, early, late, full))
-            early, aligning = self._layout.writer[channel], self._layout.reader[channel]
-        return []
+    def deadlocked(self) -> list[int]:
+        """Return the aligning tasks that wait for each other, directly or through other tasks; without a deadlock none."""
+        return [task for task in sorted(self.stuck()) if self.aligns(task)]
 
     def inputs(self, task: int) -> list[int]:
         """Return the input channels of a task."""
@@ -253,27 +216,6 @@ class Queues:
         while (left := frozenset(task for task in waiting if self._waits(task, waiting))) != waiting:
             waiting = left
         return waiting
-
-    def late(self, aligning: int, stuck: frozenset[int]) -> int:
-        """Return an upstream task that is stuck and whose barrier the task `aligning` waits for."""
-        writers = [self._layout.writer[c] for c in self.inputs(aligning) if not self.blocked[c]]
-        return next(task for task in writers if task in stuck)
-
-    def held_up(self, task: int, stuck: frozenset[int]) -> tuple[int, int]:
-        """Return (task whose full output delays the barrier of `task`, blocked channel that has to be read to resolve this).
-
-        The search goes upstream from idle tasks to one that waits for its own output, then downstream along full outputs to
-        an idle reader that aligns.  It passes readers that wait for their own output, even if they align: whatever their
-        other inputs bring, they cannot continue.
-        """
-        while self._state[task] == ThreadState.IDLE:
-            task = self.late(task, stuck)
-        full = task
-        while True:
-            channel = next(c for p in self._jammed(task, stuck) for c in self._holding(p))
-            task = self._layout.reader[channel]
-            if self.blocked[channel] and self._state[task] == ThreadState.IDLE:
-                return full, channel
 
     def _waits(self, task: int, others: frozenset[int]) -> bool:
         """Return whether the task can continue only after one of the `others` has."""

@@ -107,16 +107,11 @@ class TaskManagers:
         # Flink requests a replacement from Kubernetes or YARN once it knows of the loss
         replaced_ns = (now if is_standalone else released_ns) + table[random_bits * len(table) >> 32]
         requested_ns = -1 if is_standalone else released_ns
-        lost = LostSlots(missed_ns, released_ns, replaced_ns, self._refusal_ns(loss), requested_ns)
+        # a silent machine does not refuse a deployment, so the call times out
+        refusal_ns = self.restart.ask_timeout_ns if loss.silent else 0
+        lost = LostSlots(missed_ns, released_ns, replaced_ns, refusal_ns, requested_ns)
         self.slots = self.slots.lose(number, lost)
         return lost.gone_ns
-
-    def _refusal_ns(self, loss: TaskManagerLost) -> int:
-        """Return the time until a deployment to a lost TaskManager fails [ns].
-
-        A silent machine does not refuse the call, so the call times out.
-        """
-        return self.restart.ask_timeout_ns if loss.silent else 0
 
     def silent_since(self, lost_ns: int) -> int:
         """Return the time at which TaskManagers detect the loss of a JobManager that was lost at `lost_ns`."""

@@ -5,9 +5,8 @@ It passes notices of the data plane and timers to the machine `TaskCheckpointing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
-from types import MappingProxyType
 from typing import Literal, assert_never
 
 import simpy
@@ -236,11 +235,6 @@ class TaskHost:
     _channel_state_failed: frozenset[int] = frozenset()
     """Snapshots whose channel state failed before their asynchronous phase.  Tasks share the empty set, which takes 216 B each."""
 
-    _in_flight: Mapping[int, simpy.Event] = MappingProxyType({})
-    """Snapshot whose state is written after its in-flight data -> event that fires when the latter is written.
-
-    Tasks share the empty mapping.
-    """
     _woken_by = 0
     """The latest checkpoint whose barrier has woken the thread."""
 
@@ -270,6 +264,8 @@ class TaskHost:
         self._closed = False  # restored as finished: its operators are not opened again (FLIP-147)
         self._outputs = self.context.outputs(slot.task)
         self._polled_at_first_barrier: dict[int, int] = {}
+        # snapshot whose state is written after its in-flight data -> event that fires when the latter is written
+        self._in_flight: dict[int, simpy.Event] = {}
 
     @property
     def machine(self) -> TaskCheckpointing:
@@ -473,7 +469,7 @@ class TaskHost:
                 self._acknowledge(command)
             case vocabulary.StartChannelState():
                 if self.slot.vertex.snapshot.after_in_flight:
-                    self._in_flight = {**self._in_flight, checkpoint: self.env.event()}
+                    self._in_flight[checkpoint] = self.env.event()
                 for part in self.parts:
                     part.capture_begun(checkpoint)
             case vocabulary.FinishChannelState():
@@ -575,16 +571,9 @@ class TaskHost:
 
     def _on_channel_state_written(self, checkpoint: int) -> None:
         """Handle that the in-flight data of a snapshot is durable."""
-        if (written := self._forget_in_flight(checkpoint)) is not None:
+        if (written := self._in_flight.pop(checkpoint, None)) is not None:
             written.succeed()
         self.dispatch(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
-
-    def _forget_in_flight(self, checkpoint: int) -> simpy.Event | None:
-        """Return and remove the event that fires when the in-flight data of a snapshot is written, or None."""
-        written = self._in_flight.get(checkpoint)
-        if written is not None:
-            self._in_flight = {number: event for number, event in self._in_flight.items() if number != checkpoint}
-        return written
 
     def _fail_channel_state(self, checkpoint: int) -> None:
         """Fail the asynchronous phase, now or when it starts, because writing the channel state failed."""
@@ -643,7 +632,7 @@ class TaskHost:
 
     def _cancel_snapshot(self, checkpoint: int) -> None:
         """Cancel a snapshot and delete the files that it has written."""
-        self._forget_in_flight(checkpoint)
+        self._in_flight.pop(checkpoint, None)
         self.async_thread.leave(checkpoint)
         for part in self.parts:
             part.aborted(checkpoint)
