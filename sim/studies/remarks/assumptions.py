@@ -35,6 +35,8 @@ class DecidingAssumption:
                 f"is not complete after {ms_text(self.after_ms)} either"
                 if self.is_bound
                 else f"completes after {after}"
+                if after != before
+                else f"completes {ms_text(self.after_ms - self.before_ms)} later"
             )
             return f"{capitalised(self.moves)} expires after {before}; with {self.tried} it {outcome}."
         if self.key == WARM_UP:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sim.model.schema.study import loads
 from sim.studies.compare import compare, plain
 from sim.studies.deciding import MAX_DECIDING_RUNS, deciding, trials
-from sim.studies.remarks.assumptions import DecidingAssumption
+from sim.studies.remarks.assumptions import TIMEOUT, DecidingAssumption
 
 JOB = """\
 # How long does a checkpoint of 40 GB take?
@@ -131,3 +131,10 @@ run: {duration: 40 s}
         "Checkpoint 1 (timeout 4 s) expires after 4 s; with checkpoint.timeout 24 s it completes after 10 s.",
     )
     assert trials(compared("checkpoint.timeout=20 s", text=text)) == []
+
+
+def test_a_checkpoint_that_expires_just_before_it_would_complete():
+    """Both durations are the same text."""
+    found = DecidingAssumption(TIMEOUT, "", "checkpoint.timeout 12 min", "checkpoint 2", 120_003.0, 120_099.0)
+
+    assert str(found) == "Checkpoint 2 expires after 2 min; with checkpoint.timeout 12 min it completes 96 ms later."
