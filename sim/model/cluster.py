@@ -163,6 +163,7 @@ def older_defaults(version: str) -> list[OlderDefault]:
 
 _MEMORY = "taskmanager.network.memory"
 _DEBLOAT = f"{_MEMORY}.buffer-debloat"
+_PARTITIONER = "taskmanager.network.adaptive-partitioner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,15 @@ class Debloating:
         25, "Smaller changes of the buffer size are not made.", flink=f"{_DEBLOAT}.threshold-percentages"
     )
     min_bytes: Size = option(256, "Smallest buffer.", above_zero=True, flink="taskmanager.memory.min-segment-size")
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptivePartitioner:
+    """taskmanager.network.adaptive-partitioner.* (FLIP-339)"""
+
+    max_traverse_size: Positive = option(
+        4, "Channels that are compared for a record.", flink=f"{_PARTITIONER}.max-traverse-size"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +246,13 @@ class NetworkMemory:
         flink=Flink(f"{_DEBLOAT}.enabled", form="boolean", since="1.14"),  # FLIP-183
         accepts_on_off=True,
     )
+    adaptive_partitioner: AdaptivePartitioner | None = option(
+        None,
+        "on: a record of a rebalance or rescale edge goes to the channel with the fewest buffers in use, of the next few ones.",
+        usually="off",
+        flink=Flink(f"{_PARTITIONER}.enabled", form="boolean", since="2.3"),  # FLIP-339
+        accepts_on_off=True,
+    )
     stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
 
     def of_profile(self, profile: str, at: ValidationContext) -> NetworkMemory:
@@ -275,6 +292,8 @@ class NetworkMemory:
         if self.max_per_channel == 1:
             one = "is 1: as in Flink, a task stands still while a buffer it began is not full"
             at.warn(one, "max-buffers-per-channel")
+        if self.adaptive_partitioner is not None and self.adaptive_partitioner.max_traverse_size == 1:
+            at.error("is 1: nothing would be compared, write 2 or more", "adaptive-partitioner", "max-traverse-size")
         if debloat is not None and 0 < debloat.period_ns < MS:
             less = f"is {format_duration(debloat.period_ns)}: Flink counts milliseconds, write 1 ms or more"
             at.error(less, "debloat", "period")

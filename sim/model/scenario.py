@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from sim.model.checkpoint import CheckpointOptions
@@ -34,6 +34,15 @@ class Action:
     at_ns: int
     format: Literal["canonical", "native"] = "canonical"
     stop: Literal["drain", "no-drain", "savepoint-then-finish"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointUpdate:
+    """Changes interval and timeout of checkpoints at run time (FLIP-571, a proposal: PATCH /jobs/:jobid/checkpoints/configuration)."""
+
+    at_ns: int
+    interval_ns: int | None = None  # None: unchanged
+    timeout_ns: int | None = None  # None: unchanged
 
 
 # ---- Consecutive job instances: each starts from a snapshot of the one before.
@@ -168,6 +177,7 @@ class Scenario:
     storage: Storage = Storage()
     overheads: Overheads = Overheads()
     actions: tuple[Action, ...] = ()  # in the order of time
+    checkpoint_updates: tuple[CheckpointUpdate, ...] = ()  # in the order of time
     faults: tuple[Fault, ...] = ()
     restart: Restart = Restart()
     rescale: tuple[Rescale, ...] = ()  # in the order of time
@@ -184,6 +194,27 @@ class Scenario:
     def is_operated(self) -> bool:
         """Whether keys of the Kubernetes operator are set."""
         return any(key.startswith(("kubernetes.operator.", "job.autoscaler.")) for key, _ in self.written_keys)
+
+    def checkpoint_at(self, at_ns: int) -> CheckpointOptions:
+        """Return the checkpoint options with all updates up to `at_ns`."""
+        options = self.checkpoint
+        for update in self.checkpoint_updates:
+            if update.at_ns <= at_ns:
+                interval_ns = options.interval_ns if update.interval_ns is None else update.interval_ns
+                timeout_ns = options.timeout_ns if update.timeout_ns is None else update.timeout_ns
+                options = replace(options, interval_ns=options.interval_ns and interval_ns, timeout_ns=timeout_ns)
+        return options
+
+    @property
+    def intervals_ns(self) -> tuple[int, ...]:
+        """The intervals of periodic checkpoints [ns], in the order of time; empty without periodic checkpoints."""
+        updated = (update.interval_ns for update in self.checkpoint_updates if update.interval_ns is not None)
+        return (self.checkpoint.interval_ns, *updated) if self.checkpoint.interval_ns else ()
+
+    @property
+    def has_one_timeout(self) -> bool:
+        """Whether the timeout of checkpoints never changes."""
+        return all(update.timeout_ns is None for update in self.checkpoint_updates)
 
     def yields(self, vertex: Vertex) -> bool:
         """Return whether mails are processed between the timers of a firing (interruptible timers, AbstractStreamOperator#open).

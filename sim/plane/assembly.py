@@ -403,6 +403,7 @@ def runs_ahead(spec: PlaneSpec, plan: Layout) -> list[bool]:
         log = vertex.log(plan.subtask[t])
         outputs = [plan.partitions[p][1] for p in plan.task_partitions[t]]
         inputs = [plan.gates[g][1] for g in plan.task_gates[t]]
+        compared = [e for e in outputs if spec.compares(spec.edges[e].ship)]
         copying = [
             e
             for e in outputs
@@ -414,6 +415,7 @@ def runs_ahead(spec: PlaneSpec, plan: Layout) -> list[bool]:
             log is not None and log.waits == Wait.LOCK,
             len(outputs) > 1,
             len(copying) > 0,
+            len(compared) > 0,  # what readers have done decides where a record goes
             len(outputs) > 0 and spec.buffer_timeout_ns == 0,  # every record is flushed
         )
         return all(small[e] for e in (*inputs, *outputs)) and not any(visible)
@@ -435,6 +437,8 @@ def partition_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
             row["stride"], row["offset"] = stream(spec.seed, "route", edge.name, plan.subtask[t])
             if edge.weights:
                 row["weights"], row["weights_n"] = words.table(edge.weights), len(edge.weights)
+        elif spec.compares(edge.ship):
+            row["traverse"] = min(spec.max_traverse, len(channels))
         elif edge.ship == Ship.REBALANCE:
             row["turn"] = (draw(stream(spec.seed, "start", edge.name, plan.subtask[t]), 0) * len(channels)) >> 32
     return rows

@@ -176,11 +176,16 @@ class PlaneSpec:
     max_per_channel: int = 10
     overdraft: int = 20
     stretching: bool = True  # whether a shrunk buffer may grow (O4)
+    max_traverse: int = 0  # channels of rebalance and rescale that are compared for a record (O8); 0: none
     buffer_timeout_ns: int = 100_000_000
     debloating: Debloating | None = None
     digests: bool = False
     opens_at_once: bool = False  # a started task requests its partitions before it reads its recovered input (P9)
     begin_ns: int = 0  # start time; not 0 if the plane is built during a run (E2)
+
+    def compares(self, ship: Ship) -> bool:
+        """Return whether records of such an edge go to the least loaded channel (O8)."""
+        return self.max_traverse > 0 and ship in (Ship.REBALANCE, Ship.RESCALE)
 
 
 # ---- The channels of a job, and the numbers of tasks, partitions, gates and channels (rules N1-N4).

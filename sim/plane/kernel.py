@@ -237,17 +237,17 @@ def count_copies(state: PlaneState, partitions: Sequence[int], position: Positio
     """Write, for each partition of a task, the number of copies of the records whose outputs are written, and the next channel (P4)."""
     columns = (
         select_field(state.partitions, name, partitions).tolist()
-        for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels")
+        for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels", "traverse")
     )
     first = 0
-    for p, num, den, ship, turn, copies, channels in zip(partitions, *columns, strict=True):
+    for p, num, den, ship, turn, copies, channels, traverse in zip(partitions, *columns, strict=True):
         made = (position.served - position.late) * num // den
         assign(state.partitions, "copies", [p], made)
         counted = position.records_written[first : first + (1 if ship == BROADCAST else channels)]
         assign(state.partitions, "uncounted", [p], made - int(counted.sum()))
         first += channels
         if ship in (REBALANCE, RESCALE):
-            assign(state.partitions, "turn", [p], (turn + made - copies) % channels)
+            assign(state.partitions, "turn", [p], 0 if traverse else (turn + made - copies) % channels)
 
 
 def seek_due(state: PlaneState, task: int, served: int) -> None:

@@ -261,6 +261,7 @@ class Partition:
     copies: Kept = 0  # ever made: m of O5
     uncounted: int = 0  # copies that no channel counts: cut off by a halt, or made before rescaling
     turn: Kept = 0  # rebalance, rescale: index of the channel of the next copy, or of the first one compared
+    traverse: Kept = 0  # channels that are compared for a copy (O8); 0: none
     fan_num: Kept = 1
     fan_den: Kept = 1
     size_table: Kept = 0

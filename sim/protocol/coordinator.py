@@ -16,6 +16,7 @@ from sim.protocol.coordinator_messages import (
     CancelPeriodicTimer,
     CheckpointRequested,
     CheckpointTimedOut,
+    ConfigurationUpdated,
     CoordinatorCommand,
     CoordinatorEvent,
     Declined,
@@ -246,6 +247,8 @@ class Coordinator:
                 raise self._impossible(event, "a JobManager is running already")
             case BacklogReported():
                 after, commands = self._backlog_reported(event)
+            case ConfigurationUpdated():
+                after, commands = self._configuration_updated(event)
             case PeriodicTimerFired():
                 after, commands = self._timer_fired(event)
             case CheckpointRequested():
@@ -335,6 +338,24 @@ class Coordinator:
             return after, ()
         schedule = self.schedule.with_interval(event.now, after.interval_in_force_ns)
         return (after, ()) if schedule == self.schedule else _arm_periodic_timer(after, schedule, event.now)
+
+    def _configuration_updated(self, event: ConfigurationUpdated) -> _Answer:
+        """Change interval and timeout (FLIP-571).
+
+        The interval counts from the next periodic trigger on.  Pending checkpoints get the new timeout, since they were
+        triggered, at once.  A new JobManager reads both from the ExecutionPlanStore, so they are kept.
+        """
+        after = self
+        if event.interval_ns is not None and self.interval_ns is not None:
+            interval_ns = effective_interval_ns(event.interval_ns, self.requests.min_pause_ns)
+            in_backlog_ns = interval_ns if self.backlog_interval_ns == self.interval_ns else self.backlog_interval_ns
+            after = replace(after, interval_ns=interval_ns, backlog_interval_ns=in_backlog_ns)
+        if event.timeout_ns is None:
+            return after, ()
+        longer_ns = event.timeout_ns - self.timeout_ns
+        pending = tuple(replace(row, expires_ns=row.expires_ns + longer_ns) for row in self.pending)
+        timers = (ArmCheckpointTimeout(row.checkpoint, max(event.now, row.expires_ns)) for row in pending)
+        return replace(after, timeout_ns=event.timeout_ns, pending=pending), tuple(timers)
 
     def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
         """Request a periodic checkpoint and arm the timer for the next one."""

@@ -127,6 +127,15 @@ class BacklogReported:
 
 
 @value_class
+class ConfigurationUpdated:
+    """The user changes interval and timeout of checkpoints (FLIP-571)."""
+
+    now: int
+    interval_ns: int | None = None  # None: unchanged
+    timeout_ns: int | None = None  # None: unchanged
+
+
+@value_class
 class PeriodicTimerFired:
     """The timer of ArmPeriodicTimer has fired."""
 
@@ -203,6 +212,7 @@ CoordinatorEvent = (
     | LeaderLost
     | LeaderElected
     | BacklogReported
+    | ConfigurationUpdated
     | PeriodicTimerFired
     | CheckpointRequested
     | TriggerReady

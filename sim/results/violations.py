@@ -80,6 +80,7 @@ OF_JOB = frozenset(
         EventType.GIVEN_UP,
         EventType.JOB_FAILED,
         EventType.JOB_FINISHED,
+        EventType.CHECKPOINTS_CHANGED,
     }
 )
 """Kinds of rows about failures, restarts and the end of the job."""

@@ -56,6 +56,7 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
         max_per_channel=network.max_per_channel,
         overdraft=network.overdraft,
         stretching=network.stretching,
+        max_traverse=0 if network.adaptive_partitioner is None else network.adaptive_partitioner.max_traverse_size,
         opens_at_once=scenario.checkpoint.during_recovery,
         buffer_timeout_ns=_flush_period_ns(scenario),
         debloating=network.debloat,

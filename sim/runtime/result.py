@@ -169,7 +169,9 @@ def _segments_of_instances(scenario: Scenario) -> list[Segment]:
         until_ns = scenario.run.duration_ns * (number + 1) // chain.count
         # an action belongs to exactly one segment
         actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < until_ns)
-        parts.append(Segment(replace(scenario, actions=actions), until_ns, start_from=chain.start_from))
+        updates = tuple(row for row in scenario.checkpoint_updates if begin_ns <= row.at_ns < until_ns)
+        part = replace(scenario, actions=actions, checkpoint_updates=updates)  # a new job has its own options
+        parts.append(Segment(part, until_ns, start_from=chain.start_from))
         begin_ns = until_ns
     return parts
 
@@ -177,7 +179,7 @@ def _segments_of_instances(scenario: Scenario) -> list[Segment]:
 def _segments_of_rescales(scenario: Scenario) -> list[Segment]:
     """Return the segments between the rescalings of a run."""
     parts: list[Segment] = []
-    job, begin_ns = scenario.job, 0
+    job, begin_ns, updates = scenario.job, 0, scenario.checkpoint_updates
     start_from: Literal["checkpoint", "savepoint"] = "checkpoint"
     for rescale in (row for row in scenario.rescale if row.at_ns < scenario.run.duration_ns):
         actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < rescale.at_ns)
@@ -185,12 +187,15 @@ def _segments_of_rescales(scenario: Scenario) -> list[Segment]:
         if rescale.savepoint:
             stop = Action(rescale.at_ns, "native", "no-drain")
             actions, until_ns = (*actions, stop), scenario.run.duration_ns
-        parts.append(Segment(replace(scenario, job=job, actions=actions), until_ns, stop, start_from, "rescale"))
+        part = replace(scenario, job=job, actions=actions, checkpoint_updates=updates)
+        parts.append(Segment(part, until_ns, stop, start_from, "rescale"))
+        if rescale.savepoint:  # another job with its own options
+            updates = tuple(row for row in updates if row.at_ns >= rescale.at_ns)
         job, begin_ns = with_parallelism(job, dict(rescale.parallelism)), rescale.at_ns
         start_from = "savepoint" if rescale.savepoint else "checkpoint"
     actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns)
     end_ns = scenario.run.duration_ns
-    last = replace(scenario, job=job, actions=actions)
+    last = replace(scenario, job=job, actions=actions, checkpoint_updates=updates)
     return [*parts, Segment(last, end_ns, None, start_from, "rescale")]
 
 

@@ -98,6 +98,7 @@ def trials(comparison: Comparison) -> list[ValueTrial]:
         for line in comparison.strategies
         if (single := getattr(line.singles, kind)) is not None and not single.replication
         if _failure(single, comparison.results[line.label][0]) == EXPIRED
+        and comparison.results[line.label][0].scenario.has_one_timeout
     ]
     return [
         *(_timeout_trial(label, single, comparison.results[label][0]) for label, single in expired[:MAX_DECIDING_RUNS]),

@@ -1408,6 +1408,18 @@ def follow_savepoint(run, match, began_ms, ended_ms):
     )
 
 
+@of_each_run
+def were_changed(run, match):
+    """By an action of that time, and what no action has changed is as the file says."""
+    options, updates = run.scenario.checkpoint, run.scenario.checkpoint_updates
+    due = [update for update in updates if same_ms(match["at"], update.at_ns / 1e6)]
+    interval_ns, timeout_ns = options.interval_ns, options.timeout_ns
+    for update in updates[: updates.index(due[0]) + 1] if due else ():
+        interval_ns, timeout_ns = update.interval_ns or interval_ns, update.timeout_ns or timeout_ns
+    said = parse_duration(match["interval"]), parse_duration(match["timeout"])
+    return bool(due) and said == (interval_ns, timeout_ns)
+
+
 def template(name, pattern, claim, when=always):
     return Template(name, pattern, when, claim)
 
@@ -1438,6 +1450,13 @@ TEMPLATES = (
             for runs in told.listed(match["names"])
         ),
         finished,
+    ),
+    template(
+        "changed at run time",
+        ABOUT
+        + r"From (?P<at>MS) on checkpoints have an interval of (?P<interval>[\d.]+ \w+) and a timeout of (?P<timeout>[\d.]+ \w+): "
+        r"the user changes them while the job runs \(actions\)",
+        were_changed,
     ),
     template("holds the end", r"CHECKPOINT is the final one and completes in (?P<took>MS)", holds_the_end),
     template(

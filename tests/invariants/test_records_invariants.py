@@ -571,11 +571,11 @@ def test_records_in_flight_go_to_the_owners_of_their_key_groups(before, after, f
 KEYS = stream(7, "route", "edge", 0)
 
 
-def partitioned(edge, channels, written=(), turn_seed=7):
+def partitioned(edge, channels, written=(), turn_seed=7, compared=()):
     """Sources with the same edge: `channels` of each."""
     plane = SimpleNamespace(channels=lambda _: {"records_out": np.array(written, np.int64)})
     layout = SimpleNamespace(partitions=[(task, 0, own) for task, own in enumerate(channels)], subtask=[0, 0])
-    spec = SimpleNamespace(edges=[edge], seed=turn_seed)
+    spec = SimpleNamespace(edges=[edge], seed=turn_seed, compares=lambda ship: ship in compared)
     return hollow(Partitioning, (), [("source", 0), ("source", 1)], now_ns=5, plane=plane, layout=layout, spec=spec)
 
 
@@ -609,8 +609,8 @@ def test_slices_of_keys_belong_to_channels():
     assert counts[0] > counts[1]
 
 
-def astray(edge, channels, *written):
-    account = partitioned(edge, channels, written)
+def astray(edge, channels, *written, compared=()):
+    account = partitioned(edge, channels, written, compared=compared)
     account.at_the_end()
     return [(violation.where, violation.fact) for violation in account.found]
 
@@ -625,6 +625,9 @@ def test_a_record_that_takes_another_channel_is_told():
     ]
     for ship in (Ship.BROADCAST, Ship.GLOBAL):
         assert astray(an_edge(ship), [(0, 1), (2, 3)], 3, 3, 4, 2) == []
+    assert astray(an_edge(Ship.RESCALE), [(0, 1), (2, 3)], 3, 3, 4, 2, compared=[Ship.RESCALE]) == [], (
+        "the load chooses"
+    )
 
 
 def test_a_long_run_is_judged_by_its_first_outputs():

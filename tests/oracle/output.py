@@ -1,4 +1,4 @@
-"""Output: the pool of segments, writing records into buffers, flushing (rules O1-O7)."""
+"""Output: the pool of segments, writing records into buffers, flushing (rules O1-O8)."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class RecordWriter:
         """O5: the channels of the m-th copy ever on a partition."""
         edge, channels = partition.edge, partition.channels
         p = len(channels)
+        if self.plane.spec.compares(edge.ship):
+            return channels  # until the copy is begun
         match edge.ship:
             case Ship.HASH:
                 u = draw(partition.routes, m)
@@ -38,11 +40,26 @@ class RecordWriter:
             case _:  # forward: its only channel; global: channel 0
                 return [channels[0]]
 
+    def least_loaded(self, partition):
+        """O8."""
+        p, first = len(partition.channels), partition.turn
+        places = [(first + i) % p for i in range(min(self.plane.spec.max_traverse, p))]
+        loads = [
+            (channel.count, channel.written - channel.sent) for channel in map(partition.channels.__getitem__, places)
+        ]
+        place = next(
+            (at for at, load in zip(places, loads, strict=True) if load[0] == 0), places[loads.index(min(loads))]
+        )
+        partition.turn = (place + 1) % p
+        return partition.channels[place]
+
     def emit(self, task):
         """Write what is planned; False: a segment was refused and the task stays HARD inside the record."""
         while task.emission:
             channels = task.emission[0]
             if task.rest == 0:
+                if self.plane.spec.compares(channels[0].partition.edge.ship):
+                    task.emission[0] = channels = [self.least_loaded(channels[0].partition)]
                 task.rest = channels[0].size(channels[0].records_out)
             if not self.write(task, channels):
                 return False

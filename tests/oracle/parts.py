@@ -158,6 +158,7 @@ class Partition:
     channels: list[Channel] = field(default_factory=list)
     used: int = 0
     recovered: int = 0  # segments of recovered output at the start: they may exceed the limit (P6)
+    turn: int = 0  # of the first channel that is compared (O8)
     copies: int = 0  # records ever emitted here, a broadcast counting once (O5)
     uncounted: int = 0  # copies no channel counts: cut off at a halt, or made before streams were dealt out anew
 

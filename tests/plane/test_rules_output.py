@@ -158,6 +158,33 @@ def test_O5_hash_draws_the_reader(build, weights):
     assert expected == copies(plane, range(3))
 
 
+@pytest.mark.parametrize("ship", [Ship.REBALANCE, Ship.RESCALE])
+def test_O8_a_record_goes_where_fewest_buffers_are_in_use(build, ship):
+    """The first of three readers is slow: its channel gets five records, enough for its own buffers."""
+
+    def sent(traverse):
+        plane = build(
+            world([source(total=60), vertex(parallelism=3)], [edge(ship=ship)], floating=1, max_traverse=traverse)
+        )
+        plane.scale(1, 100, 1)
+        run(plane, 3000)
+        return copies(plane, range(3))
+
+    assert [sent(traverse) for traverse in (2, 3, 9)] == [[5, 28, 27]] * 3
+    assert max(sent(0)) - min(sent(0)) <= 1, "in turn"
+    assert sent(1) == [13, 12, 12], "nothing is compared"
+
+
+@pytest.mark.parametrize(("traverse", "expected"), [(2, [3, 4, 3]), (3, [2, 5, 3])])
+def test_O8_of_as_many_buffers_the_one_with_fewest_bytes_is_taken(build, traverse, expected):
+    """Each channel has one open buffer, of records of 10 and 40 bytes."""
+    edges = [edge(ship=Ship.REBALANCE, size=(10, 40))]
+    plane = build(world([source(total=10), vertex(parallelism=3)], edges, max_traverse=traverse))
+    run(plane, 3000)
+
+    assert copies(plane, range(3)) == expected
+
+
 def test_O6_a_flush_visits_partitions_and_channels_in_order(build):
     """One line of 1 byte/ns: what is flushed first arrives first."""
     vertices = [source(total=1), vertex("b", 2), vertex("c")]

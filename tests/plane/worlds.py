@@ -151,6 +151,7 @@ def worlds(draw, shape="", *, live=False):
         buffer_timeout_ns=draw(st.sampled_from((-1, 0, 35, 400))),
         debloating=draw(st.one_of(st.none(), debloatings)),
         digests=True,
+        max_traverse=draw(st.sampled_from((0, 0, 2, 4))),
     )
 
 

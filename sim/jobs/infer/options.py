@@ -68,6 +68,7 @@ INFERRED_OPTIONS = frozenset(
 """Options whose effective value is inferred from other answers."""
 REQUIRED_SWITCHES = {
     "taskmanager.network.memory.buffer-debloat.": "taskmanager.network.memory.buffer-debloat.enabled",
+    "taskmanager.network.adaptive-partitioner.": "taskmanager.network.adaptive-partitioner.enabled",
     "execution.checkpointing.file-merging.": "execution.checkpointing.file-merging.enabled",
 }
 """Prefix of options -> the option that has to be true for them to take effect."""

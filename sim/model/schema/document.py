@@ -13,7 +13,7 @@ from pydantic import Discriminator, Field, Tag
 
 from sim.model import cluster, scenario, storage
 from sim.model import storage as model_storage
-from sim.model.checkpoint import MIN_INTERVAL_NS
+from sim.model.checkpoint import MIN_CHECKPOINT_NS, MIN_INTERVAL_NS
 from sim.model.cluster import spills_recovered_data
 from sim.model.fields import (
     Condition,
@@ -244,13 +244,22 @@ def build_instances(
     return jobs
 
 
-# ---- `actions:`: savepoints, and stopping the job.
+# ---- `actions:`: savepoints, stopping the job, and changing how it takes checkpoints.
+
+
+class CheckpointUpdate(Section):
+    """Interval and timeout of checkpoints from now on, kept over failovers (FLIP-571: PATCH /jobs/:jobid/checkpoints/configuration)."""
+
+    interval: Axis[Duration] | None = None
+    """Counts from the next periodic trigger on."""
+    timeout: Axis[Duration] | None = None
+    """Counts at once, also for checkpoints in progress."""
 
 
 class Action(Section):
-    """A savepoint, or a stop of the job with a savepoint, at a time of the run."""
+    """A savepoint, a stop of the job with a savepoint, or a change of its checkpoints, at a time of the run."""
 
-    ONE_OF: ClassVar = (OneOf({"savepoint": "", "stop": ""}),)
+    ONE_OF: ClassVar = (OneOf({"savepoint": "", "stop": "", "checkpoint": ""}),)
     ONLY_WITH: ClassVar = (
         OnlyWith(("format",), ("stop",), "a savepoint says its format itself, {savepoint: native, at: 20 s}"),
     )
@@ -261,6 +270,8 @@ class Action(Section):
     """Stops the job with a savepoint. Operators finish before it (drain), not (no-drain), or after it (as before FLIP-147)."""
     format: Axis[Annotated[str, choice("canonical", "native")]] | None = None
     """Format of the savepoint with which the job stops; default: canonical."""
+    checkpoint: CheckpointUpdate | None = None
+    """Changes interval and timeout of checkpoints at run time, by REST. No release of Flink has it."""
     at: Axis[Duration]
     """Time since the start of the run."""
 
@@ -270,11 +281,31 @@ def build_actions(sections: Sequence[Action], reading: Reading) -> tuple[scenari
     built = [
         scenario.Action(action.at, action.savepoint or action.format or "canonical", action.stop)  # type: ignore[arg-type]
         for action in sections
+        if action.checkpoint is None
     ]
     for i, action in enumerate(sections):
         if action.stop is not None and any(other.at > action.at for other in sections):
             reading.wrong(("actions", i), "the job has stopped before the other actions are due")
     return tuple(sorted(built, key=lambda action: action.at_ns))
+
+
+def build_checkpoint_updates(document: Document, reading: Reading) -> tuple[scenario.CheckpointUpdate, ...]:
+    """Return the changes of checkpoints in `actions:`, in order of time.  Errors are reported to `reading`."""
+    built = []
+    for i, action in enumerate(document.actions or ()):
+        if (update := action.checkpoint) is None:
+            continue
+        place = ("actions", i, "checkpoint")
+        if update.interval is update.timeout is None:
+            reading.wrong(place, "changes nothing: write interval, timeout or both")
+        if update.interval is not None and not document.checkpoint.interval:
+            reading.wrong((*place, "interval"), "there are no periodic checkpoints: write an interval under checkpoint")
+        for key, value_ns in (("interval", update.interval), ("timeout", update.timeout)):
+            if value_ns is not None and value_ns < MIN_CHECKPOINT_NS:
+                few = f"is {format_duration(value_ns)}: Flink wants {format_duration(MIN_CHECKPOINT_NS)} or more"
+                reading.wrong((*place, key), few)
+        built.append(scenario.CheckpointUpdate(action.at, update.interval, update.timeout))
+    return tuple(sorted(built, key=lambda update: update.at_ns))
 
 
 # ---- Limits on the size of a run, which is estimated from the document. A run that is too large is rejected before it is built.

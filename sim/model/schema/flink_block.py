@@ -39,6 +39,7 @@ from sim.model.state import BACKENDS, backend_named
 from sim.model.text import did_you_mean
 
 _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
+_PARTITIONER = "taskmanager.network.adaptive-partitioner."
 _RESTART = "restart-strategy."
 _TTL = "table.exec.state.ttl"  # of the operators of a SQL job
 _LSM, _CHANGELOG = ("job", "VERTEX", "state", "lsm"), ("job", "VERTEX", "state", "changelog")
@@ -126,6 +127,7 @@ class _FlinkKeyMapper:
         self._barriers()
         self._buffer_timeout()
         self._apply_toggle(f"{_DEBLOAT}enabled", ("cluster", "network", "debloat"))
+        self._apply_toggle(f"{_PARTITIONER}enabled", ("cluster", "network", "adaptive-partitioner"))
         self._apply_toggle(MERGING, ("storage", "file-merging"))
         self._restart()
         self._slots()

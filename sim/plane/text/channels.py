@@ -68,9 +68,26 @@ def copies_of(w: PlaneState, p: int, served: int) -> int:
 
 def address(w: PlaneState, p: int) -> int:
     """Return the channel that the next copy of a record is written to, and count the copy."""
+    if w.partitions[p].traverse > 0:
+        w.partitions[p].turn = least_loaded(w, p)
     c = route(w, p)
     count_copy(w, p)
     return c
+
+
+def least_loaded(w: PlaneState, p: int) -> int:
+    """Return the place of the channel with the fewest segments in use, and of these with the fewest bytes queued (O8)."""
+    part = w.partitions[p]
+    best = part.turn
+    for i in range(part.traverse):
+        place = (part.turn + i) % part.channels
+        ch = w.channels[part.first_channel + place]
+        if ch.count == 0:
+            return place
+        other = w.channels[part.first_channel + best]
+        if ch.count < other.count or (ch.count == other.count and ch.written - ch.sent < other.written - other.sent):
+            best = place
+    return best
 
 
 def count_copy(w: PlaneState, p: int) -> None:
@@ -492,7 +509,7 @@ def resume_sender(w: PlaneState, c: int) -> None:
         notify_sender(w, c, RESUME, 0)
 
 
-# ---- Output: segments, writing into buffers, the emission of a record, flushing (O1-O7).
+# ---- Output: segments, writing into buffers, the emission of a record, flushing (O1-O8).
 
 
 def emit(w: PlaneState, t: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 
 from sim.model.faults import JobManagerDown
 from sim.results.journal import Entry, EventType
@@ -179,7 +180,7 @@ class CheckpointTiming(Invariant):
 
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
-        self.options = self.context.scenario.checkpoint
+        self.options = self.context.scenario.checkpoint_at(self.now_ns)
         self._begun_ns = self.now_ns
         # source task -> records of its backlog
         has_interval = self.options.interval_during_backlog_ns is not None
@@ -245,11 +246,18 @@ class CheckpointTiming(Invariant):
         A checkpoint whose metadata is being written does not expire.  While the coordinator writes the metadata of another
         checkpoint, it holds its lock, so expiry is delayed.
         """
-        timeout_ns = self.options.timeout_ns
-        timeout = milliseconds(timeout_ns)
+        changed = [
+            (row.time_ns, row.number) for row in self.run.events if row.event_type is EventType.CHECKPOINTS_CHANGED
+        ]
+        timeouts = [(0, self.options.timeout_ns), *changed, (_NEVER_NS, 0)]
         for number, row in self.stats.items():
             begun_ns = row.trigger_ns + self.context.scenario.overheads.trigger_ns
-            due_ns = begun_ns + timeout_ns
+            limits = (
+                (max(begun_ns + own_ns, since_ns), own_ns, until)
+                for (since_ns, own_ns), (until, _) in pairwise(timeouts)
+            )
+            due_ns, timeout_ns, _ = next(limit for limit in limits if limit[0] < limit[2])
+            timeout = milliseconds(timeout_ns)
             if row.failure == "CHECKPOINT_EXPIRED" and row.failed_ns < due_ns:
                 fact = f"it expires after {milliseconds(row.failed_ns - begun_ns)}, the timeout is {timeout}"
                 self._report(TIMEOUT, fact, row.failed_ns, number)

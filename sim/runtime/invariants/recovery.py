@@ -311,7 +311,7 @@ class Restarts(Invariant):
             return None
         if any(isinstance(fault.what, StorageOutage) for fault in scenario.faults):
             return None
-        period_ns = max(options.interval_ns, in_backlog_ns, options.min_pause_ns)
+        period_ns = max(*scenario.intervals_ns, in_backlog_ns, options.min_pause_ns)
         return _MAX_INTERVALS_TO_RESUME * period_ns + scenario.overheads.first_trigger_ns + _SLACK_NS
 
     def _check_resumed(self, within_ns: int) -> None:

@@ -156,7 +156,7 @@ class CoordinatorHost:
         self.checks = checks
         # called with the keyword `completed` when a checkpoint has completed or failed
         self.on_ended: Callable[..., None] = lambda **_: None
-        options = context.scenario.checkpoint
+        options = context.scenario.checkpoint_at(context.env.now)
         machine = Coordinator.configured(options, num_retained=options.num_retained, restored=context.begun_from)
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
         self._timer: simpy.Event | None = None

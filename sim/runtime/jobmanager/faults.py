@@ -1,9 +1,10 @@
-"""Injects the faults of a scenario into a run, and executes the user's actions: savepoints and stop-with-savepoint."""
+"""Injects the faults of a scenario into a run, and executes the user's actions: savepoints, stop-with-savepoint, changed checkpoints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import assert_never
 
 from sim.model.faults import (
@@ -19,9 +20,11 @@ from sim.model.faults import (
     gap_ns,
 )
 from sim.model.randomness import draw, stream
-from sim.model.scenario import Action
+from sim.model.scenario import Action, CheckpointUpdate
+from sim.model.units import format_duration
 from sim.protocol.coordinator_messages import (
     CheckpointRequested,
+    ConfigurationUpdated,
     RequestKind,
     Savepoint,
     SchedulerStopped,
@@ -35,7 +38,11 @@ from sim.runtime.jobmanager.task_managers import Reachability
 from sim.runtime.task.tasks import Tasks
 from sim.storage.requests import Work, schedule_urgent_callback
 
-# ---- Actions of the user on a running job: savepoint and stop-with-savepoint (StopWithSavepointTerminationManager).
+# ---- Actions of the user on a running job: savepoint and stop-with-savepoint (StopWithSavepointTerminationManager),
+# and changed checkpoint options (FLIP-571).
+
+_RETRY_NS = 1_000_000_000
+"""Time after which a user repeats a request for which there is no JobManager."""
 
 
 def schedule(context: Context, coordinator: CoordinatorHost) -> None:
@@ -46,6 +53,23 @@ def schedule(context: Context, coordinator: CoordinatorHost) -> None:
             context.env.call_in(action.at_ns - context.env.now, in_its_time)
         else:
             schedule_urgent_callback(context.env, in_its_time)
+    for change in context.scenario.checkpoint_updates:
+        if change.at_ns > context.env.now:  # the coordinator begins with the earlier ones
+            context.env.call_in(change.at_ns - context.env.now, partial(update, context, coordinator, change))
+
+
+def update(context: Context, coordinator: CoordinatorHost, change: CheckpointUpdate) -> None:
+    """Change interval and timeout of checkpoints now, or when there is a JobManager again."""
+    if coordinator.machine.absent:
+        context.env.call_in(_RETRY_NS, partial(update, context, coordinator, change))
+        return
+    coordinator.dispatch(ConfigurationUpdated(context.env.now, change.interval_ns, change.timeout_ns))
+    options = context.scenario.checkpoint_at(context.env.now)
+    interval = (
+        "no interval" if options.interval_ns is None else f"an interval of {format_duration(options.interval_ns)}"
+    )
+    values = f"{interval} and a timeout of {format_duration(options.timeout_ns)}"
+    context.note(EventType.CHECKPOINTS_CHANGED, number=options.timeout_ns, detail=values)
 
 
 def request(context: Context, coordinator: CoordinatorHost, action: Action) -> None:

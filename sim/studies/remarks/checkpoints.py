@@ -15,6 +15,7 @@ from sim.model.text import listed
 from sim.model.units import UnitError, parse_flink_size
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
+from sim.results.journal import EventType
 from sim.results.stored import commits_per_hour, known_sinks, rolled_back_sentences, whole_periods_ms
 from sim.results.tables import EXPIRED, is_periodic, job_of
 from sim.runtime.result import Result
@@ -127,8 +128,10 @@ def file_sentences(result: Result) -> Iterator[str]:
 
 
 def limit_sentences(result: Result) -> Iterator[str]:
-    """Yield sentences on slow files, reached limits (asynchronous requests, acknowledgements, timeout) and growing sizes."""
+    """Yield sentences on changed options, slow files, reached limits (asynchronous requests, acknowledgements, timeout) and growing sizes."""
     done = completed(result)
+    for row in result.journal.only({EventType.CHECKPOINTS_CHANGED}):
+        yield f"From {ms_text(row.time_ns / 1e6)} on checkpoints have {row.detail}: the user changes them while the job runs (actions)"
     yield from overlap_sentences(result)
     yield from _slow_file_sentences(result, done)
     yield from refusal_sentences(result.scenario, result.tables["requests"])
@@ -184,7 +187,7 @@ def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
         )
     longest_ms = done["end_to_end_duration"].max()
     min_ms = 0 if re.search("expire|time.?out", scenario.question.lower()) else _MIN_TIMEOUT_SHARE * timeout_ms
-    if longest_ms > min_ms and EXPIRED not in {*result.checkpoints["failure_message"]}:
+    if longest_ms > min_ms and scenario.has_one_timeout and EXPIRED not in {*result.checkpoints["failure_message"]}:
         yield f"The longest checkpoint or savepoint takes {ms_text(longest_ms)} of {ms_text(timeout_ms)} (checkpoint.timeout)"
 
 
@@ -298,7 +301,7 @@ def timed_out_sentence(runs: Replications) -> Iterator[str]:
 
 def long_transaction_sentences(scenario: Scenario) -> Iterator[str]:
     """Yield sentences on sinks whose transaction timeout exceeds the broker's default limit, or is shorter than the interval."""
-    interval_ns = scenario.checkpoint.interval_ns or 0
+    interval_ns = scenario.intervals_ns[0] if len(scenario.intervals_ns) == 1 else 0
     for name, (vertex, kind) in known_sinks(scenario.job).items():
         asked_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
         if asked_ns is None or kind.broker_allows_ns is None:

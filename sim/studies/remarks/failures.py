@@ -266,7 +266,11 @@ def interruption_sentences(result: Result) -> Iterator[str]:
             f"{refused} checkpoint{'s are' if refused > 1 else ' is'} refused while only some subtasks of {listed(union)} have finished, "
             "which Flink does not allow with union list state (PartialFinishingNotSupportedByStateException)"
         )
-    gaps = [pair for pair in pairwise([0.0, *triggers_ms]) if pair[1] - pair[0] > 2 * (options.interval_ns or 0) / 1e6]
+    gaps = [
+        pair
+        for pair in pairwise([0.0, *triggers_ms])
+        if pair[1] - pair[0] > 2 * max(scenario.intervals_ns, default=0) / 1e6
+    ]
     if options.interval_during_backlog_ns == 0 and gaps:
         when = listed(
             [f"between {ms_text(begun_ms)} and {ms_text(ended_ms)}" for begun_ms, ended_ms in gaps[:_MAX_GAPS]]

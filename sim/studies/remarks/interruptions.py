@@ -117,6 +117,7 @@ def has_one_phase(scenario: Scenario, vertex: Vertex) -> bool:
     return bool(
         window
         and interval_ns
+        and len({*scenario.intervals_ns}) == 1
         and window.fire_ns
         and not (window.step_ns % interval_ns and interval_ns % window.step_ns)
     )
@@ -146,7 +147,7 @@ def sentences_on_requests(result: Result) -> Iterator[str]:
     interval_ns = scenario.checkpoint.interval_ns or 0
     for vertex in scenario.job.vertices:
         requests = vertex.async_io
-        if requests is None or requests.latency.kind != "constant" or not interval_ns:
+        if requests is None or requests.latency.kind != "constant" or len({*scenario.intervals_ns}) != 1:
             continue
         latency_ns = requests.latency.mean
         served = result.tasks.loc[result.tasks["vertex"] == vertex.name, "numRecordsIn"].min()

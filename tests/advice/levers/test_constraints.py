@@ -108,6 +108,8 @@ CANNOT_BIND = {
     "job.VERTEX.state.lsm.managed-memory": "memory of the slot: a machine",
     "cluster.network.starting-segment-size": "the first seconds of a run with debloating, which trials leave out",
     "cluster.network.overdraft": "buffers that finish a record: there are never more in flight than a record",
+    "cluster.network.adaptive-partitioner": "where records of a rebalance go: trials keep what is configured",
+    "cluster.network.adaptive-partitioner.max-traverse-size": "as well",
     "storage.file-merging.max-file-size": "details of merged files, which advice can switch on with Flink's defaults",
     "storage.file-merging.across-checkpoints": "as well",
     "storage.file-merging.max-space-amplification": "as well",

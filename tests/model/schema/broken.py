@@ -104,7 +104,7 @@ BROKEN = {
     ),
     "two requests in one": (
         "actions: [{savepoint: native, stop: drain, at: 5 s}]\n",
-        "s:8:11: actions[0]: write exactly one of savepoint and stop",
+        "s:8:11: actions[0]: write exactly one of savepoint, stop and checkpoint",
     ),
     "two formats": (
         "actions: [{savepoint: native, format: canonical, at: 5 s}]\n",

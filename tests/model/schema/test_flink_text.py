@@ -57,6 +57,7 @@ WITH = {
     "job.VERTEX.state.lsm": ["job.b.state.backend=rocksdb"],
     "job.VERTEX.state.changelog": ["job.b.state.changelog=on"],
     "cluster.network.debloat": ["cluster.network.debloat=on"],
+    "cluster.network.adaptive-partitioner": ["cluster.network.adaptive-partitioner=on"],
     "storage.file-merging": ["storage.file-merging=on"],
 }
 """What an option below a section needs beside itself."""
@@ -65,6 +66,7 @@ IN_THE_FILE = {"storage.object-store": "storage: {object-store: {latency: 20 ms,
 OWN = {
     "checkpoint.barriers": ["aligned", "unaligned", "at-least-once", "{aligned-timeout: 7 s}"],
     "cluster.network.debloat": ["on", "off"],
+    "cluster.network.adaptive-partitioner": ["on", "off"],
     "job.VERTEX.state.changelog": ["on", "off"],
     "storage.file-merging": ["on", "off"],
     "job.VERTEX.state.ttl": ["70 s"],
