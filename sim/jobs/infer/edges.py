@@ -127,7 +127,7 @@ def _edges_into(job: RestJob, reader: RestVertex) -> Iterator[Edge]:
     ]
     unknown = [i for i, rate in enumerate(rates) if math.isnan(rate)]
     rest = max(read - math.fsum(rate * many for rate, many in zip(rates, copies, strict=True) if rate >= 0), 0.0)
-    weights = [max(written[i], 0.0) * copies[i] for i in unknown]  # 0 if not counted
+    weights = [written[i] * copies[i] if written[i] > 0 else 0.0 for i in unknown]  # False for NaN, too
     for i, weight in zip(unknown, weights, strict=True):
         share = weight / sum(weights) if sum(weights) > 0 else 1 / len(unknown)
         rates[i] = rest * share / copies[i]

@@ -643,35 +643,6 @@ def test_an_expired_token_is_not_an_expired_checkpoint():
     )
 
 
-def test_failures_with_one_cause_are_one_finding(tmp_path):
-    """One full disk, not five failures: host and exception are said once, and only if all have them."""
-
-    full = "No space left on device"
-    alike, mixed = (
-        told(
-            tmp_path,
-            f"""
-            06:09:00 CREATED -> RUNNING
-            06:10:00 triggers 2
-            06:10:01 declines 2
-            Caused by: java.io.IOException: {full}
-            06:11:00 triggers 3
-            06:11:00 completes 3
-            06:12:00 triggers 4
-            06:12:01 declines 4
-            Caused by: java.io.IOException: {why}
-            06:13:00 triggers 5
-            06:13:00 completes 5
-            """,
-        )
-        for why in (full, "Broken pipe")
-    )
-
-    cause = "2 checkpoints that failed have one cause, on tm-1: IOException: No space left on device."
-    assert cause in alike
-    assert "have one cause" not in mixed
-
-
 def test_restarts_that_go_back_to_several_checkpoints(tmp_path):
     """One of them was triggered before the log begins; a start from a savepoint is no restart."""
     text = told(
