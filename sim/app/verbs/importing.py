@@ -89,7 +89,13 @@ class JobPlace:
             raise OptionError("sources", "expected one address; several sources must be parts of one log")
         if not self.is_live:
             return read_source([Path(str(name)) for name in self.sources], self.job)
-        snapshot = self._fetched(sample, save, listener, under_way=under_way)
+        from sim.jobs.source.fetching import NoJobError
+
+        try:
+            snapshot = self._fetched(sample, save, listener, under_way=under_way)
+        except NoJobError as error:  # nothing to import, but the responses of the cluster are saved
+            _keep(error.snapshot, save, listener)
+            raise
         _keep(snapshot, save, listener)
         return snapshot
 

@@ -378,6 +378,7 @@ def infer_cores(draft: Draft, job: RestJob) -> None:
     used_cores, contend = load.used_cores, load.independent_slowdown > 1 + _MIN_SLOWDOWN
     blocked = contend and load.is_blocked
     draft.core_load = (load.threads if not blocked or used_cores is None else used_cores) / cores
+    draft.core_work = (load.threads / load.slowdown if used_cores is None else used_cores) / cores
     where = "" if len(hosts) == 1 else " on the busiest host"
     slowed = "" if blocked else f", so records take {load.slowdown:.3g} times as long as on idle cores"
     draft.put("cluster.cores", cores, f"hardware.cpuCores in /taskmanagers; {threads_busy}{where}{slowed}")

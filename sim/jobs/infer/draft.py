@@ -37,7 +37,7 @@ from typing import Any
 
 from sim.jobs.source.recorded_job import ImportedScenario
 from sim.model.text import one_line, printable
-from sim.model.units import MS, format_byte_rate, format_duration
+from sim.model.units import MS, format_byte_rate, format_duration, format_size
 
 MARK = "UNKNOWN"
 MAX_LISTED_REQUESTS = 8  # unanswered requests listed in the head of the file
@@ -144,6 +144,7 @@ class Draft(Section):
         self.unbalanced_flows: list[str] = []  # contradictions between record counters
         self.core_shortages: list[str] = []  # contention for cores, as phrases
         self.core_load = 0.0  # runnable task threads / cores, of the busiest host
+        self.core_work = 0.0  # cores that their work takes / cores, of that host
 
     def vertex(self, name: str) -> Section:
         """Return the section of a vertex."""
@@ -192,6 +193,11 @@ def format_whole_ms(ms: float) -> str:
 def rate_3_digits(bytes_per_second: float) -> str:
     """Format a rate with three digits; at least 1 B/s."""
     return format_byte_rate(max(1, int(float(f"{bytes_per_second:.3g}"))))
+
+
+def size_3_digits(size_bytes: float) -> str:
+    """Format a size with three digits."""
+    return format_size(round(float(f"{size_bytes:.3g}")))
 
 
 def _wrap_comment(text: str) -> list[str]:

@@ -165,6 +165,11 @@ def rewritten_bytes(increment_bytes: float, size_bytes: float) -> float:
     return -size_bytes * math.log(1 - share) if share < 1 else increment_bytes
 
 
+def increment_bytes(size_bytes: float, value_bytes: float, writes: float) -> float:
+    """Return the size of an increment after `writes` of `value_bytes` each; the inverse of `rewritten_bytes`."""
+    return size_bytes * -math.expm1(-writes * value_bytes / size_bytes) if size_bytes > 0 else 0.0
+
+
 def seconds_between(points: Sequence[RecordedCheckpoint]) -> float:
     """Return the median time between two triggers, or 0 with fewer than two checkpoints."""
     gaps = [after.trigger_timestamp - before.trigger_timestamp for before, after in pairwise(points)]

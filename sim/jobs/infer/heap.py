@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from statistics import median
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from sim.jobs.infer.cores import is_unaligned
 from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
 from sim.jobs.infer.file_history import own_bytes
 from sim.jobs.infer.state import ASSUMED_ENTRY_BYTES, entry_bytes
@@ -15,7 +17,7 @@ from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob
 from sim.model.scenario import Overheads
 from sim.model.state import HEAP_SERIALIZE, LOAD_BYTES_PER_SECOND, LOAD_ENTRY_NS, heap_rate, load_rate
-from sim.model.units import SECOND, format_size, parse_size
+from sim.model.units import SECOND, format_size, parse_share, parse_size
 
 # ---- Separate the two parts of an asynchronous phase with heap state: serialization on a core, and the latency of the file.
 #
@@ -160,13 +162,71 @@ def _heap_state_sizes(draft: Draft) -> dict[str, int]:
     }
 
 
-# ---- The start of a job: how long the first start on a TaskManager takes.
+# ---- The start of a job: how long it took, and how long the first start on a TaskManager takes.
 #
 # A replacement for a lost TaskManager is also a first start: classes are not loaded, libraries are not fetched, and the
 # state backend was never opened.
 
 _STATE_START, _STATE_START_ORIGIN = "400 ms", "assumed: 300 to 900 ms in recordings of other jobs"
 """INITIALIZING of restarted tasks with keyed state, less that of tasks without, in two recorded jobs (`tests/data/lost`)."""
+MAX_COLD_HISTORY_MS = 180_000
+"""In a shorter history checkpoints still meet the queues that built up while the job started."""
+MAX_START_MS = 60_000
+_RESTART_STATES = {"Restarting", "CreatingExecutionGraph"}
+"""States of the adaptive scheduler in which no task runs, or waits for slots."""
+BACKLOG_MS = 1000
+"""Records [ms of input] that wait when tasks begin to run: rate limiters and fetchers catch up for about 1 s, and in
+recorded jobs 0 to 5 s of a log waited."""
+WARM_UP, WARM_UP_FACTOR = "3 s", 2
+"""Throughput after the start: two recorded jobs on busy hosts had a quarter of their capacity for 2 to 4 s, four jobs
+with priority about half."""
+
+
+def infer_cold_start(draft: Draft, job: RestJob) -> None:
+    """Set `run.cold-start` and `restart.warm-up` if the history is short and begins with the job's first checkpoint."""
+    first = next((point for point in job.checkpoints if point.id == 1), None)
+    begun_ms = job.job.start_time
+    if (
+        first is None
+        or begun_ms < 0
+        or job.statistics.counts.get("restored")
+        or draft.document["cluster"].get("profile") != "2.x"
+    ):
+        return  # Flink 1.x delays the first trigger by a random time, so the start cannot be computed
+    start_ms = first.trigger_timestamp - begun_ms - Overheads().first_trigger_ns // 10**6
+    if (
+        not 0 < start_ms <= MAX_START_MS
+        or max(point.trigger_timestamp for point in job.checkpoints) - begun_ms > MAX_COLD_HISTORY_MS
+    ):
+        return
+    draft.put(
+        "run.cold-start",
+        format_whole_ms(min(start_ms, BACKLOG_MS)),
+        (
+            f"assumed: a history of less than {MAX_COLD_HISTORY_MS // 60_000} min contains queues from the start of the job; a log may have "
+            f"{format_whole_ms(start_ms)} of records waiting, from the start of the job to its first checkpoint"
+        ),
+    )
+    factor, why = float(WARM_UP_FACTOR), "2 to 5 in recordings of other jobs"
+    second = next((point for point in job.checkpoints if point.id == 2 and point.status == "COMPLETED"), None)
+    if not is_unaligned(job) and second is not None and 2 * second.end_to_end_duration <= first.end_to_end_duration:
+        # The queue of the start was gone: (capacity / factor - load) x time >= records that waited
+        waited = 1 + min(start_ms, BACKLOG_MS) / (second.trigger_timestamp - begun_ms - start_ms)
+        at_most = 1 / max(draft.core_work, _largest_busy_share(job), 1e-9) / waited
+        if at_most < factor:
+            factor = max(1.0, int(100 * at_most) / 100)
+            took = f"{second.end_to_end_duration} ms after {first.end_to_end_duration} ms"
+            why = f"no more, for the second checkpoint met no queue of the start: {took}"
+    if on_core := draft.document["cluster"].get("on-core"):
+        factor = float(1 + (factor - 1) * parse_share(on_core))
+        why = f"{WARM_UP_FACTOR} in the {on_core} of its busy time in which a task uses a core"
+    draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
+    draft.put("restart.warm-up-factor", int(factor) if factor == int(factor) else factor, f"assumed: {why}")
+
+
+def _largest_busy_share(job: RestJob) -> float:
+    shares = [share / 1000 for flow in job.flows.values() for share in flow.rates("busy_ms").tolist()]
+    return max((share for share in shares if not math.isnan(share)), default=0.0)
 
 
 def infer_state_start(draft: Draft) -> None:
@@ -175,6 +235,24 @@ def infer_state_start(draft: Draft) -> None:
         "restart", {}
     ):
         draft.put("restart.state-start", _STATE_START, _STATE_START_ORIGIN)
+
+
+def infer_restart(draft: Draft, job: RestJob) -> None:
+    """Set `overheads.restart` from rescales of the adaptive scheduler: it cancels the tasks, and creates the execution graph.
+
+    Neither the wait for resources nor the restart delay after a failure is part of it.
+    """
+    took_ms = [
+        sum(state.duration for state in rescale.states or () if state.state in _RESTART_STATES)
+        for rescale in job.rescales
+        if rescale.terminal_state == "COMPLETED"
+        and rescale.trigger_cause in ("UPDATE_REQUIREMENT", "NEW_RESOURCE_AVAILABLE")
+        and {state.state for state in rescale.states or () if state.duration >= 0} >= _RESTART_STATES
+    ]
+    if took_ms:
+        rescales = f"{len(took_ms)} rescale{'s' * (len(took_ms) > 1)}"
+        origin = f"Restarting and CreatingExecutionGraph in /jobs/:id/rescales/details; median over {rescales}"
+        draft.put("overheads.restart", format_whole_ms(round(median(took_ms))), origin)
 
 
 def infer_fresh_start(draft: Draft, job: RestJob) -> None:

@@ -228,7 +228,7 @@ def _job(
     if "state" in last.values:
         put_backend(last, options.get("state.backend.type"), "hashmap, Flink's default.")
         if grows and last.values["state"]["backend"] == "hashmap":
-            ask_for_update(last, None, completed[-1].state_size)
+            ask_for_update(last, None, per_second * median(rhythm.gaps or (0,)) / 1000, completed[-1].state_size)
     return grows
 
 

@@ -22,8 +22,10 @@ from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.heap import (
+    infer_cold_start,
     infer_fresh_start,
     infer_heap_restore,
+    infer_restart,
     infer_state_start,
 )
 from sim.jobs.infer.options import MAX_RUN_MS, infer_checkpoint, infer_cluster, pre_barrier_ms, run_ns
@@ -185,12 +187,14 @@ def infer_job(job: RestJob) -> ImportedScenario:
     infer_async_io(draft, job)
     infer_cluster(draft, job)
     infer_fresh_start(draft, job)
+    infer_restart(draft, job)
     infer_state_start(draft)
     infer_cores(draft, job)
     infer_storage(draft, job)
     infer_in_flight(draft, job)
     infer_residuals(draft, job)
     _run(draft, job)
+    infer_cold_start(draft, job)
     draft.ask_for_missing({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
     if not any(path.endswith("/jobmanager/config") for path in (*job.snapshot.answers, *job.snapshot.missing)):
         draft.remark_question("Which options are configured (/jobmanager/config)?", "Flink's defaults.")

@@ -10,13 +10,14 @@ from functools import lru_cache
 from statistics import correlation, linear_regression, median
 
 from sim.jobs.infer.cores import usual_checkpoints
-from sim.jobs.infer.draft import Draft, Section, format_whole_ms
+from sim.jobs.infer.draft import Draft, Section, format_whole_ms, size_3_digits
 from sim.jobs.infer.file_history import (
     FALLS_FOR_GROWTH,
     Files,
     acknowledged,
     acknowledged_by,
     files_of,
+    increment_bytes,
     inline_bytes,
     own_bytes,
     rewritten_bytes,
@@ -43,8 +44,10 @@ from sim.model.units import (
 # ---- Updates: the share of records that overwrite an existing entry of the state.
 #
 # With RocksDB or a changelog, the bytes written per checkpoint show the product of number of updates and entry size.
-# Snapshots of the heap are always full, and show neither.  Then the user is asked for both.
+# Snapshots of the heap are always full, and show neither.  Then the user is asked for both, and told how they matter.
 
+_EXAMPLE_SHARES = (1.0, 0.1)
+"""Shares of updates whose effect the question describes, in addition to 0."""
 _MIN_RECORD_BYTES, ASSUMED_ENTRY_BYTES = 5, 1000
 """Size of the smallest possible record on the wire, and the entry size that is assumed if record sizes are unknown."""
 _MIN_UPDATE_SHARE = Fraction(1, 10)
@@ -89,21 +92,23 @@ def ask_for_updates(draft: Draft, job: RestJob) -> None:
         if "size" in state and "window" not in section.values and not state.keys() & {"backend", "changelog", "update"}:
             # The size in the scenario may be 0, because the state grows during the run.  So the largest known size is used.
             totals = [sum(map(own_bytes, acknowledged_by(point, vertex.name))) for point in points]
-            ask_for_update(section, flow, max(totals, default=0))
+            records = flow.per_second("records_in") * seconds_between(points)
+            ask_for_update(section, flow, records, max(totals, default=0))
 
 
-def ask_for_update(section: Section, flow: Flows | None, size: int) -> None:
-    """Ask for the updates of a state of at most `size` bytes."""
+def ask_for_update(section: Section, flow: Flows | None, records: float, size: int) -> None:
+    """Ask for the updates of a state of at most `size` bytes, in a vertex that reads `records` between two checkpoints."""
     state = section.values["state"]
     value = round(entry_bytes(state, flow))
     new = Fraction(0) if "limit" in state else Fraction(parse_size(state.get("growth", "0 B")), value)
     share = max(1 - new, _MIN_UPDATE_SHARE)
+    effect = f" {_checkpoint_sizes_text(size, value, records, share, new)}" if records > 0 else ""
     why = "all, as in an operator that counts or keeps a value per key" if share == 1 else "those without a new key"
     section.ask(
         "state.update",
         format_share(Fraction(f"{float(share):.3f}")),
         "Which share of the records updates an existing entry?",
-        f"{why}; between 0 % and 100 %. Snapshots of the heap do not show it, and do not depend on it: those with RocksDB or a changelog do.",
+        f"{why}; between 0 % and 100 %. Snapshots of the heap do not show it, and do not depend on it.{effect}",
     )
     assumed = f"as large as the records it reads, or 1 kB if these are not measured; at most {format_size(max(size, 1))}, with a single key."
     section.ask("state.value", format_size(value), _VALUE_QUESTION, assumed)
@@ -116,6 +121,22 @@ def entry_bytes(state: Mapping[str, str], flow: Flows | None) -> float:
     counted = flow is not None and flow.bytes_per_record >= _MIN_RECORD_BYTES  # False for NaN
     read = flow.bytes_per_record if flow is not None and counted else ASSUMED_ENTRY_BYTES
     return min(read, parse_size(state["size"]) or read)
+
+
+def _checkpoint_sizes_text(size: int, value: int, records: float, share: float | Fraction, new: Fraction) -> str:
+    """Return a sentence on the checkpoint sizes with RocksDB and with a changelog, for some shares of updates.
+
+    `share`: the largest share of records that update an entry.  `new`: share of the records with a new key.
+    """
+    shares, added = [Fraction(f"{float(part * share):.3f}") for part in _EXAMPLE_SHARES], float(new) * value * records
+    tables = [size_3_digits(increment_bytes(size, value, part * records) + added) for part in shares]
+    logs = [size_3_digits(value * part * records + added) for part in shares]
+    only_new = f"{size_3_digits(added)} (new keys only)" if added else "new keys only"
+    most, less = map(format_share, shares)
+    return (
+        f"An incremental checkpoint with RocksDB would write about {tables[0]} at {most}, {tables[1]} at {less}, {only_new} at 0 %; "
+        f"with a changelog {logs[0]}, {logs[1]}, or {only_new}."
+    )
 
 
 # ---- Cost of RocksDB snapshots apart from uploading: the flush in the synchronous phase.

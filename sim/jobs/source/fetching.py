@@ -42,6 +42,8 @@ MAX_SUBTASK_REQUESTS = (
 )
 MAX_MANAGERS = 50  # TaskManagers whose garbage collections are requested
 MAX_WATCHED = 10  # TaskManagers whose CPU time is sampled
+MAX_RESCALES = 10  # rescales whose scheduler states are requested, the newest
+RESCALE_HISTORY = "web.adaptive-scheduler.rescale-history.size"
 MAX_FAILED_REQUESTS = 3  # consecutive requests without an answer, after which the server counts as unreachable
 PATIENCE_S = 600.0  # maximum time of all requests, without the sampling; a cluster may be slow
 
@@ -72,18 +74,19 @@ def fetch(
     progress are included; details of the checkpoints in `seen` are not requested.  `total_s` limits the time of all
     requests, including sampling (default: ten minutes more than that).
 
-    Raises `RestError` if there is no answer, the server is not Flink, or the job is ambiguous.
+    Raises `RestError` if there is no answer, the server is not Flink, or the job is ambiguous, and `NoJobError` if the
+    list of jobs is not available.
     """
     client = client or Client(url, headers=headers, total_s=sample_s + PATIENCE_S if total_s is None else total_s)
     answers = _Answers(client, seen, answered)
-    _check_version(answers)
-    job_id, state = choose_job(answers.required(JOBS), job, client.url)
+    version_error = _version_error(answers)
+    job_id, state = _chosen_job(answers, job, version_error)
     samples: dict[int, Mapping[str, Any]] = {}
     with suppress(_NoMoreAnswers):
         _ask_all(answers, f"/jobs/{job_id}", state, sample_s, samples, watch)
         if under_way:
             _checkpoints(answers, f"/jobs/{job_id}", ("IN_PROGRESS",))
-    return RestSnapshot(client.url, job_id, answers.by_path, samples, answers.missing)
+    return answers.snapshot(job_id, samples)
 
 
 def _ask_all(
@@ -104,6 +107,7 @@ def _ask_all(
         answers.optional(about + path)
     for path in ("/jobmanager/config", "/taskmanagers"):
         answers.optional(path)
+    _rescales(answers, about)
     if job is None:
         plan = answers.by_path.get(f"{about}/plan")
         nodes = rows_of(plan.get("plan") if isinstance(plan, dict) else None, "nodes")
@@ -114,6 +118,17 @@ def _ask_all(
     _checkpoints(answers, about)
     for manager in _managers(answers, about, vertices):
         answers.optional(f"/taskmanagers/{manager}")
+
+
+def _rescales(answers: _Answers, about: str) -> None:
+    """Request the completed rescales of the adaptive scheduler, if it keeps a history of them (off by default)."""
+    configured = (answers.by_path.get(f"{start}/jobmanager/config") for start in (about, ""))
+    sizes = [row.get("value") for rows in configured for row in objects_in(rows) if row.get("key") == RESCALE_HISTORY]
+    if not {*sizes} - {"0"}:
+        return
+    history = objects_in(answers.optional(f"{about}/rescales/history"))
+    ids = [str(row.get("rescaleUuid")) for row in history if row.get("terminalState") == "COMPLETED"][:MAX_RESCALES]
+    answers.optional_each([path for name in ids if is_path(path := f"{about}/rescales/details/{name}")])
 
 
 def _managers(answers: _Answers, about: str, vertices: list[str]) -> list[str]:
@@ -128,6 +143,14 @@ class _NoMoreAnswers(Exception):
     """Further requests are pointless: time or memory is used up, or the server is unreachable."""
 
 
+class NoJobError(RestError):
+    """The list of jobs is not available; `snapshot` contains the answers about the cluster."""
+
+    def __init__(self, error: RestError, snapshot: RestSnapshot) -> None:
+        super().__init__(snapshot.source + JOBS, error.why, status=error.status)
+        self.snapshot = snapshot
+
+
 class _Answers:
     """Collects the answers, and the failed requests."""
 
@@ -140,6 +163,10 @@ class _Answers:
         self.by_path: dict[str, Any] = {}
         self.missing: dict[str, str] = {}
         self.in_vain = 0  # number of consecutive failed requests
+
+    def snapshot(self, job: str = "", samples: Mapping[int, Mapping[str, Any]] | None = None) -> RestSnapshot:
+        """Return a snapshot of all answers so far."""
+        return RestSnapshot(self.client.url, job, self.by_path, samples or {}, self.missing)
 
     def required(self, path: str, *, attempts: int = ATTEMPTS) -> Any:
         """Send a request.  Raises `RestError` if it fails."""
@@ -191,13 +218,55 @@ class _Answers:
             raise _NoMoreAnswers
 
 
-def _check_version(answers: _Answers) -> None:
-    """Request `/config`, which contains the version since Flink 1.0, with few retries, so that a wrong address is reported soon."""
-    config = answers.required("/config", attempts=2)
+def _version_error(answers: _Answers) -> RestError | None:
+    """Request `/config`, which contains the version since Flink 1.0.  Returns the error if only this request fails.
+
+    It gets few retries, so that a wrong address is reported soon.
+    """
+    try:
+        config = answers.required("/config", attempts=2)
+    except RestError as error:
+        if error.is_final or error.status == HTTPStatus.NOT_FOUND or not (error.is_retryable or error.status):
+            raise
+        answers.missing["/config"] = error.why
+        return error
     if not isinstance(config, dict) or "flink-version" not in config:
         raise RestError(
             f"{answers.client.url}/config", "answers, but names no version of Flink: is this Flink's REST address?"
         )
+    return None
+
+
+def _chosen_job(answers: _Answers, job: str | None, version_error: RestError | None) -> tuple[str, str]:
+    """Return (id, state) of the job.  The state is "" if the list of jobs is not available.
+
+    Raises `NoJobError` if the job cannot be chosen without that list, and `RestError` if no request has an answer.
+    """
+    try:
+        overview = answers.required(JOBS, attempts=ATTEMPTS if version_error is None else 1)
+    except RestError as error:
+        if version_error is not None:  # no request has an answer
+            raise version_error from None
+        answers.missing[JOBS] = error.why
+        overview = _overview(answers)
+        if overview is None and is_id(job):
+            return str(job), ""
+        if overview is None:
+            with suppress(_NoMoreAnswers):
+                answers.optional("/jobmanager/config")
+                answers.optional("/taskmanagers")
+            raise NoJobError(error, answers.snapshot()) from None
+    return choose_job(overview, job, answers.client.url)
+
+
+def _overview(answers: _Answers) -> Any:
+    """Return a replacement for `/jobs/overview` from `/jobs`, which has fewer fields, or None if that request fails, too."""
+    jobs = None
+    with suppress(_NoMoreAnswers):
+        jobs = answers.optional("/jobs")
+    if not isinstance(jobs, dict) or not isinstance(jobs.get("jobs"), list):
+        return None
+    return {"jobs": [{"jid": job.get("id"), "state": job.get("status")} for job in rows_of(jobs, "jobs")]}
 
 
 def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str]:

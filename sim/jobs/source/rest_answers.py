@@ -325,6 +325,21 @@ class Exceptions(_Answer):
     exceptionHistory: TaskFailures = TaskFailures()  # noqa: N815 - Flink's name
 
 
+class SchedulerState(_Answer):
+    """A state of the adaptive scheduler in a rescale (SchedulerStateSpan)."""
+
+    state: Text = ""
+    duration: Ms = Field(default=-1, alias="durationInMillis")
+
+
+class Rescale(_Answer):
+    """/jobs/:id/rescales/details/:rescaleuuid, and a row of /jobs/:id/rescales/history, which has no states (FLIP-487, since 2.3)."""
+
+    trigger_cause: Text | None = Field(default=None, alias="triggerCause")
+    terminal_state: Text | None = Field(default=None, alias="terminalState")  # None: in progress
+    states: tuple[SchedulerState, ...] | None = Field(default=None, alias="schedulerStates")
+
+
 class CheckpointConfig(_Answer):
     """/jobs/:id/checkpoints/config; times in ms, a day-long interval means none (Long.MAX_VALUE)."""
 
@@ -507,6 +522,7 @@ _READ: tuple[tuple[str, Any], ...] = (
     (f"/jobs/{ID}/plan", PlanAnswer),
     (f"/jobs/{ID}/config", JobConfig),
     (f"/jobs/{ID}/exceptions", Exceptions),
+    (rf"/jobs/{ID}/rescales/details/[^/]+", Rescale),
     (f"/jobs/{ID}/vertices/{ID}", VertexDetails),
     (f"/jobs/{ID}/checkpoints", CheckpointStatistics),
     (f"/jobs/{ID}/checkpoints/config", CheckpointConfig),

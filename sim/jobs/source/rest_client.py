@@ -3,24 +3,118 @@
 from __future__ import annotations
 
 import base64
+import io
 import ipaddress
 import math
 import random
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from http.client import HTTPException, HTTPMessage, HTTPResponse
+from functools import cached_property, partial
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection
 from multiprocessing.pool import ThreadPool
 from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener, getproxies, proxy_bypass
+from urllib.request import (
+    AbstractHTTPHandler,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    ProxyHandler,
+    Request,
+    build_opener,
+    getproxies,
+    proxy_bypass,
+)
 
 from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import Address, one_line
+
+# ---- Connections with a limit on the total time, and without redirects.
+#
+# The timeout of a socket applies to each read, so a server that sends one byte per second would never exceed it.
+# Therefore the timeout is set before each read, to the time that is left.
+
+MAX_REASON_CHARS = 160  # characters of an address in a message
+Left = Callable[[], float]
+"""A function that returns the seconds until the next read must end, or raises `TimeoutError` if no time is left."""
+
+
+class NoRedirects(HTTPRedirectHandler):
+    """A handler that follows no redirects: another server would receive the headers for this one, possibly unencrypted."""
+
+    def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> None:
+        return None  # an error of this status is raised
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
+class HTTPInTime(HTTPHandler):
+    """An HTTP handler whose connections have a time limit."""
+
+    def __init__(self, left: Left) -> None:
+        super().__init__()
+        self.left = left
+
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(partial(_connection, HTTPConnection, self.left), req)
+
+
+class HTTPSInTime(HTTPSHandler):
+    """An HTTPS handler whose connections have a time limit."""
+
+    def __init__(self, left: Left) -> None:
+        # HTTPSHandler.__init__ is not called, because it reads all certificates of the machine (20 ms), even for http.
+        AbstractHTTPHandler.__init__(self)
+        self.left = left
+
+    @cached_property
+    def trusted(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(partial(_connection, HTTPSConnection, self.left), req, context=self.trusted)
+
+
+def _connection(kind: type[HTTPConnection], left: Left, *args: Any, **options: Any) -> HTTPConnection:
+    """Return a connection whose reads have a time limit."""
+    connection = kind(*args, **options)
+    connection.response_class = partial(_TimedResponse, left)  # type: ignore[assignment]
+    return connection
+
+
+class _TimedResponse(HTTPResponse):
+    """A response whose reads have a time limit."""
+
+    def __init__(self, left: Left, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp = io.BufferedReader(_DeadlineReader(sock, left))
+
+
+class _DeadlineReader(io.RawIOBase):
+    """A reader of a socket that sets the timeout before each read."""
+
+    def __init__(self, sock: socket.socket, left: Left) -> None:
+        self.sock = sock
+        self.left = left
+        self.raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self.sock.settimeout(self.left())
+        return self.raw.readinto(buffer)
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
+
 
 # ---- The client: JSON requests with limits on time and memory, retries with exponential backoff, and an error message for
 # each kind of failure.  `sim.jobs.source.fetching` decides which requests are sent.
@@ -32,7 +126,6 @@ ATTEMPTS = 4
 FIRST_PAUSE_S = 0.5  # doubles with each retry; jitter keeps clients from retrying at the same time
 MAX_REASON = 1_000_000  # bytes of an error response, which may contain a stack trace
 RETRYABLE = frozenset({429, 500, 502, 503, 504})  # 503: Flink without a leader, 500: an RPC inside Flink timed out
-MAX_REASON_CHARS = 160  # characters of an address in a message
 _HINT = "is this Flink's REST address?"
 
 
@@ -49,13 +142,10 @@ class RestError(RecordingError):
         self.is_final = is_final  # whether time, memory or requests are used up, so that all further requests fail
 
 
-class NoRedirects(HTTPRedirectHandler):
-    """A handler that follows no redirects: another server would receive the headers for this one, possibly unencrypted."""
+class _Reading(threading.local):
+    """The deadline of the response that a thread is reading."""
 
-    def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> None:
-        return None  # an error of this status is raised
-
-    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+    ends = math.inf  # by time.monotonic()
 
 
 class Client:
@@ -98,6 +188,7 @@ class Client:
         self.silence_s = silence_s
         self.total_s = total_s
         self.ends = time.monotonic() + total_s
+        self.reading = _Reading()
         self.counting = threading.Lock()
         self.most_requests = most_requests
         self.requests = 0  # sent so far
@@ -105,7 +196,7 @@ class Client:
         self.wait = pause
         self.budget = Budget()
         direct = [ProxyHandler({})] if _is_loopback(str(parts.hostname)) else []
-        self.opener = build_opener(NoRedirects, *direct)
+        self.opener = build_opener(NoRedirects, HTTPInTime(self._remaining_s), HTTPSInTime(self._remaining_s), *direct)
 
     def get(self, path: str, *, attempts: int = ATTEMPTS, kept_as: str = "") -> Any:
         """Return the JSON at a path.  Raises `RestError` if the request fails after all retries.
@@ -136,11 +227,11 @@ class Client:
                     self.url + path, f"is not asked: {self.most_requests:g} requests were sent", is_final=True
                 )
             self.requests += 1
-        ends = min(time.monotonic() + ANSWER_S, self.ends)
+        self.reading.ends = min(time.monotonic() + ANSWER_S, self.ends)
         request = Request(self.url + path, headers=self.headers)
         try:
-            with self.opener.open(request, timeout=self._remaining_s(ends)) as answer:
-                content = self._content(path, answer, ends)
+            with self.opener.open(request, timeout=self._remaining_s()) as answer:
+                content = self._content(path, answer)
         except HTTPError as error:
             with error:
                 raise RestError(
@@ -148,8 +239,8 @@ class Client:
                 ) from None
         except RestError:
             raise
-        except (OSError, HTTPException, ValueError) as error:  # ValueError: an address within a redirect
-            raise self._connection_error(path, error, ends) from None
+        except (OSError, HTTPException, ValueError) as error:
+            raise self._connection_error(path, error) from None
         with self.counting:
             self.answered += 1
         try:
@@ -159,18 +250,17 @@ class Client:
         except (ValueError, RecursionError) as error:
             raise self._no_json_error(path, content, error) from None
 
-    def _remaining_s(self, ends: float) -> float:
-        """Return the seconds that the next read may take.  Raises `TimeoutError` if no time is left."""
-        left = ends - time.monotonic()
+    def _remaining_s(self) -> float:
+        """Return the seconds until the next read must end.  Raises `TimeoutError` if no time is left."""
+        left = self.reading.ends - time.monotonic()
         if left <= 0:
             raise TimeoutError
         return min(left, self.silence_s)
 
-    def _content(self, path: str, answer: HTTPResponse, ends: float) -> bytes:
+    def _content(self, path: str, answer: HTTPResponse) -> bytes:
         content = bytearray()
         while part := answer.read1(1 << 20):
             content += part
-            self._remaining_s(ends)  # the timeout of a socket is of a single read
             if len(content) > MAX_RECORDING_BYTES:
                 raise RestError(self.url + path, f"answers with more than {MAX_RECORDING_BYTES} bytes")
         return bytes(content)
@@ -185,7 +275,7 @@ class Client:
             why = f"answers with {'something that is not JSON' if start else 'nothing'}: {_HINT}"
         return RestError(self.url + path, why, is_retryable=why.startswith("its JSON"))
 
-    def _connection_error(self, path: str, error: Exception, ends: float) -> RestError:
+    def _connection_error(self, path: str, error: Exception) -> RestError:
         cause = error.reason if isinstance(error, URLError) and isinstance(error.reason, Exception) else error
         if isinstance(cause, ssl.SSLCertVerificationError):
             who = "SSL_CERT_FILE may name who vouches for it"
@@ -196,7 +286,7 @@ class Client:
             why = f"does not speak TLS as expected ({one_line(cause, MAX_REASON_CHARS)}): is it http:// instead of https://?"
             return RestError(self.url, why)
         if isinstance(cause, TimeoutError):
-            return self._timeout_error(path, ends)
+            return self._timeout_error(path)
         if isinstance(cause, (HTTPException, ValueError)):
             why = f"no proper answer ({type(cause).__name__}: {one_line(cause, MAX_REASON_CHARS)}): {_HINT[:-1]}, and http or https?"
             return RestError(self.url + path, why, is_retryable=True)
@@ -214,13 +304,13 @@ class Client:
         address = one_line(proxy.rpartition("@")[2], MAX_REASON_CHARS)  # without a password
         return f" by the proxy {address} of {parts.scheme}_proxy; no_proxy={parts.hostname} goes without it"
 
-    def _timeout_error(self, path: str, ends: float) -> RestError:
+    def _timeout_error(self, path: str) -> RestError:
         now = time.monotonic()
         if now >= self.ends:
             return RestError(
                 self.url + path, f"no time is left: {self.total_s:g} s were given for all questions", is_final=True
             )
-        if now >= ends:
+        if now >= self.reading.ends:
             return RestError(self.url + path, f"the answer does not come to an end within {ANSWER_S:g} s")
         return RestError(self.url + path, f"no answer within {self.silence_s:g} s", is_retryable=True)
 

@@ -31,6 +31,7 @@ from sim.jobs.source.rest_answers import (
     JobDetails,
     JobPlan,
     PlanAnswer,
+    Rescale,
     RestSnapshot,
     TaskDetails,
     TaskManagerDetails,
@@ -219,6 +220,12 @@ class RestJob:
             entries = self._job_answer(Exceptions, "/exceptions", Exceptions()).exceptionHistory.entries
             return tuple(sorted(entry.timestamp for entry in entries if entry.timestamp >= 0))
         return ()
+
+    @cached_property
+    def rescales(self) -> tuple[Rescale, ...]:
+        """The rescales of the adaptive scheduler whose details are known."""
+        start = f"/jobs/{self.snapshot.job}/rescales/details/"
+        return tuple(self._answer(Rescale, path) for path in self.snapshot.answers if path.startswith(start))
 
     @cached_property
     def restored(self) -> RecordedCheckpoint | None:

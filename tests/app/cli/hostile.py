@@ -144,8 +144,10 @@ MODES = {
         5,
     ),
     "a byte now and then": (ANYWHERE, raw(forever(b" ", OK, b"\r\n"), every_s=0.02), 0.3),
+    "a byte of a header now and then": (ANYWHERE, raw(forever(b"b", OK, b"A: "), every_s=0.02), 0.3),
     "headers without end": (ANYWHERE, raw(OK + b"A: b\r\n" * 10_000), 0.3),
     "a header of a megabyte": (ANYWHERE, raw(OK + b"A: " + b"b" * 10**6), 0.3),
+    "continue, for ever": (ANYWHERE, raw(forever(b"HTTP/1.1 100 Continue\r\nA: b\r\n\r\n" * 100)), 0.3),
     "a body without end": (ANYWHERE, raw(forever(b" " * 10**6, OK, b"\r\n[")), 5),
     "a bomb of gzip": (ANYWHERE, body(gzip.compress(b"[" + b"0," * 10**6), [("Content-Encoding", "gzip")]), 5),
     "deep": (JOB, body(b"[" * 10**6), 5),
@@ -174,6 +176,11 @@ MODES = {
     "a length that is none": (ANYWHERE, body(lambda c: c, [("Content-Length", "-7"), ("Content-Length", "x")]), 5),
     "chunks that are none": (ANYWHERE, chunked(b"zz\r\n{}\r\n"), 0.3),
     "a chunk of a negative size": (ANYWHERE, chunked(b"-5\r\n{}\r\n"), 0.3),
+    "a trailer without end": (
+        ANYWHERE,
+        raw(forever(b"A: b\r\n" * 1000, OK, b"Transfer-Encoding: chunked\r\n\r\n0\r\n")),
+        0.3,
+    ),
     **{
         f"status {code}": (ANYWHERE, status(code), 0.3)
         for code in (204, 304, 400, 401, 403, 404, 407, 418, 429, 500, 503, 599)

@@ -39,10 +39,11 @@ def test_a_saved_copy_gives_the_same(ckptsim, fake_flink, tmp_path):
     assert live.stdout == again.stdout
 
 
-def test_answers_without_the_essential_one_are_kept(ckptsim, fake_flink, tmp_path):
+@pytest.mark.parametrize("path", ["/jobs/overview", "/jobs/:id"])
+def test_answers_without_the_essential_one_are_kept(ckptsim, fake_flink, tmp_path, path):
     """There is no scenario; what is missing is said, and the rest is saved."""
     fake = fake_flink()
-    place = f"/jobs/{fake.job}"
+    place = path.replace(":id", fake.job)
     fake.faults[place] = [500] * 99
     done = ckptsim(f"import {fake.url} --sample '0 s' --save {tmp_path}/kept -o {tmp_path}/x.yaml")
 

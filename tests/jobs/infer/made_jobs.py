@@ -22,7 +22,7 @@ class MadeJob:
         self.vertices, self.checkpoints = tuple(vertices), tuple(checkpoints)
         self.checkpoint_config = CheckpointConfig(**({} if config is None else {"interval": 5000} | config))
         self.options, self.restored, self.flink_version = dict(options), None, "2.3.0"
-        self.statistics = CheckpointStatistics()
+        self.statistics, self.rescales = CheckpointStatistics(), ()
         self.details = {vertex.name: VertexDetails() for vertex in self.vertices}
         self.flows = {vertex.name: flow() for vertex in self.vertices}
         self.series = {vertex.name: sampled() for vertex in self.vertices}

@@ -9,7 +9,7 @@ from sim.jobs.history.reading import history_of
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.observations import to_recording
 from sim.jobs.source import fetching
-from sim.jobs.source.fetching import fetch
+from sim.jobs.source.fetching import NoJobError, fetch
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import CPU_TIME
 from sim.jobs.source.rest_client import Client, RestError
@@ -215,19 +215,39 @@ def test_new_checkpoints_are_read_before_they_leave_the_history(fake_flink, ask)
     assert len(snapshot.samples) - 1 <= sum("/details/10" in name for name in snapshot.answers)
 
 
+@pytest.mark.parametrize("path", ["/config", "/jobs/overview", "/jobs/:id"])
 @pytest.mark.parametrize("fault", [500, 403, "cut"])
-def test_an_essential_answer_that_fails(fake_flink, ask, fault):
-    """All others are asked for, and kept."""
+def test_an_essential_answer_that_fails(fake_flink, ask, path, fault):
+    """All others are asked for; the version and the list of jobs are not needed for a scenario."""
     fake = fake_flink()
     everything = ask(fake, sample_s=0)
-    place = f"/jobs/{fake.job}"
+    fake.answers["/jobs"] = {"jobs": [{"id": fake.job, "status": "RUNNING"}]}
+    place = path.replace(":id", fake.job)
     fake.faults[place] = [fault] * 99
     snapshot = ask(fake, sample_s=0)
 
     assert [place] == list(snapshot.missing)
-    assert everything.answers.keys() - {place} == snapshot.answers.keys()
-    with pytest.raises(RecordingError, match=rf"the answer to {place} is missing \(.+\)$"):
-        infer_scenario(snapshot)
+    assert everything.answers.keys() - {place} == snapshot.answers.keys() - {"/jobs"}
+    if path == "/jobs/:id":
+        with pytest.raises(RecordingError, match=rf"the answer to {place} is missing \(.+\)$"):
+            infer_scenario(snapshot)
+    else:
+        complete, partial = (infer_scenario(own).document for own in (everything, snapshot))
+        if path == "/config":
+            del complete["cluster"]["version"]  # it is told there alone
+        assert partial == complete
+
+
+def test_nobody_tells_what_jobs_there_are(fake_flink, ask):
+    """Whoever gives the id of the job does not need to be told."""
+    fake = fake_flink()
+    fake.faults["/jobs/overview"] = [500] * 99
+    with pytest.raises(NoJobError, match="/jobs/overview: HTTP 500") as caught:
+        ask(fake)
+
+    assert {"/config", "/jobmanager/config"} <= caught.value.snapshot.answers.keys()
+    assert list(caught.value.snapshot.missing) == ["/jobs/overview"]
+    assert fake.job == ask(fake, fake.job, sample_s=0).job
 
 
 def test_a_server_that_answers_nothing(fake_flink, ask):
@@ -236,4 +256,38 @@ def test_a_server_that_answers_nothing(fake_flink, ask):
     fake.faults["*"] = [503] * 99
 
     assert "/config: HTTP 503" in refusal(ask, fake)
-    assert len(fake.requests) == 2
+    assert len(fake.requests) == 3
+
+
+def test_rescales_tell_how_long_a_restart_takes(fake_flink, ask):
+    """Of those that completed, without waits for slots and without failures, whose restart has a delay (Flink 2.3)."""
+    fake = fake_flink()
+    begin = f"/jobs/{fake.job}/rescales"
+    rows = [
+        ("UPDATE_REQUIREMENT", "COMPLETED", 300, 40),
+        ("NEW_RESOURCE_AVAILABLE", "COMPLETED", 500, 60),
+        ("NEW_RESOURCE_AVAILABLE", "COMPLETED", 500, 80),
+        ("RECOVERABLE_FAILOVER", "COMPLETED", 9000, 50),
+        ("UPDATE_REQUIREMENT", "IGNORED", 7000, 70),
+        ("UPDATE_REQUIREMENT", None, 8000, None),
+    ]
+    history = []
+    for number, (cause, terminal, restarting, creating) in enumerate(rows):
+        row = {"rescaleUuid": f"{number:032x}", "triggerCause": cause, "terminalState": terminal}
+        spans = ("Executing", 60_000), ("Restarting", restarting), ("WaitingForResources", 4000)
+        spans = *spans, ("CreatingExecutionGraph", creating)
+        states = [{"state": state, "durationInMillis": took} for state, took in spans]
+        history.append(row | {"schedulerStates": None})
+        fake.answers[f"{begin}/details/{row['rescaleUuid']}"] = row | {"schedulerStates": states}
+    fake.answers[f"{begin}/history"] = history
+    keeps = {"key": "web.adaptive-scheduler.rescale-history.size", "value": "10"}
+
+    assert not [path for path in ask(fake).answers if "rescales" in path], "no history is configured"
+    fake.answers["/jobmanager/config"] = [*fake.answers["/jobmanager/config"], keeps]
+    snapshot = ask(fake)
+    assert sum("rescales/details" in path for path in snapshot.answers) == 4
+    text = infer_scenario(snapshot).text
+    assert (
+        "restart: 560 ms  # Restarting and CreatingExecutionGraph in /jobs/:id/rescales/details; median over 3 rescales"
+        in text
+    )

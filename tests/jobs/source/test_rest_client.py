@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -135,20 +136,52 @@ def test_tls_where_there_is_none(fake, pauses):
 
 @pytest.fixture
 def secure(fake, tmp_path):
-    """The fake speaks TLS from now on, with a certificate that nobody knows."""
+    """The fake speaks TLS from now on; its URL, and the certificate it vouches for itself with."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=flink"]
-    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    about = [
+        "-days",
+        "2",
+        "-subj",
+        "/CN=flink",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        key,
+        "-out",
+        certificate,
+    ]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *about], check=True, capture_output=True
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     fake.server.socket = context.wrap_socket(fake.server.socket, server_side=True)
-    return fake.url.replace("http:", "https:")
+    return fake.url.replace("http:", "https:"), str(certificate)
 
 
 def test_tls_with_a_certificate_nobody_knows(secure, pauses):
-    assert "its certificate is not trusted" in refusal(Client(secure, pause=pauses.append))
+    assert "its certificate is not trusted" in refusal(Client(secure[0], pause=pauses.append))
+
+
+def test_tls_ends_in_time_too(fake, secure, pauses, monkeypatch):
+    """A byte now and then, of a header that never ends."""
+    url, certificate = secure
+    monkeypatch.setenv("SSL_CERT_FILE", certificate)
+
+    def trickle(handler, *_):
+        with suppress(OSError):  # the client has gone
+            handler.connection.sendall(b"HTTP/1.1 200 OK\r\nA: ")
+            for _ in range(300):
+                handler.connection.sendall(b"b")
+                time.sleep(0.02)
+
+    fake.answer = trickle
+    begun = time.monotonic()
+
+    assert "no time is left: 0.5 s" in refusal(Client(url, total_s=0.5, pause=pauses.append))
+    assert time.monotonic() - begun < 3
 
 
 @pytest.mark.parametrize(
