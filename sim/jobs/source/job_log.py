@@ -1082,7 +1082,7 @@ def failures_apart(points: Iterable[Checkpoint], which: str = "checkpoints") -> 
         )
     messages = [point.failure_message.rstrip(". ") for point in points if point.status == "FAILED"]
     declined = [match for message in messages if (match := _DECLINED.fullmatch(message))]
-    if 1 < len(declined) == len(messages) and len({match["cause"] for match in declined}) == 1:
+    if 1 < len(declined) == len(messages) and len({_NUMBER.sub("", match["cause"]) for match in declined}) == 1:
         where = first_names(sorted({match["where"] for match in declined}), 4)
         yield f"All {len(messages)} {which} that failed have one cause, on {where}: {one_line(declined[0]['cause'], 150)}."
     stretches = [
@@ -1100,6 +1100,8 @@ def failures_apart(points: Iterable[Checkpoint], which: str = "checkpoints") -> 
     )
 
 
+_NUMBER = re.compile(r"[0-9a-f-]*\d[0-9a-f-]*")
+"""A number or a random name: paths have the number of their checkpoint."""
 _DECLINED = re.compile(r"declined by .+ on (?P<where>\S+?): (?P<cause>.+)")
 
 

@@ -542,12 +542,15 @@ def test_failures_with_one_cause_on_several_task_managers_are_counted_once(tmp_p
             f"10:0{number}:00 triggers {number}",
             (f"10:0{number}:01", decline),
             ("", f"{EXCEPTION} Could not complete."),
-            ("", "Caused by: com.amazonaws.AmazonS3Exception: Please reduce your request rate."),
+            (
+                "",
+                f"Caused by: com.amazonaws.AmazonS3Exception: Please reduce your request rate (chk-{number}/a{number})",
+            ),
         ]
     text = told(tmp_path, *lines)
 
     assert (
-        "All 2 checkpoints that failed have one cause, on tm-2, tm-3: AmazonS3Exception: Please reduce your request rate."
+        "All 2 checkpoints that failed have one cause, on tm-2, tm-3: AmazonS3Exception: Please reduce your request rate (chk-2/a2)."
         in text
     )
 
