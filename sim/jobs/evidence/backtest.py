@@ -18,7 +18,6 @@ import pandas as pd
 from scipy.special import bdtr
 
 from sim.jobs.evidence.prediction import predicted, scenario_of
-from sim.jobs.evidence.what_ifs import by_kind
 from sim.jobs.infer.file_history import seconds_between
 from sim.jobs.observations import WHOLE_RUN, observed
 from sim.jobs.reading import recorded_job
@@ -192,73 +191,55 @@ MIN_TAIL_RATIO = 1.25
 PHASES = ("start-delay", "alignment", "sync", "async")
 
 
-@dataclass(frozen=True, slots=True)
-class BacktestEvidence:
-    """Facts about the history and the scenario that may explain deviations."""
+def with_causes(
+    rows: Sequence[ComparedQuantity], growth: tuple[float, float] | None, unbalanced: Sequence[str]
+) -> list[ComparedQuantity]:
+    """Return the rows, with the likely cause of each deviation.
 
-    # Full size [bytes] in the first and in the last third of the history, if it grows there but not in the scenario.
-    growth: tuple[float, float] | None = None
-    unbalanced: tuple[str, ...] = ()  # contradictions between counters, as phrases
+    `growth`: see `state_growth`.  `unbalanced`: contradictions between counters, as phrases.
+    """
+    return [replace(row, cause=_cause(row, rows, growth, unbalanced)) if row.off else row for row in rows]
 
 
-def evidence_of(observed: pd.DataFrame, scenario: Scenario, unbalanced: Sequence[str] = ()) -> BacktestEvidence:
-    """Return the facts.  Files of RocksDB grow until they are compacted, so their growth says nothing about the state."""
+def state_growth(observed: pd.DataFrame, scenario: Scenario) -> tuple[float, float] | None:
+    """Return the full size [bytes] in the first and in the last third of the history, or None if it does not grow.
+
+    Also None if it grows in the scenario.  Files of RocksDB grow until they are compacted, so their growth says nothing
+    about the state.
+    """
     states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
-    is_told = any(state.growth_bytes or state.backend == "rocksdb" for state in states)
-    return BacktestEvidence(None if is_told else _growth(observed), tuple(unbalanced))
-
-
-def with_causes(rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> list[ComparedQuantity]:
-    """Return the rows, with the likely cause of each deviation."""
-    return [replace(row, cause=_cause(row, rows, evidence)) if row.off else row for row in rows]
-
-
-def _growth(observed: pd.DataFrame) -> tuple[float, float] | None:
     rows = observed[(observed["quantity"] == "state_size") & ~observed["first"]].sort_values("checkpoint")
     sizes = rows["value"].tolist()
     third = len(sizes) // 3
-    if not third:
+    if not third or any(state.growth_bytes or state.backend == "rocksdb" for state in states):
         return None
     before, after = median(sizes[:third]), median(sizes[-third:])
     return (before, after) if after > MIN_GROWTH_FACTOR * before else None
 
 
-def _cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> str:
-    if row.quantity == "throughput":
-        return _throughput_cause(row, evidence)
+def _cause(
+    row: ComparedQuantity,
+    rows: Sequence[ComparedQuantity],
+    growth: tuple[float, float] | None,
+    unbalanced: Sequence[str],
+) -> str:
+    is_throughput, level = row.quantity == "throughput", row.off[0]
+    if unbalanced and (is_throughput or not row.predicted.count):
+        return f"a flow does not balance: {'; '.join(unbalanced)}"
     if not row.predicted.count:
-        why = f": {'; '.join(evidence.unbalanced)}" if evidence.unbalanced else ""
-        return f"no checkpoint completes in the simulation{why}"
-    if row.quantity in ("checkpointed", "full-size"):
-        return (_tail_cause(row) or UNKNOWN) if evidence.growth is None else _growth_text(evidence.growth)
-    if row.quantity in PHASES or row.quantity == "end-to-end":
-        return _duration_cause(row, rows, evidence)
-    return UNKNOWN
-
-
-def _throughput_cause(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
-    if evidence.unbalanced:
-        return f"a flow does not balance: {'; '.join(evidence.unbalanced)}"
-    if not row.predicted.count or row.predicted.p50 < row.observed.p50 / 2:
-        return "the simulated job does not serve what the real one does, cause unknown"
-    return UNKNOWN
-
-
-def _growth_text(growth: tuple[float, float]) -> str:
-    return f"the state grows in the history, from {bytes_text(growth[0])} to {bytes_text(growth[1])}: one size is simulated"
-
-
-def _duration_cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> str:
-    longer = row.predicted.at(row.off[0]) > row.observed.at(row.off[0])
-    if longer and row.quantity in ("async", "end-to-end") and evidence.growth is not None:
-        return f"{_growth_text(evidence.growth)}, and earlier checkpoints wrote less"
-    if "p50" not in row.off and (tail := _tail_cause(row)):
+        return "no checkpoint completes in the simulation"
+    is_longer = row.predicted.at(level) > row.observed.at(level)
+    if growth is not None and (
+        row.quantity in ("checkpointed", "full-size") or (is_longer and row.quantity in ("async", "end-to-end"))
+    ):
+        return f"the state grows in the history, from {bytes_text(growth[0])} to {bytes_text(growth[1])}: one size is simulated"
+    tail = "" if is_throughput else _tail_cause(row)
+    if tail and level != "p50":
         return tail
     if row.quantity == "end-to-end" and (phase := _deviating_phase(row, rows)) is not None:
-        level = row.off[0]
         observed_ms, predicted_ms = phase.observed.at(level), phase.predicted.at(level)
         return f"{phase.quantity} of {phase.vertex}: {level} {ms_text(observed_ms)}, predicted {ms_text(predicted_ms)}"
-    return _tail_cause(row) or UNKNOWN
+    return tail or UNKNOWN
 
 
 def _tail_cause(row: ComparedQuantity) -> str:
@@ -394,7 +375,6 @@ def backtest_lines(backtest: Backtest) -> list[str]:
         lines += _wrapped(f"{capitalised(missed)}.")
     if backtest.checkpoints:
         lines += [*_table(backtest), *_findings(backtest)]
-        lines += [part for line in by_kind(backtest) for part in _wrapped(line, indent="  ")]
     return lines
 
 
@@ -467,7 +447,7 @@ def backtest(
     results = runs_within(scenario, job, watch=watch)
     in_runs = pd.concat([predicted(result) for result in results], ignore_index=True)
     rows = compare_quantities(history, in_runs)
-    explained = with_causes(rows, evidence_of(history, scenario, unbalanced))
+    explained = with_causes(rows, state_growth(history, scenario), unbalanced)
     longest = sorted(durations.tolist(), reverse=True)[:MAX_KEPT_DURATIONS]
     compared, length_ns = tuple(row_per_quantity(explained)), results[0].scenario.run.duration_ns
     duration = next((row for row in rows if row.quantity == "end-to-end"), None)

@@ -299,22 +299,6 @@ MAX_FACTOR = 10.0
 """Predictions that are further off decide nothing: the number is not printed."""
 
 
-def by_kind(backtest: Backtest) -> list[str]:
-    """Return a line per kind of change, for example ``- other barriers: p50 within a factor of 1.4, p90 within 2.6``."""
-    if backtest.other_settings is None:
-        return []
-    as_it_is = factors_of(backtest, ())
-    if as_it_is is not None and MAX_FACTOR < as_it_is.p50 < math.inf:
-        return [f"Do not use what-ifs of this job: even as it is, its p50 is not within a factor of {MAX_FACTOR:g}."]
-    recorded: list[tuple[Kind, ...]] = [(), *((kind,) for kind in KINDS if evidence()[(kind,)].settings)]
-    lines = ["What-ifs of this job, of checkpoints with changes that our recordings have:"]
-    for kinds in recorded:
-        few = "" if evidence()[kinds].is_enough else " (few jobs recorded)"
-        lines.append(f"- {what_if(kinds)}: {_factors_text(backtest, kinds)}{few}")
-    others = [kind for kind in KINDS if (kind,) not in recorded]
-    return [*lines, f"- {_listed(others)}: not known, no recording of ours has that"] if others else lines
-
-
 def what_if(kinds: Sequence[Kind]) -> str:
     """Return kinds of changes as text, for example ``other barriers and another interval``."""
     return _listed(kinds) or "the job as it is"

@@ -7,7 +7,6 @@ from sim.app.verbs.advise import advise
 from sim.app.verbs.run import origin_of, read_request, run
 from sim.jobs.evidence import backtest as evidence_backtest
 from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, backtest_lines
-from sim.jobs.evidence.what_ifs import by_kind
 from sim.jobs.reading import infer, read_any, read_source
 from sim.model.quantities import of_history
 from sim.model.scenario import Backtest, ComparedQuantity, ObservedFailures, Quantiles
@@ -53,7 +52,6 @@ def test_a_job_of_paced_work_agrees_with_its_history():
     assert found.off == ()
     lines = backtest_lines(found)
     assert "Nothing is off by more than repetitions of one job are." in lines
-    assert by_kind(found)[1] in lines
 
 
 @pytest.mark.parametrize("name", ["J3-rocksdb-unaligned", "J4-pressed-timeout500-r1"])

@@ -1,11 +1,12 @@
 """The factors of a what-if, from the evidence of the package and the history of a file."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from sim.jobs.evidence import what_ifs
-from sim.jobs.evidence.what_ifs import MIN_FACTOR, UNSEEN, Learned, by_kind, combined, evidence, factors_of, sentences
+from sim.jobs.evidence.what_ifs import MIN_FACTOR, UNSEEN, Learned, combined, evidence, factors_of, sentences
 from sim.model.scenario import Backtest, ComparedQuantity, OtherSettings, Quantiles
 from sim.model.schema.study import loads
 from tests.jobs.evidence.what_ifs.test_kinds_of_what_ifs import JOB
@@ -60,17 +61,6 @@ def test_what_a_history_does_not_tell_no_kind_does(known):
     unknown = Backtest((), other_settings=OtherSettings(math.inf, 2.0))
 
     assert math.inf == factors_of(unknown, ("barriers",)).p50
-    assert "p50 unknown, p90 within a factor of 4" in by_kind(unknown)[2]
-
-
-def test_factors_that_decide_nothing_are_not_printed(known):
-    """A tail that is 57 times as long as predicted, and a median that is off by 20."""
-    tail = by_kind(Backtest((), other_settings=OtherSettings(1.5, 57.0)))
-    assert tail[1].endswith(" p90 not within a factor of 10")
-    assert "57" not in " ".join(tail)
-
-    (line,) = by_kind(Backtest((), other_settings=OtherSettings(30.0, 57.0)))
-    assert line.startswith("Do not use what-ifs of this job")
 
 
 def test_a_sentence_names_the_kind_and_how_much_is_known_of_it(known):
@@ -97,6 +87,13 @@ def test_a_sentence_names_the_kind_and_how_much_is_known_of_it(known):
     assert both.startswith(
         "other barriers and another interval: checkpoints have p50 within a factor of 2.2, p90 within a factor of 4.9"
     )
+    tail, unknown = (
+        sentences(replace(study.backtest, other_settings=OtherSettings(1.5, factor)), study.scenarios)[0]
+        for study in [loads(job)]
+        for factor in (57.0, math.inf)
+    )
+    assert tail.endswith("p90 not within a factor of 10")  # a factor that decides nothing is not printed
+    assert unknown.endswith("p90 unknown")
     (failure,) = texts(overrides[2])
     assert (
         failure
@@ -113,16 +110,7 @@ def test_a_sentence_names_the_kind_and_how_much_is_known_of_it(known):
 def test_an_old_file_says_nothing():
     study = loads(JOB)
 
-    assert [] == sentences(study.backtest, study.scenarios) == by_kind(study.backtest)
-
-
-def test_an_import_lists_all_kinds(known):
-    head, *lines = by_kind(HISTORY)
-
-    assert head.startswith("What-ifs of this job")
-    assert lines[1] == "- other barriers: p50 within a factor of 1.8, p90 within a factor of 4"
-    assert lines[3].endswith("(few jobs recorded)")
-    assert lines[-1] == "- failures and another job: not known, no recording of ours has that"
+    assert sentences(study.backtest, study.scenarios) == []
 
 
 def test_the_package_has_evidence_of_what_advice_changes():
