@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from tempfile import mkdtemp
 
 from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
+from benchmarks.flink.standalone import free_port
 from sim.app.verbs.common import Listener
 from sim.app.verbs.options import WatchOptions
 from sim.app.verbs.watch import WatchResult, watch
@@ -26,7 +28,7 @@ SETTLED = 8
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often [s]: checkpoints, polls; how long an import samples; after how long Flink asks its TaskManagers for counters again."""
+    """How often [s]: checkpoints, looks; how long an import samples; after how long Flink asks its TaskManagers for counters again."""
 
     interval: float = 4
     every: float = 20
@@ -55,11 +57,12 @@ def watched(
     *,
     report: Callable[[str], None],
     pace: Pace = USUAL,
+    scrape: Callable[[str], None] | None = None,
     nice: int = 0,
 ) -> WatchResult:
-    """Watch for so long; the load doubles in the middle."""
+    """Watch for so long; the load doubles in the middle.  `scrape` gets the address of the metrics while they are served."""
     middle_s = round(60 * minutes / 2)
-    begun = time.monotonic()
+    begun, port = time.monotonic(), free_port()
     options = STORAGE | {"metrics.fetcher.update-interval": f"{pace.fetched:g} s"}
     with Cluster(task_managers=2, options=options, nice=nice) as flink:
         # seconds count from when the source starts: the cluster's start and the first checkpoints are not of the watch
@@ -82,8 +85,19 @@ def watched(
             duration=f"{60 * minutes:g} s",
             sample=f"{pace.sample:g} s",
             limit="2 s",
+            listen=None if scrape is None else str(port),
         )
-        return watch(flink.url, listener=_Lines(report), **chosen)
+        timer = (
+            None
+            if scrape is None
+            else threading.Timer(60 * minutes * 0.9, scrape, [f"http://127.0.0.1:{port}/metrics"])
+        )
+        if timer is not None:
+            timer.start()
+        found = watch(flink.url, listener=_Lines(report), **chosen)
+        if timer is not None:
+            timer.join()
+        return found
 
 
 def main() -> int:

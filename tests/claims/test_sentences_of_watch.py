@@ -9,7 +9,7 @@ import pytest
 from sim.jobs.watch.forecast import Circumstances, Forecast
 from sim.jobs.watch.observation import JobObservation, SeenCheckpoint, changes
 from sim.jobs.watch.reasons import explain_deviation
-from sim.jobs.watch.status import page_of, verdict
+from sim.jobs.watch.serving import page_of, verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from tests.claims.printed import check, weak_sentences
 from tests.claims.watch_templates import TEMPLATES, play

@@ -13,7 +13,7 @@ import numpy as np
 from sim.jobs.source.rest_answers import Totals
 from sim.jobs.watch.forecast import Forecast
 from sim.jobs.watch.observation import JobObservation, SeenCheckpoint
-from sim.jobs.watch.status import verdict
+from sim.jobs.watch.serving import verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from sim.model.units import format_duration
 from sim.results.formats import ms_text, share_text

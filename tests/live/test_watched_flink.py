@@ -1,5 +1,7 @@
 """A real job whose load doubles, watched for a minute: the load is named, and Prometheus' own reader reads the metrics."""
 
+import urllib.request
+
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -10,19 +12,23 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 MINUTES = 1.1
 
 
-def read(file):
+def scraped(url):
     """Values by name and labels, without that of the job: ``{("ckptsim_forecast_seconds", "50"): 0.2}``"""
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
     return {
         (sample.name, *(value for name, value in sample.labels.items() if name != "flink_job")): sample.value
-        for family in text_string_to_metric_families(file.read_text())
+        for family in families
         for sample in family.samples
     }
 
 
 def test_a_doubled_load_is_named(tmp_path):
     """Once it has doubled and not before."""
-    found = watched(tmp_path / "watch", MINUTES, report=print, pace=QUICK)
-    metrics = read(found.folder / "ckptsim.prom")
+    metrics = {}
+    found = watched(
+        tmp_path / "watch", MINUTES, report=print, pace=QUICK, scrape=lambda url: metrics.update(scraped(url))
+    )
     made_ms = next(event.time_ms for event in found.events if event.kind == "forecast")
     named = [
         event.time_ms

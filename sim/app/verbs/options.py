@@ -409,6 +409,9 @@ class WatchOptions(TypedDict, total=False):
     limit: Annotated[
         str | None, Option("Maximum checkpoint duration, p90. (Default: the checkpoint interval.)", metavar="DURATION")
     ]
+    listen: Annotated[
+        str | None, Option("Serve Prometheus metrics (/metrics) and an HTML status page.", metavar="[HOST:]PORT")
+    ]
     metrics: Annotated[
         FilePath | None,
         Option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -30,7 +30,7 @@ from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.watch.forecast import NoForecastError, forecast_of
 from sim.jobs.watch.memory import STATE, Memory, read_checkpoints
 from sim.jobs.watch.observation import JobObservation, observe_job, without_earlier_checkpoints
-from sim.jobs.watch.status import open_metrics_text, page_of, verdict
+from sim.jobs.watch.serving import METRICS_PATH, PAGE_PATH, Published, open_metrics_text, page_of, verdict
 from sim.jobs.watch.watcher import Watcher, WatchEvent, WatchState, parse_state, state_to_json
 from sim.model.files import locked, replace_text
 from sim.model.schema.study import load
@@ -98,11 +98,28 @@ def watch(
     """
     session = _Session(url, options, listener, clock or WatchClock())
     writable_folder(session.folder)
-    stops = stoppable(f"the state is in {session.folder}; run the same command to resume")
-    with locked(session.folder, listener.warning), stops:
+    with ExitStack() as stack:
+        stack.enter_context(locked(session.folder, listener.warning))
         session.resume()
-        session.run()
+        if (address := options["listen"]) is not None:
+            listener.message(f"serving {_serve(session.published, address, stack)}{METRICS_PATH}")
+        with stoppable(f"the state is in {session.folder}; run the same command to resume"):
+            session.run()
     return WatchResult(session.folder, tuple(session.events), verdict(session.watcher))
+
+
+def _serve(published: Published, listen: str, stack: ExitStack) -> str:
+    """Serve the texts at ``PORT`` or ``HOST:PORT`` until the stack is closed.  Return the URL."""
+    from sim.jobs.watch.serving import serve  # imported here: only needed with --listen
+
+    host, _, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not port.isdecimal() or int(port) > 65535:
+        raise OptionError("listen", f"expected PORT or HOST:PORT, not '{one_line(listen)}'")
+    try:
+        return stack.enter_context(serve(published, host or "127.0.0.1", int(port)))
+    except OSError as error:
+        raise OptionError("listen", f"{listen}: {error.strerror or error}") from None
 
 
 def _folder_name(url: str) -> str:
@@ -127,6 +144,7 @@ class _Session:
         self.folder = path_of(options["folder"]) or Path("watched") / _folder_name(url)
         # The command without secrets: headers, and credentials in the address, are left out.
         self.command = command_line("watch", [str(Address(url))], WatchOptions, {**options, "folder": self.folder})
+        self.published: Published = {METRICS_PATH: "# EOF\n"}
         self.events: deque[WatchEvent] = deque(maxlen=MAX_EVENTS)
         self.memory = Memory(self.folder)
         self.watcher = Watcher(WatchState(), self.limit_ms)
@@ -281,13 +299,14 @@ class _Session:
             self.has_write_error = True
 
     def _publish(self, now_ms: int) -> None:
+        self.published[METRICS_PATH] = open_metrics_text(self.watcher, self.requests)
         metrics = path_of(self.options["metrics"]) or self.folder / METRICS
         with self._writing():
-            replace_text(metrics, open_metrics_text(self.watcher, self.requests))
+            replace_text(metrics, self.published[METRICS_PATH])
             if self.has_news or now_ms - self.page_written_ms >= 1e3 * MAX_PAGE_AGE_S:
                 self.has_news, self.page_written_ms = False, now_ms
-                page = page_of(self.watcher, list(self.events), now_ms, self.command)
-                replace_text(self.folder / PAGE, html(page))
+                self.published[PAGE_PATH] = html(page_of(self.watcher, list(self.events), now_ms, self.command))
+                replace_text(self.folder / PAGE, self.published[PAGE_PATH])
 
 
 def _choose_watched_job(overview: Any, job: str | None, watched: JobObservation | None, url: str) -> str:

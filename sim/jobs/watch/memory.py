@@ -68,7 +68,7 @@ class Memory:
         if self.unwritten:
             append_lines(self.folder / f"checkpoints-{to_utc(now_ms):%Y-%m-%d}.jsonl", self.unwritten)
             self.unwritten.clear()
-        replace_text(self.folder / STATE, json.dumps({"version": VERSION} | state, indent=1) + "\n")
+        replace_text(self.folder / STATE, json.dumps({"version": VERSION} | state) + "\n")
 
 
 def append_lines(file: Path, rows: Sequence[dict[str, Any]]) -> None:

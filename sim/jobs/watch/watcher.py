@@ -149,7 +149,7 @@ def parse_state(state: Mapping[str, Any], place: object) -> WatchState:
 
 SKIPPED_AFTER_RESTART = 3
 """Number of checkpoints after a restart that are not compared with the forecast, because the job catches up."""
-MAX_RECENT_ROWS = 300
+MAX_RECENT_ROWS = 200
 """Maximum checkpoints, and maximum activities, in memory."""
 RECENT_CHECKPOINTS = 20
 """Number of latest checkpoints whose percentiles are shown."""

@@ -10,7 +10,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 
 from sim.jobs.watch.forecast import Circumstances, Forecast
 from sim.jobs.watch.observation import JobObservation, SeenCheckpoint
-from sim.jobs.watch.status import open_metrics_text
+from sim.jobs.watch.serving import open_metrics_text
 from sim.jobs.watch.watcher import Watcher, WatchState
 
 NAME = 'a "job"\\ of\nmine'

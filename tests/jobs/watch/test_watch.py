@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import urllib.request
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,7 @@ from sim.jobs.source.rest_client import RestError
 from sim.jobs.watch import memory
 from sim.jobs.watch.memory import Memory, MemoryFileError, read_checkpoints
 from sim.results import page
-from tests.jobs.watch.conftest import PlayedFlink
+from tests.jobs.watch.conftest import Heard, PlayedFlink
 
 
 @pytest.fixture
@@ -346,6 +347,7 @@ def test_a_new_folder_without_an_answer_is_an_error(played, tmp_path):
     for options, why in (
         ({"every": "0 s"}, "1 s or more"),
         ({"limit": "0 s"}, "more than 0 s"),
+        ({"listen": "no"}, "HOST:PORT"),
     ):
         with pytest.raises(OptionError, match=why):
             played.watched(tmp_path / "new", "1 min", **options)
@@ -355,9 +357,25 @@ def test_a_new_folder_without_an_answer_is_an_error(played, tmp_path):
 
 
 @pytest.mark.usefixtures("drawn")
-def test_metrics_and_page_are_files(played, folder, tmp_path):
-    """For a collector, and to look at."""
-    played.watched(folder, "30 s", metrics=tmp_path / "collected.prom")
+def test_metrics_and_page_are_served(played, folder):
+    """While it watches; nothing else is."""
+    answers = {}
 
-    assert (tmp_path / "collected.prom").read_text().splitlines()[-1] == "# EOF"
-    assert "<h1>Checkpoints of Flink Streaming Job, watched</h1>" in (folder / "index.html").read_text()
+    heard = Heard()
+
+    def scrape(_seconds):
+        address = heard.messages[-1].removeprefix("serving ").removesuffix("/metrics")
+        for path in ("/metrics", "/", "/watch.json"):
+            try:
+                with urllib.request.urlopen(address + path, timeout=5) as answer:
+                    answers[path] = (answer.status, answer.headers["Content-Type"], answer.read().decode())
+            except urllib.error.HTTPError as error:
+                answers[path] = (error.code, "", "")
+
+    played.clock.then = scrape
+    played.watched(folder, "30 s", listen="0", heard=heard)
+
+    assert answers["/metrics"][:2] == (200, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+    assert (folder / "ckptsim.prom").read_text().splitlines()[-1] == answers["/metrics"][2].splitlines()[-1] == "# EOF"
+    assert "<h1>Checkpoints of Flink Streaming Job, watched</h1>" in answers["/"][2]
+    assert answers["/watch.json"][0] == 404

@@ -1,10 +1,21 @@
-"""The status of a watch: as OpenMetrics text for Prometheus, and as a page."""
+"""Serve a watch over HTTP: as OpenMetrics text at `/metrics`, and as a page at `/`."""
 
 from __future__ import annotations
 
+import asyncio
 import math
+import socket
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+
+from tornado.httpserver import HTTPServer
+from tornado.ioloop import IOLoop
+from tornado.iostream import IOStream
+from tornado.netutil import bind_sockets
+from tornado.web import Application, HTTPError, RequestHandler
 
 from sim.jobs.watch.observation import mean_circumstances
 from sim.jobs.watch.watcher import (
@@ -116,6 +127,10 @@ _MAX_EVENTS = 30
 _MAX_ROWS = 20
 
 
+Published = dict[str, str]
+"""Path -> text that the server returns.  The server thread reads it, another one replaces each text as a whole, without a lock."""
+
+
 def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "") -> Page:
     """Return the page of a watch.  `events` are the latest events, oldest first."""
     observation = watcher.state.observation
@@ -214,3 +229,102 @@ def _durations_chart(watcher: Watcher, completed: Sequence[SeenCheckpoint]) -> C
         bounds = zip(("p90, longest", "p50, longest", "p50, shortest"), forecast.limits_ms.values(), strict=True)
         marks += [{"series": f"forecast of {name}", **span, "y": ms / 1e3, "text": ms_text(ms)} for name, ms in bounds]
     return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("seconds", low=0.0))])
+
+
+# ---- The HTTP server: `/metrics` for Prometheus, and the page at `/`.
+#
+# Tornado serves all clients from one thread without blocking on a slow one.  A connection serves one request, and is
+# closed after CONNECTION_LIMIT_S in any case.  On a loopback address only host names of this machine are accepted:
+# otherwise a web site could let its name resolve to this address, and read the page through the user's browser (DNS
+# rebinding).
+
+METRICS_PATH, PAGE_PATH = "/metrics", "/"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+CONNECTION_LIMIT_S = 5.0
+"""Maximum time from the connection to the last byte of the response."""
+_MAX_HEADER_BYTES = 16_384
+_DEFAULT_HEADERS = {
+    "Server": "ckptsim",
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class PublishedHandler(RequestHandler):
+    """A handler for GET and HEAD, which returns the published text of a path."""
+
+    def initialize(self, published: Published, host_names: frozenset[str]) -> None:
+        """Set up the handler.  `host_names`: accepted values of the Host header; if empty, all are accepted."""
+        self.published, self.host_names = published, host_names
+
+    def set_default_headers(self) -> None:
+        for name, value in _DEFAULT_HEADERS.items():
+            self.set_header(name, value)
+
+    def prepare(self) -> None:
+        if self.host_names and self.request.host_name.lower() not in self.host_names:
+            raise HTTPError(421)
+
+    def get(self) -> None:
+        text = self.published.get(self.request.path)
+        if not text:
+            raise HTTPError(404)
+        self.set_header(
+            "Content-Type", OPENMETRICS if self.request.path == METRICS_PATH else "text/html; charset=utf-8"
+        )
+        self.write(text)
+
+    head = get
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(f"{status_code} {self._reason}\n")
+
+
+class _LimitedServer(HTTPServer):
+    """A server that closes each connection after CONNECTION_LIMIT_S."""
+
+    def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
+        IOLoop.current().call_later(CONNECTION_LIMIT_S, stream.close)  # no effect if it is closed by then
+        super().handle_stream(stream, address)
+
+
+@contextmanager
+def serve(published: Published, host: str, port: int) -> Iterator[str]:
+    """Run the server in a thread, and yield its URL.  Raises `OSError` if the port is in use, or not permitted."""
+    sockets = bind_sockets(port, host, family=socket.AF_UNSPEC)
+    arguments = {"published": published, "host_names": _host_names(host)}
+    application = Application([(".*", PublishedHandler, arguments)], log_function=lambda _handler: None)
+    loop = asyncio.new_event_loop()
+    started = threading.Event()
+
+    def run_server() -> None:
+        asyncio.set_event_loop(loop)
+        server = _LimitedServer(application, no_keep_alive=True, max_header_size=_MAX_HEADER_BYTES, max_body_size=0)
+        server.add_sockets(sockets)
+        loop.call_soon(started.set)
+        loop.run_forever()
+        server.stop()
+        loop.run_until_complete(server.close_all_connections())
+        loop.close()
+
+    thread = threading.Thread(target=run_server, daemon=True)
+    thread.start()
+    started.wait()
+    try:
+        yield f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}"
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+def _host_names(host: str) -> frozenset[str]:
+    """Return the accepted host names for a loopback address, or an empty set for other addresses, whose names are unknown."""
+    try:
+        is_loopback = ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    return frozenset({host, "localhost", "127.0.0.1", "[::1]", "::1"}) if is_loopback else frozenset()
