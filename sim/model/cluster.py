@@ -24,7 +24,7 @@ from sim.model.fields import (
     option,
     options_of,
 )
-from sim.model.units import MS, SECOND, format_duration
+from sim.model.units import MS, format_duration
 
 # ---- Versions of Flink and of its connectors, in their order.
 #
@@ -101,39 +101,6 @@ def profile_of(version: str) -> Profile:
     return "2.x" if low >= (2,) else "1.20" if low >= (1, 16) else OLDEST_PROFILE
 
 
-class OlderDefault(NamedTuple):
-    """The default of an option in releases before `since`."""
-
-    since: str
-    section: str
-    key: str
-    value: str | int
-    why: str
-    of_strategy: str = ""  # the restart strategy whose option it is, if that is written
-
-
-_GENTLER = "the delay grows more slowly since 1.19, FLINK-33736"
-
-OLDER_DEFAULTS = (
-    OlderDefault(
-        "1.15", "checkpoint", "finish", "off", "checkpoints after tasks finished, FLIP-147, are on since 1.15"
-    ),
-    OlderDefault(
-        "1.14",
-        "checkpoint",
-        "savepoint-keeps-base",
-        False,
-        "the checkpoint after a savepoint writes everything again before FLINK-23949 of August 2021",
-    ),
-    OlderDefault("1.14", "restart", "heartbeat-failures", 0, "refused heartbeats count since 1.14, FLINK-23209"),
-    OlderDefault(
-        "1.19", "restart", "strategy", "fixed-delay", "exponential-delay is the default since 1.19, FLINK-33738"
-    ),
-    OlderDefault("1.19", "restart", "multiplier", 2, _GENTLER, "exponential-delay"),
-    OlderDefault("1.19", "restart", "max", 300 * SECOND, _GENTLER, "exponential-delay"),
-)
-
-
 def was_added_after(since: str, version: str) -> bool:
     """Return True if all releases of a version came before the release `since`; False if one of the two is not known."""
     return bool(since and version) and version_span(version).high <= version_span(since).low
@@ -152,11 +119,6 @@ def was_removed_before(last: str, version: str) -> bool:
 def reaches(last: str, version: str) -> bool:
     """Return True if the branch `last` reaches all releases of a version; False if one of the two is not known."""
     return bool(last and version) and version_span(version).high <= version_span(last).high
-
-
-def older_defaults(version: str) -> list[OlderDefault]:
-    """Return the older defaults that apply to all releases of a version."""
-    return [older for older in OLDER_DEFAULTS if was_added_after(older.since, version)]
 
 
 # ---- The cluster: TaskManagers, network, Flink's version profile.

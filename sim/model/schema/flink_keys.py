@@ -6,7 +6,7 @@ Flink, which `benchmarks.flink.option_keys` reads from Flink's jars.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from sim.model.checkpoint import BARRIERS, BarrierKind
-from sim.model.cluster import OLDEST_PROFILE, older_defaults, version_span, was_added_after
+from sim.model.cluster import version_span, was_added_after
 from sim.model.faults import RESTARTS, RestartKind
 from sim.model.fields import Flink, Option, attribute_of
-from sim.model.schema.document import Action, Document
+from sim.model.schema.document import Document
 from sim.model.schema.sections import SectionKey, cached_until_added, keys_of
 from sim.model.schema.text import DocumentPath, Reading
 
@@ -30,7 +30,7 @@ class FlinkKey:
     record: Option
     model: type  # the dataclass that has the option as a field
     path: tuple[str, ...]  # path of the option in a scenario; the step VERTEX means every vertex
-    is_alone: bool  # whether its value is moved to `path` without regard to other keys
+    is_independent: bool  # whether its value is moved to `path` without regard to other keys
 
     @property
     def form(self) -> str:
@@ -42,7 +42,7 @@ class FlinkKey:
 def modelled_keys() -> dict[str, FlinkKey]:
     """Return the keys of Flink that options of a scenario model, by their names in the newest version."""
     return {
-        flink.name: FlinkKey(flink, record, key.model, key.path, _is_alone(key.path, record, key.inside))
+        flink.name: FlinkKey(flink, record, key.model, key.path, _is_independent(key.path, record, key.inside))
         for key in keys_of(Document)
         if (record := key.record) is not None
         for flink in record.flink
@@ -55,7 +55,7 @@ def current_names() -> dict[str, str]:
     return {older: name for name, key in modelled_keys().items() for older in key.flink.older}
 
 
-def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> bool:
+def _is_independent(path: tuple[str, ...], record: Option, inside: Option | None) -> bool:
     """Return whether the value of a key is moved to `path` without regard to other keys.
 
     This is False if the option has several keys or is not a single value, for `strategy` and `slots`, in optional
@@ -206,8 +206,6 @@ def without_later_options(document: Document, version: str, reading: Reading) ->
                 ("restart", "attempts"), f"has no effect on exponential-delay with Flink {version}: it came with 1.19"
             )
             document = _with(document, ("restart", "attempts"), None)
-    if was_added_after("1.15", version):
-        document = document.model_copy(update={"actions": [*_canonical(document.actions or (), version, reading)]})
     written: Any = document.checkpoint.barriers or "aligned"
     name = written if isinstance(written, str) else written.only_key[0]
     if release := since(_BARRIERS, name, version):
@@ -216,32 +214,6 @@ def without_later_options(document: Document, version: str, reading: Reading) ->
         reading.warn(_BARRIERS, f"{name} came with {release}: with Flink {version} barriers are {instead}")
         document = _with(document, _BARRIERS, instead)
     return document
-
-
-def _canonical(actions: Sequence[Action], version: str, reading: Reading) -> Iterator[Action]:
-    """Yield the actions with canonical savepoints, the only ones before 1.15 (FLIP-203); a warning names each other one."""
-    for i, action in enumerate(actions):
-        for key in ("savepoint", "format"):
-            if getattr(action, key) == "native":
-                reading.warn(
-                    ("actions", i, key), f"native came with 1.15: with Flink {version} savepoints are canonical"
-                )
-                action = action.model_copy(update={key: "canonical"})
-        yield action
-
-
-def summary(version: str) -> str:
-    """Return what a version lacks of the oldest profile, e.g. ``cluster.network.debloat (1.14)``."""
-    otherwise = {(older.section, older.key) for older in older_defaults(version)}
-    found: dict[tuple[str, ...], str] = {
-        (*_BARRIERS, name): kind.since for name, kind in BARRIERS.items() if was_added_after(kind.since, version)
-    }
-    found |= options_missing_in_release(version)
-    return ", ".join(
-        f"{'.'.join(path).replace('checkpoint.barriers.', 'checkpoint.barriers: ')} ({release})"
-        for path, release in found.items()
-        if not was_added_after(release, OLDEST_PROFILE) and path not in otherwise
-    )
 
 
 def _written(document: Document, paths: Mapping[tuple[str, ...], str]) -> Iterator[tuple[str, ...]]:

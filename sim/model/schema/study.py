@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from sim.model.checkpoint import CheckpointOptions
-from sim.model.cluster import OLDEST_PROFILE, older_defaults, was_added_after
+from sim.model.cluster import OLDEST_PROFILE, was_added_after
 from sim.model.cluster import Cluster as ClusterModel
 from sim.model.faults import Restart
-from sim.model.fields import ValidationContext, attribute_of
+from sim.model.fields import ValidationContext
 from sim.model.job import Job
 from sim.model.scenario import Backtest, Overheads, Run, Scenario
 from sim.model.schema import document as doc
@@ -37,7 +37,7 @@ from sim.model.schema.faults import Restart as RestartSection
 from sim.model.schema.faults import build_faults, build_rescale, parallelisms
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_file import IS_CONFIGURATION, is_configuration
-from sim.model.schema.flink_keys import summary, without_later_options
+from sim.model.schema.flink_keys import without_later_options
 from sim.model.schema.history_file import build_backtest, build_residuals, put_history
 from sim.model.schema.job import Checkpoint, build_job, check_graph
 from sim.model.schema.sections import AxisValues, Options, build_model
@@ -60,6 +60,7 @@ from sim.model.schema.trace import file_signature
 from sim.model.state import StateOptions
 from sim.model.storage import Directories
 from sim.model.text import did_you_mean
+from sim.model.units import SECOND
 
 # ---- Axes of a study (a list where a value is expected), and overrides of single keys.
 
@@ -331,44 +332,32 @@ def build(
 
 
 def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Document:
-    """Return the document without options that came later than its version of Flink, and with the defaults of that version."""
+    """Return the document without options that came later than its version of Flink, and with the restarts of that version.
+
+    A job without checkpoints is not restarted (RestartBackoffTimeStrategyFactoryLoader).  Before 1.19 the default is
+    fixed-delay (FLINK-33738), and delays of exponential-delay grow faster (FLINK-33736).
+    """
     cluster = document.cluster
-    version = None if cluster is None else cluster.version or cluster.profile
+    version = "" if cluster is None else cluster.version or cluster.profile or ""
     if version:
         document = without_later_options(document, version, reading)
-    document = _with_default_restarts(document)
-    differing = []
-    for older in older_defaults(version or ""):
-        section = getattr(document, older.section) or RestartSection()
-        is_used = not older.of_strategy or section.strategy == older.of_strategy
-        if is_used and getattr(section, attribute_of(older.key)) is None:
-            section = section.model_copy(update={attribute_of(older.key): older.value})
-            document = document.model_copy(update={older.section: section})
-            if not older.of_strategy:
-                differing.append(
-                    f"{older.section}.{older.key} is {'off' if older.value is False else older.value} ({older.why})"
-                )
-    if cluster is not None and was_added_after(OLDEST_PROFILE, cluster.version or ""):
-        but = f", but for {' and '.join(differing)}" if differing else ""
-        without = (
-            f"{', and' if but else ','} without what came later: {lacking}"
-            if (lacking := summary(cluster.version))
-            else ""
-        )
-        told = f"{cluster.version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}{without}"
-        reading.warn(("cluster", "version"), told)
-    return document
-
-
-def _with_default_restarts(document: doc.Document) -> doc.Document:
-    """Return the document with the restart strategy of a job without checkpoints, if it writes none: it is not restarted.
-
-    Flink: RestartBackoffTimeStrategyFactoryLoader.
-    """
-    section = document.restart or RestartSection()
-    if document.checkpoint.interval or section.strategy is not None:
-        return document
-    return document.model_copy(update={"restart": section.model_copy(update={"strategy": "none"})})
+    if was_added_after(OLDEST_PROFILE, version):
+        but = ""
+        if document.checkpoint.finish is None:
+            but = ", but for checkpoint.finish is off (checkpoints after tasks finished, FLIP-147, are on since 1.15)"
+            document = document.model_copy(
+                update={"checkpoint": document.checkpoint.model_copy(update={"finish": "off"})}
+            )
+        reading.warn(("cluster", "version"), f"{version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}")
+    restart, usual = document.restart or RestartSection(), dict[str, Any]()
+    if not document.checkpoint.interval:
+        usual["strategy"] = "none"
+    elif was_added_after("1.19", version):
+        usual["strategy"] = "fixed-delay"
+    if was_added_after("1.19", version) and restart.strategy == "exponential-delay":
+        usual |= {"multiplier": 2, "max": 300 * SECOND}
+    missing = {key: value for key, value in usual.items() if getattr(restart, key) is None}
+    return document.model_copy(update={"restart": restart.model_copy(update=missing)}) if missing else document
 
 
 # ---- Options that decide in many jobs.  A file that leaves them out is told so (`sim.model.schema.option_values`).

@@ -20,30 +20,20 @@ run: {duration: 10 s}
 
 
 @pytest.mark.parametrize(
-    ("version", "written", "finish", "failures"),
+    ("version", "written", "finish"),
     [
-        ("1.13.6", "", "off", None),  # FLIP-147 came with 1.14, FLINK-23209 with 1.14
-        ("1.13.6", ", finish: flink", "flink", None),  # what is written stays
-        ("1.14", "", "off", 2),  # FLIP-147 was off by default
-        ("1.15.0", "", "flink", 2),
-        ("2.x", "", "flink", 2),
+        ("1.13.6", "", "off"),  # FLIP-147 came with 1.14, and is on since 1.15
+        ("1.13.6", ", finish: flink", "flink"),  # what is written stays
+        ("1.15.0", "", "flink"),
+        ("2.x", "", "flink"),
     ],
 )
-def test_the_defaults_of_an_older_flink(version, written, finish, failures):
+def test_what_is_older_than_the_oldest_profile_is_simulated_as_that_and_told(version, written, finish):
     study = loads(TEXT % (written, version))
-    (scenario,) = study.scenarios
+    told = [str(warning) for warning in study.warnings if f"{version} is simulated as 1.15, the oldest" in str(warning)]
 
-    assert (scenario.checkpoint.finish, scenario.restart.heartbeat_failures) == (finish, failures)
-    assert [
-        str(warning) for warning in study.warnings if "is simulated as 1.15, the oldest modelled" in str(warning)
-    ] == [str(warning) for warning in study.warnings if version.startswith(("1.13", "1.14"))]
-
-
-def test_the_warning_names_what_differs():
-    (warning,) = loads(TEXT % ("", "1.14.3")).warnings
-
-    assert "1.14.3 is simulated as 1.15, the oldest modelled, but for checkpoint.finish is off" in str(warning)
-    assert "and without what came later: job.VERTEX.state.changelog (1.15)" in str(warning)
+    assert study.scenarios[0].checkpoint.finish == finish
+    assert ["but for checkpoint.finish is off" in text for text in told] == [not written] * version.startswith("1.13")
 
 
 # ---- Options that came later than the version: Flink ignores them, so they are not simulated, and a warning says so.
@@ -127,15 +117,6 @@ def test_attempts_of_exponential_delay_came_later_than_those_of_fixed_delay(vers
     assert fixed.scenarios[0].restart.attempts == 2
     assert (exponential.scenarios[0].restart.attempts is None) == is_ignored
     assert any("has no effect on exponential-delay" in str(warning) for warning in exponential.warnings) == is_ignored
-
-
-@pytest.mark.parametrize(("version", "expected"), [("1.14.6", "canonical"), ("1.15.4", "native")])
-def test_native_savepoints_came_with_1_15(version, expected):
-    text = LATER % (dict.fromkeys(PARTS, "") | {"version": version})
-    found = loads(text + "actions: [{savepoint: native, at: 2 s}, {stop: no-drain, format: native, at: 5 s}]\n")
-
-    assert [action.format for action in found.scenarios[0].actions] == [expected] * 2
-    assert sum("native came with 1.15" in str(warning) for warning in found.warnings) == 2 * (expected == "canonical")
 
 
 def test_releases_of_keys_are_those_of_the_lists():
