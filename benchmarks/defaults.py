@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sim.model.fields import Option
+from sim.model.options import Option
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_keys import document_options
 from sim.model.schema.study import INFLUENTIAL_OPTIONS_FILE as FILE

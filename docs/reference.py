@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sim.model.fields import Option
+    from sim.model.options import Option
 
 __all__ = [
     "PAGES",

@@ -2,7 +2,8 @@
 
 from contextlib import ExitStack, contextmanager
 
-from sim.model.fields import ADDITIONS, attribute_of, options_of
+from sim.model.catalogs import ADDITIONS
+from sim.model.options import attribute_of, options_of
 from sim.model.schema.document import Storage
 from sim.model.schema.sections import add_key, annotation_of, rebuild, section_of
 from sim.model.storage import STORAGES

@@ -27,8 +27,8 @@ from sim.jobs.evidence.envelope import features
 from sim.model import checkpoint
 from sim.model.checkpoint import BARRIERS, DEADLINE, UNALIGNED, BarrierKind, CheckpointOptions
 from sim.model.faults import RESTARTS, RestartKind
-from sim.model.fields import ByteRate, Duration, option
 from sim.model.job import SHIPPING, Distribution, Shipping
+from sim.model.options import option
 from sim.model.randomness import DISTRIBUTIONS, quantile_table
 from sim.model.schema.job import Checkpoint, DeadlineBarriers
 from sim.model.schema.option_values import configuration_text, non_default_keys
@@ -39,6 +39,7 @@ from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS
 from sim.model.state import BACKENDS, BackendKind
 from sim.model.storage import Storage, StorageKind
+from sim.model.value_types import ByteRate, Duration
 from sim.protocol import barrier_modes, recovery
 from sim.protocol.barrier_modes import STRATEGIES
 from sim.results import columns

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from sim.advice.levers import HEARTBEATS
 from sim.advice.settings import Change, Lever
 from sim.advice.situation import PARTS
-from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.schema.option_values import OptionValue, option_values
+from sim.model.value_types import BUFFER_TIMEOUT
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario

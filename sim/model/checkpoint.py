@@ -7,22 +7,12 @@ from dataclasses import MISSING, dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
+from sim.model.catalogs import Catalog
 from sim.model.cluster import OLDEST_PROFILE, version_span
-from sim.model.fields import (
-    Catalog,
-    Duration,
-    Flink,
-    Interval,
-    Natural,
-    Number,
-    Positive,
-    Share,
-    Switch,
-    ValidationContext,
-    option,
-)
+from sim.model.options import Flink, ValidationContext, option
 from sim.model.state import StateOptions
 from sim.model.units import format_duration
+from sim.model.value_types import Duration, Interval, Natural, Number, Positive, Share, Switch
 
 # ---- Barrier modes: one record each, with the facts that other packages read.
 #
@@ -132,8 +122,8 @@ class RegionalCheckpoints:
     split_interval_ns: Duration | None = option(
         None,
         "Each source discovers a split this often, and gives it to the next of its readers; checked is who owns it, no load depends on it.",
-        usually="splits are assigned at the start",
-        zero_is_none=True,
+        default_text="splits are assigned at the start",
+        zero_means_never=True,
         needs=("enabled", ()),
     )
 
@@ -145,20 +135,20 @@ class CheckpointOptions:
     interval_ns: Interval | None = option(
         MISSING,
         "Between two triggers; `off`: no periodic checkpoints.",
-        zero_is_none=True,
+        zero_means_never=True,
         flink=f"{_E}.interval",
     )
     interval_during_backlog_ns: Interval | None = option(  # 0: disabled during backlog; None: same as interval_ns
         None,
         "While a source reports a backlog (`source: {backlog: ...}`), instead of interval: a longer one, or `off`; default: the interval.",
-        usually="the interval",
+        default_text="the interval",
         flink=Flink(f"{_E}.interval-during-backlog", since="1.18"),  # FLIP-309
         keyword=True,
     )
     barriers: Barriers = option(
         Barriers(),
         "How barriers travel: aligned, unaligned, at-least-once, or {aligned-timeout: 1 s}.",
-        usually="aligned",
+        default_text="aligned",
         flink=(
             Flink(UNALIGNED, older={f"{_E}.unaligned": "1.16"}, form="boolean", since=SINCE[UNALIGNED]),
             Flink(
@@ -189,7 +179,7 @@ class CheckpointOptions:
     subtasks_per_channel_state_file: Positive = option(
         5,
         "Subtasks of a task manager whose in-flight data share a file.",
-        usually="5; 1 with the profile 1.15",
+        default_text="5; 1 with the profile 1.15",
         flink=Flink(f"{_E}.unaligned.max-subtasks-per-channel-state-file", since="1.17"),  # FLINK-26803
     )
     operator_io: Literal["pre-barrier", "async"] = option(  # async is FLINK-37375 ...
@@ -202,7 +192,7 @@ class CheckpointOptions:
     )
     upload_threads: Positive = option(1, "Threads of one task, for the files of its operator.", keyword=True)
     staging_bytes: int | None = option(  # per task manager; None: enough
-        None, "Local room for files that are not uploaded yet.", key="staging", usually="enough", keyword=True
+        None, "Local room for files that are not uploaded yet.", key="staging", default_text="enough", keyword=True
     )
     staging_full: Literal["block", "fail"] = "block"  # a flush without room waits, or fails its task
     lost_notifications: Share = option(

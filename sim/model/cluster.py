@@ -9,22 +9,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from sim.model.fields import (
-    BufferTimeout,
-    ByteRate,
-    Duration,
-    Flink,
-    Natural,
-    Percent,
-    Positive,
-    Share,
-    Size,
-    ValidationContext,
-    ValueType,
-    option,
-    options_of,
-)
+from sim.model.options import Flink, ValidationContext, option, options_of
 from sim.model.units import MS, format_duration
+from sim.model.value_types import BufferTimeout, ByteRate, Duration, Natural, Percent, Positive, Share, Size, ValueType
 
 # ---- Versions of Flink and of its connectors, in their order.
 #
@@ -135,15 +122,19 @@ class Debloating:
     target_ns: Duration = option(
         1_000 * MS,
         "Time that the buffered data should take to be processed.",
-        above_zero=True,
+        must_be_positive=True,
         flink=f"{_DEBLOAT}.target",
     )
-    period_ns: Duration = option(200 * MS, "Between two adjustments.", above_zero=True, flink=f"{_DEBLOAT}.period")
+    period_ns: Duration = option(
+        200 * MS, "Between two adjustments.", must_be_positive=True, flink=f"{_DEBLOAT}.period"
+    )
     samples: Positive = option(20, "Measurements that are averaged.", flink=f"{_DEBLOAT}.samples")
     threshold_percent: Percent = option(
         25, "Smaller changes of the buffer size are not made.", flink=f"{_DEBLOAT}.threshold-percentages"
     )
-    min_bytes: Size = option(256, "Smallest buffer.", above_zero=True, flink="taskmanager.memory.min-segment-size")
+    min_bytes: Size = option(
+        256, "Smallest buffer.", must_be_positive=True, flink="taskmanager.memory.min-segment-size"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +157,7 @@ class NetworkMemory:
         32768,
         "First buffer size with debloating on.",
         key="starting-segment-size",
-        usually="1 KiB; the segment-size in 1.x",
+        default_text="1 KiB; the segment-size in 1.x",
         flink="taskmanager.memory.starting-segment-size",
     )
     exclusive_per_channel: Natural = option(
@@ -190,7 +181,7 @@ class NetworkMemory:
     overdraft: Natural = option(
         20,
         "Buffers that a task may take beyond its pool to finish a record.",
-        usually="20; 5 in 1.20, none in 1.15",
+        default_text="20; 5 in 1.20, none in 1.15",
         flink=Flink(f"{_MEMORY}.max-overdraft-buffers-per-gate", last="1.20"),
     )
     buffer_timeout_ns: BufferTimeout = option(
@@ -204,7 +195,7 @@ class NetworkMemory:
     debloat: Debloating | None = option(
         None,
         "on: buffers shrink to what is processed in the target time.",
-        usually="off",
+        default_text="off",
         flink=Flink(f"{_DEBLOAT}.enabled", form="boolean", since="1.14"),  # FLIP-183
         accepts_on_off=True,
     )
@@ -278,7 +269,7 @@ class Cluster:
     slots: Positive | None = option(  # None: not written, one as in Flink
         None,
         "Slots of each task manager, filled one after the other; each holds one subtask of every vertex.",
-        usually="1",
+        default_text="1",
         flink="taskmanager.numberOfTaskSlots",
     )
     latency_ns: Duration = option(0, "One way, between task managers.")
@@ -291,12 +282,12 @@ class Cluster:
     cores: Positive | None = option(
         None,
         "Each host has so many, which serialising snapshots and the threads of tasks share.  Default: nothing waits for a core.",
-        usually="nothing waits for a core",
+        default_text="nothing waits for a core",
     )
     hosts: Positive | None = option(
         None,
         "So many, to which task managers are dealt out in turn: more task managers bring no cores.  Default: one per task manager.",
-        usually="one per task manager",
+        default_text="one per task manager",
         needs=("cores", ()),
     )
     tasks_contend: bool | None = option(  # None: not said, so they do not; what they were measured with is not known
@@ -304,7 +295,7 @@ class Cluster:
         "How services were measured.  idle-core: task threads that want more than `cores` slow each other down.\n"
         "side-by-side (the default): they have done so already.",
         key="services",
-        usually="side-by-side",
+        default_text="side-by-side",
         choices=lambda: ("side-by-side", "idle-core"),
     )
     on_core_share: Share = option(
@@ -321,7 +312,7 @@ class Cluster:
     version: Version = option(  # empty: neither it nor a profile is written
         "",
         "Release of Flink, such as 1.20.1 or 1.20: known defects are judged by it, and it chooses the profile.",
-        usually="the profile, if that is written",
+        default_text="the profile, if that is written",
         keyword=True,
     )
     network: NetworkMemory = option(NetworkMemory(), "Buffers between tasks.")

@@ -9,21 +9,12 @@ from math import exp, log, log1p, sqrt
 from statistics import NormalDist
 from typing import Literal
 
-from sim.model.fields import (
-    Catalog,
-    Duration,
-    Flink,
-    Natural,
-    Number,
-    Positive,
-    Share,
-    Switch,
-    ValidationContext,
-    option,
-)
+from sim.model.catalogs import Catalog
 from sim.model.job import Distribution, RandomDuration
+from sim.model.options import Flink, ValidationContext, option
 from sim.model.randomness import Stream, draw
 from sim.model.units import MS, SECOND, format_duration
+from sim.model.value_types import Duration, Natural, Number, Positive, Share, Switch
 
 # ---- The restart strategies of Flink: one record each, with the facts that other packages need.
 #
@@ -191,7 +182,7 @@ class Restart:
         None,
         "fixed-delay, exponential-delay: restarts before the job fails; default: without end.",
         needs=("strategy", ("fixed-delay", "exponential-delay")),
-        usually="without end",
+        default_text="without end",
         flink=(
             Flink("restart-strategy.fixed-delay.attempts", when="fixed-delay", form="attempts", default="1"),
             Flink(f"{_BACKOFF}.attempts-before-reset-backoff", when="exponential-delay", form="attempts", since="1.19"),
@@ -238,7 +229,7 @@ class Restart:
         "... within.",
         key="within",
         needs=("strategy", ("failure-rate",)),
-        above_zero=True,
+        must_be_positive=True,
         flink="restart-strategy.failure-rate.failure-rate-interval",
     )
     failover: Literal["region", "full"] = option(
@@ -249,19 +240,19 @@ class Restart:
     heartbeat_timeout_ns: Duration = option(
         50 * SECOND,
         "Silence after which a task manager counts as lost.",
-        above_zero=True,
+        must_be_positive=True,
         flink=Flink("heartbeat.timeout", form="milliseconds"),
     )
     heartbeat_interval_ns: Duration = option(
         10 * SECOND,
         "Between two heartbeats; at most the timeout.",
-        above_zero=True,
+        must_be_positive=True,
         flink=Flink("heartbeat.interval", form="milliseconds"),
     )
     heartbeat_failures: Natural | None = option(
         2,
         "So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts.",
-        zero_is_none=True,
+        zero_means_never=True,
         flink=Flink("heartbeat.rpc-failure-threshold", form="threshold", since="1.14"),  # FLINK-23209
     )
     connection_reset_ns: Duration = option(150 * MS, "A process is killed -> those who read from it report that.")
@@ -339,7 +330,7 @@ class Restart:
         300 * SECOND,
         "adaptive: without any slot for so long it fails; 0 s: never.",
         needs=_ADAPTIVE,
-        zero_is_none=True,
+        zero_means_never=True,
         keyword=True,
         flink=Flink(
             f"{_OF_ADAPTIVE}.submission.resource-wait-timeout",
@@ -376,7 +367,7 @@ class Restart:
         None,
         "adaptive: it waits so long for the checkpoint to be rescaled with; default: an interval for each of rescale-failures, and one more.",
         needs=_ADAPTIVE,
-        usually="three intervals",
+        default_text="three intervals",
         keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-delay"),
     )

@@ -9,23 +9,12 @@ from functools import cached_property
 from itertools import groupby
 from typing import Annotated, Literal, NamedTuple
 
-from sim.model.fields import (
-    RANDOM_DURATION,
-    Catalog,
-    Count,
-    Duration,
-    Number,
-    Parallelism,
-    Positive,
-    Share,
-    Size,
-    Switch,
-    ValidationContext,
-    option,
-)
+from sim.model.catalogs import Catalog
+from sim.model.options import ValidationContext, option
 from sim.model.sinks import SINKS, Commit, Flush, recognised
 from sim.model.state import State
 from sim.model.units import MS, format_duration
+from sim.model.value_types import RANDOM_DURATION, Count, Duration, Number, Parallelism, Positive, Share, Size, Switch
 
 # ---- The ways to ship records over an edge, Flink's ship strategies: one record each.
 #
@@ -176,8 +165,8 @@ class Watermark:
         None,
         "A subtask without records for so long is idle: it holds no window back (withIdleness, table.exec.source.idle-timeout).\n"
         "Default: 0 s, never.",
-        zero_is_none=True,
-        usually="never",
+        zero_means_never=True,
+        default_text="never",
         flink="table.exec.source.idle-timeout",
     )
     alignment: bool = option(
@@ -338,7 +327,7 @@ class Window:
         "Default: none.",
         keyword=True,
     )
-    every_ns: Duration = option(0, "sliding only: from one end to the next one.", usually="the size")
+    every_ns: Duration = option(0, "sliding only: from one end to the next one.", default_text="the size")
     hold_ns: int = 0
     early: bool = False  # what is held leaves before each barrier, too
 
@@ -375,7 +364,7 @@ class Vertex:
         False,
         "How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join).",
         key="combine",
-        usually="union",
+        default_text="union",
         keyword=True,
     )
     parallelism: Parallelism = option(1, "Subtasks.", flink="parallelism.default")
@@ -383,7 +372,7 @@ class Vertex:
         128,
         "Key groups; default: Flink's choice from the parallelism.  A subtask has the keyed state and reads the keyed records of its own;\n"
         "where the parallelism does not divide them, some own one group more than others.",
-        usually="Flink's choice from the parallelism",
+        default_text="Flink's choice from the parallelism",
         flink="pipeline.max-parallelism",
     )
     source: Source | None = None
@@ -406,14 +395,14 @@ class Vertex:
         None,
         "true, or its details: the operator-state of its snapshot is union list state.  Each subtask restores that of all, and no\n"
         "checkpoint completes while some of its tasks have finished and others have not.",
-        usually="false",
+        default_text="false",
         keyword=True,
         accepts_on_off=True,
     )
     snapshot: Snapshot = option(Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
     flush: Flush | None = option(None, "Files that the operator writes for a snapshot.", keyword=True)
     commit: Commit | None = option(  # None: its output becomes visible at once
-        None, "two-phase, as-connector, or its details.", usually="none", keyword=True, has_custom_section=True
+        None, "two-phase, as-connector, or its details.", default_text="none", keyword=True, has_custom_section=True
     )
     connector: str = option(
         "",

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sim.model.fields import Catalog
+from sim.model.catalogs import Catalog
 from sim.model.job import Distribution
 
 # ---- Randomness as a function: `draw(stream, k)` is the k-th number of a stream, for any caller and in any order.

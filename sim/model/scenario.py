@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.faults import Fault, Rescale, Restart
-from sim.model.fields import DURATION, Duration, Natural, Positive, Real, ValidationContext, option, quantity
 from sim.model.job import Job, Vertex
+from sim.model.options import ValidationContext, option
 from sim.model.randomness import Residuals
 from sim.model.storage import ClaimMode, Directories, Storage
 from sim.model.units import UnitError, format_duration, parse_duration
+from sim.model.value_types import DURATION, Duration, Natural, Positive, Real, quantity
 
 if TYPE_CHECKING:
     from sim.model.quantities import Level
@@ -307,8 +308,8 @@ class OtherSettings:
     of the backtest.  The error of a what-if also depends on what it changes (`sim.jobs.evidence`).
     """
 
-    p50: Real = option(math.inf, "Factor of the median.", usually="nothing is known")
-    p90: Real = option(math.inf, "Factor of the 90 % quantile.", usually="nothing is known")
+    p50: Real = option(math.inf, "Factor of the median.", default_text="nothing is known")
+    p90: Real = option(math.inf, "Factor of the 90 % quantile.", default_text="nothing is known")
 
     def completed(self, at: ValidationContext) -> OtherSettings:
         if min(self.p50, self.p90) < 1:
@@ -361,7 +362,7 @@ class Backtest:
     tail: Real = option(
         1.0,
         "The tail of end-to-end durations, observed / predicted, where both differ by more than repetitions do.",
-        above_zero=True,
+        must_be_positive=True,
     )
     runs: Positive = option(1, "Simulated runs.", is_required=True)
     simulated_ns: Duration = option(0, "Length of each run.", is_required=True)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from sim.model.fields import Catalog, Count, Duration, Natural, Positive, Share, Size, ValidationContext, option
+from sim.model.catalogs import Catalog
+from sim.model.options import ValidationContext, option
+from sim.model.value_types import Count, Duration, Natural, Positive, Share, Size
 
 # ---- Sinks: one record each, with its behaviour at a checkpoint.  Each fact has its source.
 #
@@ -277,7 +279,7 @@ class Commit:
     transaction_timeout_ns: Duration | None = option(
         None,
         "The external system forgets a transaction that is open longer: its records are lost.",
-        usually="never",
+        default_text="never",
     )
     exchange: Literal["aligned", "as-job", "aligns-job"] = option(
         "aligned",
@@ -295,12 +297,12 @@ class Commit:
         0,
         "Further attempts at a commit that fails (faults: commit).\n"
         "With Flink 1.x there is one each second, without limit unless gives-up is drop.",
-        usually="as the connector has it, else 0",
+        default_text="as the connector has it, else 0",
     )
     gives_up: Literal["restart", "drop"] = option(
         "restart",
         "What follows on the last failed attempt: the job restarts and commits again, or the records are lost.",
-        usually="as the connector has it, else restart",
+        default_text="as the connector has it, else restart",
     )
     holds_back: Count = option(
         0, "Records per input channel it keeps in its state until finish(), e.g. an open window."

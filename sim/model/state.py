@@ -6,20 +6,10 @@ from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from sim.model.fields import (
-    ByteRate,
-    Catalog,
-    Duration,
-    Flink,
-    Natural,
-    Positive,
-    Share,
-    Size,
-    Switch,
-    ValidationContext,
-    option,
-)
+from sim.model.catalogs import Catalog
+from sim.model.options import Flink, ValidationContext, option
 from sim.model.units import MS, SECOND
+from sim.model.value_types import ByteRate, Duration, Natural, Positive, Share, Size, Switch
 
 # ---- The state backends: one record each, with the facts that other packages need.
 #
@@ -140,29 +130,29 @@ class Lsm:
     memtable_bytes: Size = option(
         64 * _MIB,
         "A full one becomes a file of level 0.",
-        above_zero=True,
+        must_be_positive=True,
         flink="state.backend.rocksdb.writebuffer.size",
     )
     managed_bytes: Size | None = option(  # None: the memtable is the only limit
         None,
         "Memory of the slot, shared by memtables and cache: bounds the memtable to 7/24 of it.",
         key="managed-memory",
-        above_zero=True,
-        usually="the memtable is the only limit",
+        must_be_positive=True,
+        default_text="the memtable is the only limit",
         flink="state.backend.rocksdb.memory.fixed-per-slot",
     )
     level0_files: Positive = option(4, "So many start a compaction.")
     base_bytes: Size = option(
         256 * _MIB,
         "Level 1 is compacted when it is larger.",
-        above_zero=True,
+        must_be_positive=True,
         flink="state.backend.rocksdb.compaction.level.max-size-level-base",
     )
     multiplier: Positive = option(10, "From the size of one level to that of the next.")
     table_bytes: Size = option(
         64 * _MIB,
         "Size of one file below level 0.",
-        above_zero=True,
+        must_be_positive=True,
         flink="state.backend.rocksdb.compaction.level.target-file-size-base",
     )
     flush_bytes_per_second: ByteRate = option(200_000_000, "Memtable to local disk, on the task thread.")
@@ -219,7 +209,7 @@ class Changelog:
     materialize_ns: Duration = option(
         600 * SECOND,
         "Between two snapshots of the backend, which truncate the log.",
-        above_zero=True,
+        must_be_positive=True,
         flink=Flink(
             "state.changelog.periodic-materialize.interval",
             {"state.backend.changelog.periodic-materialize.interval": "1.19"},
@@ -229,7 +219,7 @@ class Changelog:
         5 * _MIB,
         "So much log is uploaded without being asked.",
         key="threshold",
-        above_zero=True,
+        must_be_positive=True,
         flink=_dstl("preemptive-persist-threshold"),
     )
     batch_delay_ns: Duration = option(
@@ -247,7 +237,7 @@ class Changelog:
     upload_timeout_ns: Duration | None = option(
         SECOND,
         "Then another attempt begins beside the one that hangs; 0 s: it has all the time.",
-        zero_is_none=True,
+        zero_means_never=True,
         flink=_dstl("upload.timeout"),
     )
     upload_attempts: Positive = option(3, "Attempts at an upload.", flink=_dstl("upload.max-attempts"))
@@ -291,7 +281,7 @@ class Ttl:
         MISSING,
         "A key leaves so long after it was last written (StateTtlConfig); default, and 0 s: never.",
         key="ttl",
-        usually="never",
+        default_text="never",
         flink=Flink("table.exec.state.ttl", form="duration"),  # of the operators of a SQL job
     )
     checks: Natural = option(  # five when it reads state, five when it writes (cleanupIncrementally)
@@ -327,7 +317,7 @@ class State:
     changelog: Changelog | None = option(
         None,
         "on: changes are logged and uploaded as they happen.",
-        usually="off",
+        default_text="off",
         # FLIP-158: 1.14 has the key, and no storage but the JobManager's memory
         flink=Flink(
             "state.changelog.enabled", {"state.backend.changelog.enabled": "1.19"}, form="boolean", since="1.15"
@@ -346,8 +336,8 @@ class State:
         None,
         "What all of its keys take together: growth slows down as they come, and ends.  They stay, whatever ttl says.\n"
         "Default, and 0 B: new keys never cease to come.",
-        zero_is_none=True,
-        usually="new keys never cease to come",
+        zero_means_never=True,
+        default_text="new keys never cease to come",
     )
     ttl: Ttl | None = None  # keys go some time after they were last written
 

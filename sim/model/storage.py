@@ -9,23 +9,11 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import ClassVar, Literal, NamedTuple
 
-from sim.model.fields import (
-    ByteRate,
-    Catalog,
-    Duration,
-    Flink,
-    Number,
-    OnOff,
-    Positive,
-    RequestRate,
-    Share,
-    Size,
-    ValidationContext,
-    option,
-    options_of,
-)
+from sim.model.catalogs import Catalog
 from sim.model.job import Distribution, RandomDuration
+from sim.model.options import Flink, ValidationContext, option, options_of
 from sim.model.units import MS, SECOND, format_duration
+from sim.model.value_types import ByteRate, Duration, Number, OnOff, Positive, RequestRate, Share, Size
 
 # ---- Options of checkpoint storage.
 #
@@ -46,7 +34,7 @@ class Retry:
     timeout_ns: Duration | None = option(
         None,
         "Longest attempt at a request, block or part; an outage ends attempts at once.  Default: it waits for ever.",
-        usually="it waits for ever",
+        default_text="it waits for ever",
     )
 
     def completed(self, at: ValidationContext) -> Retry:
@@ -85,7 +73,7 @@ class SlowPlaces:
     first: Positive | None = option(
         None,
         "Only the first so many are ever slow: 1 is node, prefix or task manager 0; default: any.",
-        usually="any",
+        default_text="any",
     )
     trace: SlowTrace | None = None  # instead of all of these; each node follows one machine
 
@@ -109,7 +97,7 @@ class Dfs:
     nic_bytes_per_second: ByteRate | None = option(None, "Rate of each node, in and out apart.")
     stream_bytes_per_second: ByteRate | None = option(None, "Rate of one open file.", key="stream-bandwidth")
     replication: Positive = option(3, "Copies of a block.")  # dfs.replication
-    block_bytes: Size = option(128 * _MIB, "Size of a block.", above_zero=True)  # dfs.blocksize
+    block_bytes: Size = option(128 * _MIB, "Size of a block.", must_be_positive=True)  # dfs.blocksize
     latency: RandomDuration = option(  # of create, block, close, delete
         Distribution(10 * MS), "Latency of each request to the metadata server, beside waiting."
     )
@@ -140,7 +128,7 @@ class ObjectStore:
         5 * _MIB,
         "Files larger than this go in parts (s3.upload.min.part.size).",
         key="part",
-        above_zero=True,
+        must_be_positive=True,
         flink="s3.upload.min.part.size",
     )
     parallel_parts: Positive = option(
@@ -186,7 +174,7 @@ class FileMerging:
         32 * _MIB,
         "A physical file is not longer.",
         key="max-file-size",
-        above_zero=True,
+        must_be_positive=True,
         flink=f"{_MERGING}.max-file-size",
     )
     across: OnOff = option(
@@ -213,7 +201,7 @@ class Storage:
         None,
         "Reading, per open file.  Default: as bandwidth.",
         key="read-bandwidth",
-        usually="as bandwidth",
+        default_text="as bandwidth",
         excludes=NOT_FLAT,
         keyword=True,
     )
@@ -222,7 +210,7 @@ class Storage:
         None,
         "Added to each file that is read.  Default: as file-latency.",
         key="read-latency",
-        usually="as file-latency",
+        default_text="as file-latency",
         excludes=NOT_FLAT,
         keyword=True,
     )
@@ -263,7 +251,7 @@ class Storage:
         None,
         "In-flight data: one thread writes that of a group of subtasks, buffer by buffer, and no faster than so.  Default: as other files.",
         key="in-flight-bandwidth",
-        usually="as other files",
+        default_text="as other files",
         keyword=True,
     )
     disk: Disk = option(Disk(), "The local disk of a task manager.", keyword=True)
@@ -272,7 +260,7 @@ class Storage:
         None,
         "Small files of a checkpoint share a physical one.",
         key="file-merging",
-        usually="off",
+        default_text="off",
         keyword=True,
         excludes=("storage.object-store",),
         flink=Flink(f"{_MERGING}.enabled", form="boolean", since="1.20"),  # FLIP-306

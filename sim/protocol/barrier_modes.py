@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
+from sim.model.catalogs import Catalog, find_definitions
 from sim.model.checkpoint import BARRIERS, Barriers
-from sim.model.fields import Catalog, find_definitions
 from sim.protocol.barrier_handler import (
     AlternatingWaitingForFirstBarrier,
     BarrierHandler,

@@ -3,7 +3,7 @@
 The hosts of `sim.runtime` call it.  It has no notion of checkpoints, only of files with names and sizes.
 """
 
-from sim.model.fields import find_definitions
+from sim.model.catalogs import find_definitions
 from sim.storage import media
 from sim.storage.filesystem import CheckpointStorage, FileStream, FileSystem
 from sim.storage.ledger import DiskFull, FileId, FileLedger, StorageFailed, StoredFile

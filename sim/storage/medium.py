@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sim.model.fields import Catalog
+from sim.model.catalogs import Catalog
 from sim.storage.ledger import Name
 from sim.storage.network import NetworkInterfaces, SharedNetwork
 from sim.storage.requests import Attempts, Work

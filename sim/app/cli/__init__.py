@@ -16,7 +16,7 @@ import typer
 
 from sim.app.cli.errors import exit_code, interrupted, is_reported, listen, stopped_by
 from sim.app.cli.options import Overview, Verb
-from sim.model.fields import find_definitions
+from sim.model.catalogs import find_definitions
 
 __all__ = ["app", "main"]
 

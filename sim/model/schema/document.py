@@ -15,18 +15,8 @@ from sim.model import cluster, scenario, storage
 from sim.model import storage as model_storage
 from sim.model.checkpoint import MIN_CHECKPOINT_NS, MIN_INTERVAL_NS
 from sim.model.cluster import spills_recovered_data
-from sim.model.fields import (
-    Condition,
-    Duration,
-    Natural,
-    Positive,
-    Share,
-    ValidationContext,
-    attribute_of,
-    choice,
-    options_of,
-)
 from sim.model.job import SHIPPING
+from sim.model.options import ValidationContext, attribute_of, options_of
 from sim.model.schema.faults import Fault, RescaleField, Restart, rescale_sections
 from sim.model.schema.history_file import Backtest, Residuals
 from sim.model.schema.job import Checkpoint, Vertex
@@ -49,6 +39,7 @@ from sim.model.schema.trace import TraceError, TraceTable, file_signature
 from sim.model.state import BACKENDS, Lsm
 from sim.model.storage import STORAGES, SlowTrace
 from sim.model.units import SECOND, format_duration
+from sim.model.value_types import Condition, Duration, Natural, Positive, Share, choice
 
 # ---- The section `storage:` of a scenario: its keys, traces of slow nodes, and the model that is built from it.
 

@@ -15,18 +15,8 @@ from pydantic import Field, Tag
 from sim.model import faults, units
 from sim.model.cluster import Cluster
 from sim.model.faults import GAPS, Target, When
-from sim.model.fields import (
-    Duration,
-    Parallelism,
-    Positive,
-    Switch,
-    ValidationContext,
-    ValueType,
-    attribute_of,
-    choice,
-    either,
-)
 from sim.model.job import Distribution
+from sim.model.options import ValidationContext, attribute_of
 from sim.model.schema.sections import (
     ONE_OR_LIST,
     Axis,
@@ -42,6 +32,7 @@ from sim.model.schema.text import DocumentPath, Reading
 from sim.model.schema.trace import TraceError, TraceTable, file_signature
 from sim.model.text import did_you_mean
 from sim.model.units import MS, SECOND, UnitError, parse_number
+from sim.model.value_types import Duration, Parallelism, Positive, Switch, ValueType, choice, either
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

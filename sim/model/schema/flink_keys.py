@@ -16,7 +16,7 @@ from typing import Any
 from sim.model.checkpoint import BARRIERS, BarrierKind
 from sim.model.cluster import version_span, was_added_after
 from sim.model.faults import RESTARTS, RestartKind
-from sim.model.fields import Flink, Option, attribute_of
+from sim.model.options import Flink, Option, attribute_of
 from sim.model.schema.document import Document
 from sim.model.schema.sections import SectionKey, cached_until_added, keys_of
 from sim.model.schema.text import DocumentPath, Reading

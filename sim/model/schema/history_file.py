@@ -17,19 +17,9 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, create_model
 
 from sim.model import randomness, scenario
-from sim.model.fields import (
-    Duration,
-    Natural,
-    Number,
-    Positive,
-    RecordRate,
-    Size,
-    ValidationContext,
-    attribute_of,
-    choice,
-)
 from sim.model.files import replace_file, replace_text
 from sim.model.job import Vertex
+from sim.model.options import ValidationContext, attribute_of
 from sim.model.quantities import Kind, Level, of_history, quantities
 from sim.model.scenario import MAX_KEPT_DURATIONS
 from sim.model.schema.sections import Options, Section, build_model, validate_as
@@ -37,6 +27,7 @@ from sim.model.schema.text import Mapping as Document
 from sim.model.schema.text import Mark, Reading, ScenarioError, compose, read_beside
 from sim.model.text import did_you_mean
 from sim.model.units import format_duration, format_rate, format_size
+from sim.model.value_types import Duration, Natural, Number, Positive, RecordRate, Size, choice
 
 # ---- The keys of `backtest:`: one per quantity, with observed and predicted quantiles.
 

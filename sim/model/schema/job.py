@@ -17,22 +17,6 @@ from sim.model import job as model
 from sim.model import sinks, state
 from sim.model.checkpoint import BARRIERS, CheckpointOptions
 from sim.model.cluster import Version
-from sim.model.fields import (
-    Count,
-    Duration,
-    EdgeName,
-    Number,
-    RecordRate,
-    Share,
-    Size,
-    Switch,
-    ValidationContext,
-    Weight,
-    attribute_of,
-    choice,
-    choice_of,
-    either,
-)
 from sim.model.job import (
     SHIPPING,
     SOURCES,
@@ -44,6 +28,7 @@ from sim.model.job import (
     key_groups,
     redistribute_shares,
 )
+from sim.model.options import ValidationContext, attribute_of
 from sim.model.schema.sections import (
     MAP_OR_TEXT,
     Axis,
@@ -63,6 +48,20 @@ from sim.model.schema.trace import Trace, TraceError, rates_of_trace, series_of
 from sim.model.sinks import SINKS, commit_of
 from sim.model.state import BACKENDS, StateOptions
 from sim.model.units import format_duration, format_number, format_share
+from sim.model.value_types import (
+    Count,
+    Duration,
+    EdgeName,
+    Number,
+    RecordRate,
+    Share,
+    Size,
+    Switch,
+    Weight,
+    choice,
+    choice_of,
+    either,
+)
 
 # ---- `state:` of a vertex as it is written: the options of the model, and what is no single value there.
 
@@ -746,7 +745,7 @@ def _input(
     fan_out, size, at_size = details.fan_out, details.record, at.child("record")
     if details.output is not None and (side := _side_output(details, job[upstream], upstream, at)) is not None:
         fan_out, size = side.fan_out, side.record
-        at_size = replace(at, here=("job", upstream, "outputs", details.output, "record"))
+        at_size = replace(at, path=("job", upstream, "outputs", details.output, "record"))
     return model.Input(
         upstream,
         ship,
@@ -844,8 +843,8 @@ def _rates(written: object, shared: int, at: ValidationContext, duration_ns: int
 
 def _law(written: int | Law | None, default: Distribution, at: ValidationContext) -> Distribution:
     distribution = law(written, default, at)
-    if at.here[-1] == "record" and distribution.mean == 0:
+    if at.path[-1] == "record" and distribution.mean == 0:
         at.error("a record has at least 1 B")
-    if at.here[-1] == "record" and written is not None and distribution.mean > LARGEST_RECORD_BYTES:
+    if at.path[-1] == "record" and written is not None and distribution.mean > LARGEST_RECORD_BYTES:
         at.error("a record of Flink has less than 2 GiB: its length is an int")
     return distribution

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sim.model.checkpoint import DEADLINE, UNALIGNED
 from sim.model.cluster import Cluster, reaches, was_added_after, was_removed_before
 from sim.model.faults import TaskManagerLost
-from sim.model.fields import BUFFER_TIMEOUT, Flink, options_of
+from sim.model.options import Flink, options_of
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_keys import (
     NAMES_BESIDE,
@@ -23,6 +23,7 @@ from sim.model.schema.flink_keys import (
 )
 from sim.model.schema.study import influential_options, key_of, loads
 from sim.model.units import format_duration, format_number, format_size
+from sim.model.value_types import BUFFER_TIMEOUT
 
 
 class OptionValue(NamedTuple):
@@ -40,7 +41,7 @@ class OptionValue(NamedTuple):
         option = self.key.record
         if value is None and self.key.form == "attempts":
             return int(UNLIMITED)
-        if value is None and option.zero_is_none:
+        if value is None and option.zero_means_never:
             value = 0
         if value is None or isinstance(value, bool) or option.leaf is None:
             return value
@@ -330,6 +331,6 @@ def influential_defaults(scenarios: Sequence[Scenario]) -> list[str]:
         }:
             continue
         flink_default = option.flink[0].default if option.flink else ""
-        both = f" ({option.usually or option.default}; Flink: {flink_default})" if flink_default else ""
+        both = f" ({option.default_text or option.default}; Flink: {flink_default})" if flink_default else ""
         texts.append(path.replace("VERTEX.", "") + both)
     return texts

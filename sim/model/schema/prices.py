@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field, create_model
 
-from sim.model.fields import Number
 from sim.model.quantities import S3_STANDARD, Prices
 from sim.model.schema.sections import Section, Texts, validate_as
 from sim.model.schema.text import Mapping, Reading, compose, read_text
+from sim.model.value_types import Number
 
 
 class _PriceList(Section):

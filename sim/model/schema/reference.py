@@ -10,13 +10,14 @@ from dataclasses import MISSING, dataclass, replace
 from operator import itemgetter
 from typing import Any
 
-from sim.model.fields import BYTE_RATE, RECORD_RATE, Option
 from sim.model.job import Distribution
+from sim.model.options import Option
 from sim.model.randomness import DISTRIBUTIONS
 from sim.model.schema.document import Document
 from sim.model.schema.sections import Section, SectionKey, cached_until_added, keys_of
 from sim.model.text import PrintableError, did_you_mean
 from sim.model.units import format_duration
+from sim.model.value_types import BYTE_RATE, RECORD_RATE
 
 # ---- The JSON Schema of scenario files, and of other files that are described by `Section` classes. It is generated from the
 # classes and committed to the repository.
@@ -72,7 +73,7 @@ def _is_title(key: str, value: Any) -> bool:
 
 
 # ---- The reference of a scenario key: its meaning, values, default and Flink keys, from the JSON Schema and from the options of the
-# model (`sim.model.fields.Option`).
+# model (`sim.model.options.Option`).
 
 
 class UnknownKeyError(PrintableError, LookupError):
@@ -265,8 +266,8 @@ def default_text(field: Mapping[str, Any], record: Option | None, *, is_required
 def default_of(record: Option) -> str:
     """Return the default of an option as a scenario writes it, or in words.  Returns "" if it is not a single value."""
     value = record.default
-    if record.usually:
-        return record.usually
+    if record.default_text:
+        return record.default_text
     if (record.leaf is BYTE_RATE and value is None) or record.leaf is RECORD_RATE:
         return "unlimited"
     if value is MISSING or value is None or record.leaf is None:

@@ -31,24 +31,13 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from sim.model.fields import (
-    ADDITIONS,
-    BYTE_RATE,
-    RANDOM_DURATION,
-    RECORD_RATE,
-    Duration,
-    Number,
-    OnOff,
-    Option,
-    Size,
-    ValidationContext,
-    attribute_of,
-    options_of,
-)
+from sim.model.catalogs import ADDITIONS
 from sim.model.job import Distribution
+from sim.model.options import Option, ValidationContext, attribute_of, options_of
 from sim.model.randomness import DISTRIBUTIONS, DistributionKind
 from sim.model.schema.text import DocumentPath, Mapping, Reading, example_of
 from sim.model.text import did_you_mean, listed
+from sim.model.value_types import BYTE_RATE, RANDOM_DURATION, RECORD_RATE, Duration, Number, OnOff, Size
 
 # ---- Dependencies between keys of a section, used by validation, the JSON Schema and the key reference.
 
@@ -543,7 +532,7 @@ def build_model(
             _check_need(record.needs, getattr(section, other) or default, below)
     instance = made(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]
     complete = getattr(type(instance), "completed", None)  # a field of some classes
-    return complete(instance, replace(at, given=section)) if callable(complete) else instance
+    return complete(instance, replace(at, section=section)) if callable(complete) else instance
 
 
 def build_part(record: Option, written: Any, at: ValidationContext) -> Any:
@@ -574,11 +563,11 @@ def _value(record: Option, written: Any, at: ValidationContext) -> Any:
         if isinstance(written, Fraction) and written < 1:
             at.error("must be at least 1/s")
         return round(written) if isinstance(written, Fraction) else None
-    if written == 0 and record.above_zero:
+    if written == 0 and record.must_be_positive:
         at.error("must be more than 0")
     if written == 0 and record.leaf is BYTE_RATE and not record.is_optional:
         at.error("cannot be unlimited: write a rate")
-    return None if written == 0 and (record.zero_is_none or record.leaf is BYTE_RATE) else written
+    return None if written == 0 and (record.zero_means_never or record.leaf is BYTE_RATE) else written
 
 
 def annotation_of(record: Option, *, axes: bool = True) -> Any:

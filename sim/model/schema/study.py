@@ -19,8 +19,8 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import OLDEST_PROFILE, was_added_after
 from sim.model.cluster import Cluster as ClusterModel
 from sim.model.faults import Restart
-from sim.model.fields import ValidationContext
 from sim.model.job import Job
+from sim.model.options import ValidationContext
 from sim.model.scenario import Backtest, Overheads, Run, Scenario
 from sim.model.schema import document as doc
 from sim.model.schema.document import (

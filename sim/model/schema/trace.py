@@ -17,7 +17,6 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from sim.model.fields import Duration, Number, choice
 from sim.model.job import Rate
 from sim.model.packed_records import PackedRecords
 from sim.model.schema.sections import Axis, Section
@@ -49,6 +48,7 @@ from sim.model.series.monitoring import (
 )
 from sim.model.text import PrintableError, did_you_mean
 from sim.model.units import DURATIONS, UnitError, billionths, format_duration, parse_number
+from sim.model.value_types import Duration, Number, choice
 
 MAX_BYTES = 200 * 10**6
 _DELIMITER_LINE = re.compile(r"\Asep=.\r?\n")

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 import sim.runtime.task
-from sim.model.fields import find_definitions
+from sim.model.catalogs import find_definitions
 from sim.plane.interface import Notice, NoticeKind
 from sim.protocol.coordinator_messages import Work as Piece
 from sim.protocol.task_messages import RunPreBarrier

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from sim.model.fields import Duration, Number, Positive, choice
 from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
+from sim.model.value_types import Duration, Number, Positive, choice
 
 # ---- Keys of a sweep file. Errors are reported with file, line and column, as in scenario files.
 

@@ -5,10 +5,10 @@ from random import Random
 import pytest
 from ruamel.yaml import YAML
 
-from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.schema.flink_keys import current_names, has_key, listed_keys, modelled_keys
 from sim.model.schema.option_values import configuration_text, key_in_release, non_default_keys
 from sim.model.schema.study import loads
+from sim.model.value_types import BUFFER_TIMEOUT
 from tests.scenarios import read_scenario
 
 # Settings as lines of a Flink configuration.
