@@ -23,6 +23,7 @@ from sim.model.schema.job import Checkpoint, Vertex
 from sim.model.schema.sections import (
     FORMS,
     ONE_OR_LIST,
+    READ_ONCE,
     Axis,
     OneOf,
     OnlyWith,
@@ -34,7 +35,7 @@ from sim.model.schema.sections import (
     section_of,
     validate_as,
 )
-from sim.model.schema.text import DocumentPath, Mapping, Reading
+from sim.model.schema.text import DocumentPath, Mapping, Reading, cached_builder
 from sim.model.schema.trace import TraceError, TraceTable, file_signature
 from sim.model.state import BACKENDS, Lsm
 from sim.model.storage import STORAGES, SlowTrace
@@ -63,6 +64,7 @@ class SlowSeries(Section):
 
     def build(self, at: ValidationContext) -> storage.SlowPlaces | None:
         """Return the slowness in the file, or None if it cannot be read.  Errors are reported to `at.reading`."""
+        at.reading.reads_files = True
         try:
             return storage.SlowPlaces(trace=read_slowness(self, at.folder))
         except TraceError as error:
@@ -180,6 +182,7 @@ class Storage(Options, of=(storage.Storage,)):
     slow: Slow | None = None
 
 
+@cached_builder
 def build_storage(given: Storage, reading: Reading, folder: Path) -> storage.Storage:
     """Return the model of `storage:`.  Errors are reported to `reading`.  `folder`: folder of the scenario."""
     at = ValidationContext(("storage",), reading, folder)
@@ -209,6 +212,7 @@ class Directories(Options, of=(model_storage.Directories,)):
     """Directories in which snapshots are stored, and how metadata refers to their files."""
 
 
+@cached_builder
 def build_instances(
     section: Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool, changelog: bool
 ) -> scenario.Instances:
@@ -415,7 +419,7 @@ class Document(Section):
 
     version: Annotated[str, choice("1")] = "1"
     """Version of the file format; default: 1."""
-    job: dict[str, Vertex] = Field(min_length=1)
+    job: Annotated[dict[str, Vertex], READ_ONCE] = Field(min_length=1)
     """Vertex name -> vertex."""
     checkpoint: Checkpoint
     """How and when checkpoints are taken (execution.checkpointing.*)."""

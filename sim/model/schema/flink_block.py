@@ -13,11 +13,12 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from sim.model import units
-from sim.model.checkpoint import ALIGNED_TIMEOUT, MODE, UNALIGNED, barriers_of
+from sim.model.checkpoint import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
 from sim.model.cluster import profile_of
 from sim.model.faults import RESTARTS, Restart
 from sim.model.schema.flink_file import FILE, FlinkFile, flat, read_flink_file
@@ -88,7 +89,8 @@ class _FlinkKeyMapper:
         self.file: FlinkFile | None = None
         self.entries: list[tuple[str, DocumentPath, Any]] = []  # key as it is written, its place, its value
         self.places: dict[str, DocumentPath] = {}  # key of Flink -> where it is written
-        self.values: dict[str, Any] = {}  # parsed value of each key, as a scenario writes it
+        self.values: dict[str, list[str | bool]] = {}  # special keys: one value, or those of an axis
+        self.lists: set[str] = set()
         self.keys, self.current = modelled_keys(), current_names()
 
     def add(self, key: str, place: DocumentPath, value: Any) -> None:
@@ -197,9 +199,9 @@ class _FlinkKeyMapper:
                 for path, value, _ in self.file.beside.values()
             ]
             taken += [
-                f"{key} {str(value).lower() if isinstance(value, bool) else value}"
-                for key, value in self.values.items()
-                if self.places[key][0] == FILE
+                f"{key} {str(self._written(key)).replace('True', 'true').replace('False', 'false')}"
+                for key, place in self.places.items()
+                if place[0] == FILE and key in self.values
             ]
             self.reading.note((FILE, ""), f"{len(taken)} values taken: {', '.join(taken) or 'none'}")
         for source in (("flink",), (FILE, "")):
@@ -212,22 +214,29 @@ class _FlinkKeyMapper:
                 )
 
     def _read(self, key: str, place: DocumentPath, value: Any) -> None:
-        if isinstance(value, list):
-            self.reading.wrong(place, f"cannot be a list: write it as {'.'.join(self.keys[key].path)} of the scenario")
+        form = self.keys[key].form
+        given = value if isinstance(value, list) else [value]
+        if isinstance(value, list) and place[0] == FILE:
+            self.reading.wrong(place, "expected one value, not a list")
             return
-        try:
-            parsed = _READERS[self.keys[key].form](value)
-        except units.UnitError as error:
-            is_placeholder = re.search(r"\$\{|\{\{|^\$", str(value))
-            self.reading.wrong(
-                place, f"'{value}' is a placeholder: fill in its value first" if is_placeholder else str(error)
-            )
+        read: list[Any] = []
+        for item in given:
+            try:
+                read.append(_READERS[form](item))
+            except units.UnitError as error:
+                is_filled_in = not re.search(r"\$\{|\{\{|^\$", str(item))
+                self.reading.wrong(
+                    place, str(error) if is_filled_in else f"'{item}' is a placeholder: fill in its value first"
+                )
+        if len(read) < len(given) or not read:
             return
         if key == "state.backend.type" and str(value).lower() not in BACKENDS:
-            self._note_backend(place, value, parsed)
-        self.values[key] = parsed
+            self._note_backend(place, value, str(read[0]))
+        self.values[key] = read
+        if isinstance(value, list):
+            self.lists.add(key)
         if self.keys[key].is_independent:
-            self._set(self.keys[key].path, parsed, key)
+            self._set(self.keys[key].path, self._written(key), key)
 
     def _note_backend(self, place: DocumentPath, value: Any, backend: str) -> None:
         """Note that a backend was named by an older name or a class."""
@@ -235,7 +244,7 @@ class _FlinkKeyMapper:
             self.reading.warn(
                 place, f"{value} is read as {backend}; that checkpoints stay in the JobManager's memory is not modelled"
             )
-        else:
+        elif not isinstance(value, list):
             self.reading.note(place, f"{value} is read as {backend}, its present name")
 
     def _set(self, path: tuple[str, ...], value: Any, key: str | DocumentPath) -> None:
@@ -268,43 +277,54 @@ class _FlinkKeyMapper:
         written = [key for key in (UNALIGNED, ALIGNED_TIMEOUT, MODE) if key in self.values]
         if not written:
             return
-        unaligned, timeout = self.values.get(UNALIGNED, False), self.values.get(ALIGNED_TIMEOUT, "0 s")
-        exactly_once = self.values.get(MODE) != "at_least_once"
-        kind = barriers_of(unaligned=unaligned, has_deadline=timeout != "0 s", exactly_once=exactly_once)
-        if ALIGNED_TIMEOUT in written and not unaligned:
+        choices: list[Any] = []
+        for unaligned, timeout, mode in product(
+            *(
+                self.values.get(key, [default])
+                for key, default in ((UNALIGNED, False), (ALIGNED_TIMEOUT, "0 s"), (MODE, "exactly_once"))
+            )
+        ):
+            choice: Any = barriers_of(
+                unaligned=bool(unaligned), has_deadline=timeout != "0 s", exactly_once=mode == "exactly_once"
+            ).name
+            if BARRIERS[choice].has_deadline:
+                choice = Mapping({choice: timeout})
+            if choice not in choices:
+                choices.append(choice)
+        if ALIGNED_TIMEOUT in written and True not in self.values.get(UNALIGNED, [False]):
             self.reading.warn(self.places[ALIGNED_TIMEOUT], f"has no effect without {UNALIGNED}: true")
-        if unaligned and not exactly_once:
+        if True in self.values.get(UNALIGNED, [False]) and self.values.get(MODE) == ["at_least_once"]:
             self.reading.warn(self.places[UNALIGNED], f"has no effect with {MODE}: AT_LEAST_ONCE")
-        self._set(
-            ("checkpoint", "barriers"), Mapping({kind.name: timeout}) if kind.has_deadline else kind.name, written[0]
-        )
+        swept = any(key in self.lists for key in written) and len(choices) > 1
+        self._set(("checkpoint", "barriers"), choices if swept else choices[0], written[0])
 
     def _buffer_timeout(self) -> None:
         enabled, interval = "execution.buffer-timeout.enabled", "execution.buffer-timeout.interval"
-        if self.values.get(enabled) is False:
+        if self._single(enabled) is False:
             self._set(("cluster", "network", "buffer-timeout"), "never", enabled)
         elif interval in self.values:
-            self._set(("cluster", "network", "buffer-timeout"), self.values[interval], interval)
+            self._set(("cluster", "network", "buffer-timeout"), self._written(interval), interval)
 
     def _apply_toggle(self, enabled: str, path: tuple[str, ...]) -> None:
         """Move a switch with its details, which have no effect without it."""
         details = {name: key for key, name in self._keys_in_section(path).items() if key in self.values}
-        if not self.values.get(enabled):
+        if enabled not in self.values or not any(self.values[enabled]):
             for key in details.values():
                 self.reading.warn(self.places[key], f"has no effect without {enabled}: true")
         if enabled not in self.values:
             return
-        section = Mapping((name, self.values[key]) for name, key in details.items())
+        section = Mapping((name, self._written(key)) for name, key in details.items())
+        choices: list[Any] = [(section or "on") if on else "off" for on in self.values[enabled]]
         for name, key in details.items():  # for messages about the details
             place = self.places[key]
             self.reading.marks[(*path, name)] = replace(
                 self.reading.marks[place], path=f"{dotted(place)} {section[name]}"
             )
-        self._set(path, (section or "on") if self.values[enabled] else "off", enabled)
+        self._set(path, choices if enabled in self.lists else choices[0], enabled)
 
     def _restart(self) -> None:
         """Move the keys of the configured restart strategy; those of other strategies have no effect."""
-        strategy = self.values.get(_RESTART + "type")
+        strategy = self._single(_RESTART + "type")
         is_written = strategy is not None or value_at(self.plain, ("restart", "strategy")) is not None
         if strategy is None:
             strategy = value_at(self.plain, ("restart", "strategy")) or Restart().strategy
@@ -320,8 +340,8 @@ class _FlinkKeyMapper:
                 )
                 self.reading.warn(self.places[name], f"has no effect {other}")
             elif name in self.values:
-                if self.values[name] is not None:  # None: without limit, as if nothing was said
-                    self._set(key.path, self.values[name], name)
+                if self.values[name] != [None]:  # without limit, as if nothing was said
+                    self._set(key.path, self._written(name), name)
             elif (
                 _RESTART + "type" in self.values
                 and key.flink.default
@@ -338,11 +358,11 @@ class _FlinkKeyMapper:
         if placement not in (None, "spread"):
             self.reading.warn(self.places[_SLOTS], f"has no effect with cluster.placement: {placement}")
             return
-        self._set(("cluster", "slots"), self.values[_SLOTS], _SLOTS)
+        self._set(("cluster", "slots"), self._written(_SLOTS), _SLOTS)
 
     def _vertices(self, key: str, section: tuple[str, ...]) -> None:
         """Set a default for every vertex that has this section, unless it has a value."""
-        if (value := self.values.get(key)) is None:
+        if (value := self._single(key)) is None:
             return
         inside = self.keys[key].path[2 + len(section) :]
         holders = list(self._vertices_with_section(section))
@@ -364,37 +384,42 @@ class _FlinkKeyMapper:
 
     def _state(self) -> None:
         """Move the keys of state backends to all vertices with state."""
+        values = {
+            key: self._single(key)
+            for key in (*self._keys_in_section(_LSM), *self._keys_in_section(_CHANGELOG), _TTL, CHANGELOG)
+            if key in self.values
+        }
         used: set[str] = set()
         for vertex, state in self._vertices_with_section(("state",)):
-            for place, value, key in self._state_values_for(state):
+            for place, value, key in self._state_values_for(state, values):
                 self._set(("job", vertex, "state", *place), value, key)
                 used.add(key)
-        for key in (*self._keys_in_section(_LSM), *self._keys_in_section(_CHANGELOG), _TTL):
-            if self.values.get(key) not in (None, False) and key not in used:
+        for key, value in values.items():
+            if value not in (None, False) and key not in used and key != CHANGELOG:
                 self.reading.warn(self.places[key], "has no effect: no vertex has such state")
 
-    def _state_values_for(self, state: Mapping) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+    def _state_values_for(self, state: Mapping, values: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
         """Yield (path inside `state:`, value, key) of each key that applies to a vertex with this state.
 
         A TTL applies only to state that records write to, because any other state would just expire.
         """
-        values, backend = self.values, state.get("backend")
+        backend = state.get("backend")
         if isinstance(backend, str) and backend in BACKENDS and "lsm" in BACKENDS[backend].sections:
             yield from (
                 (("lsm", name), values[key], key) for key, name in self._keys_in_section(_LSM).items() if key in values
             )
         if _TTL in values and ("growth" in state or "update" in state):
             yield ("ttl",), values[_TTL], _TTL
-        changelog = self._keys_in_section(_CHANGELOG)
         is_on = state.get("changelog") in (True, "on")
-        if is_on and any(key in values for key in changelog):
+        if is_on and any(key in values for key in self._keys_in_section(_CHANGELOG)):
             state["changelog"] = None  # a section takes its place
         if is_on or values.get(CHANGELOG) or isinstance(state.get("changelog"), Mapping):
-            for key, name in changelog.items():
-                if key in values:
-                    yield ("changelog", name), values[key], key
-                elif values.get(CHANGELOG) and (default := self.keys[key].flink.default):
-                    yield ("changelog", name), default, CHANGELOG
+            for key, name in self._keys_in_section(_CHANGELOG).items():
+                if key not in values and not values.get(CHANGELOG):
+                    continue
+                default = self.keys[key].flink.default
+                if key in values or default:
+                    yield ("changelog", name), values.get(key, default), key if key in values else CHANGELOG
 
     def _keys_in_section(self, section: tuple[str, ...]) -> dict[str, str]:
         """Return the keys of a section by Flink key."""
@@ -403,22 +428,36 @@ class _FlinkKeyMapper:
     def _local_recovery(self) -> None:
         """Set local recovery, if local copies are both kept and used (LOCAL_BACKUP_ENABLED, LOCAL_RECOVERY)."""
         if LOCAL_RECOVERY in self.values:
-            self._set(("checkpoint", "local-recovery"), self.values[LOCAL_RECOVERY], LOCAL_RECOVERY)
+            self._set(("checkpoint", "local-recovery"), self._written(LOCAL_RECOVERY), LOCAL_RECOVERY)
             return
-        backup, restore = self.values.get(LOCAL_BACKUP), self.values.get(LOCAL_RESTORE)
-        if backup and restore:
-            self._set(("checkpoint", "local-recovery"), True, LOCAL_BACKUP)
-        elif backup or restore:
-            key, needed = (LOCAL_BACKUP, LOCAL_RESTORE) if backup else (LOCAL_RESTORE, LOCAL_BACKUP)
+        both = [self.values.get(key, [False]) for key in (LOCAL_BACKUP, LOCAL_RESTORE)]
+        if all(map(any, both)):
+            swept = [key for key in (LOCAL_BACKUP, LOCAL_RESTORE) if key in self.lists]
+            value = self._written(swept[0]) if len(swept) == 1 else True
+            self._set(
+                ("checkpoint", "local-recovery"), self._single(swept[1]) if len(swept) > 1 else value, LOCAL_BACKUP
+            )
+        elif any(map(any, both)):
+            key, needed = (LOCAL_BACKUP, LOCAL_RESTORE) if any(both[0]) else (LOCAL_RESTORE, LOCAL_BACKUP)
             self.reading.warn(self.places[key], f"has no effect without {needed}: true")
 
     def _storage(self) -> None:
         """Move the keys of uploads to an object store, which have no effect with other storage."""
         for key, name in self._keys_in_section(_STORE).items():
             if key in self.values and isinstance(value_at(self.plain, _STORE), Mapping):
-                self._set((*_STORE, name), self.values[key], key)
+                self._set((*_STORE, name), self._single(key), key)
             elif key in self.values:
                 self.reading.warn(self.places[key], "has no effect: storage: has no object-store")
+
+    def _written(self, key: str) -> Any:
+        """Return a value as written, or the list of an axis."""
+        return self.values[key] if key in self.lists else self.values[key][0]
+
+    def _single(self, key: str) -> Any:
+        if key in self.lists:
+            self.reading.wrong(self.places[key], "cannot be a list: sweep the value in the vertex or section itself")
+            return None
+        return self.values[key][0] if key in self.values else None
 
 
 def _boolean(value: object) -> bool:

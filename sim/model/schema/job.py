@@ -43,7 +43,7 @@ from sim.model.schema.sections import (
     build_model,
     law,
 )
-from sim.model.schema.text import DocumentPath, Reading
+from sim.model.schema.text import DocumentPath, Reading, cached_builder
 from sim.model.schema.trace import Trace, TraceError, rates_of_trace, series_of
 from sim.model.sinks import SINKS, commit_of
 from sim.model.state import BACKENDS, StateOptions
@@ -492,6 +492,7 @@ def check_graph(plain: Any, reading: Reading) -> None:
         _check_graph(job, reading)
 
 
+@cached_builder
 def _check_graph(job: dict[str, Any], reading: Reading) -> None:
     inputs: dict[str, list[str]] = {}
     named: dict[tuple[str, str], DocumentPath] = {}  # (upstream, vertex) -> where it stands
@@ -648,6 +649,7 @@ LARGEST_RECORD_BYTES = 2**31 - 1
 """SpanningRecordSerializer writes the length of a record as an int."""
 
 
+@cached_builder
 def build_job(job: dict[str, Vertex], reading: Reading, folder: Path, *, duration_ns: int) -> Job:
     """Build the job, with traces up to the end of the run.  Errors are added to `reading`."""
     at = ValidationContext(("job",), reading, folder)
@@ -823,6 +825,7 @@ def _rates(written: object, shared: int, at: ValidationContext, duration_ns: int
     if isinstance(written, Fraction):
         return (Rate(0, written / shared),)
     if isinstance(written, Trace):
+        at.reading.reads_files = True
         try:
             rates = rates_of_trace(written, at.folder, until_ns=duration_ns, subtasks=shared)
             if assumed := series_of(written, at.folder).assumed:

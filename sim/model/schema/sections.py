@@ -25,6 +25,8 @@ from pydantic import (
     Tag,
     ValidationError,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     create_model,
     model_validator,
 )
@@ -207,10 +209,11 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _of_mapping(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """Validate a mapping.  Errors of its keys are added to the `Reading` in the context."""
-        if isinstance(data, Mapping) and isinstance(info.context, Reading):
-            data = cls._known_keys(data, info.context)
-        return handler(data)
+        """Validate a mapping.  Valid ones are cached, because the combinations of a sweep share them."""
+        if not isinstance(data, Mapping) or not isinstance(info.context, Reading):
+            return handler(data)
+        reading = info.context
+        return _read_once(data, reading, cls, lambda: handler(cls._known_keys(data, reading)))
 
     @classmethod
     def _known_keys(cls, data: Mapping, reading: Reading) -> dict[str, Any]:
@@ -232,6 +235,27 @@ class Section(BaseModel):
             for key, mistake in needed.mistakes(written):
                 reading.wrong((*data.path, key), mistake)
         return written
+
+
+def _read_once(data: Mapping, reading: Reading, kind: object, read: Callable[[], T]) -> T:
+    cached: T | None = data.read.get((kind, REBUILDS[0]))
+    if cached is None:
+        cached = read()
+        if not reading.problems:
+            data.read[kind, REBUILDS[0]] = cached
+    return cached
+
+
+def _named(data: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    return (
+        _read_once(data, info.context, "named", lambda: handler(data))
+        if isinstance(data, Mapping) and isinstance(info.context, Reading)
+        else handler(data)
+    )
+
+
+READ_ONCE = WrapValidator(_named)
+"""Of a mapping of names to sections: see `Section`."""
 
 
 def _map_or_text(value: object) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import product
+from itertools import chain, product
 from math import prod
 from os import PathLike
 from pathlib import Path as FilePath
@@ -48,6 +48,7 @@ from sim.model.schema.text import (
     Problem,
     Reading,
     ScenarioError,
+    cached_builder,
     compose,
     compose_document,
     copy_node,
@@ -87,7 +88,8 @@ def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, 
     `document`: the parsed scenario.  `plain`: its plain values, from which the labels of the values are taken.
     """
     axes_found = []
-    for path, values in _lists_below(document, ()):
+    sections = ((key_of_field(document, name), value) for name, value in document.__dict__.items() if value is not None)
+    for path, values in chain.from_iterable(_axes_of(value, (key,), reading) for key, value in sections):
         axes_found.append(Axis(path, dotted(path), tuple(_label(value) for value in value_at(plain, path))))
         for inner, _ in _lists_below(list(values), path):
             reading.wrong(
@@ -103,6 +105,12 @@ def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, 
             ("run", "replications"), f"{request}; a hundred replications tell a mean to a tenth of the spread"
         )
     return tuple(axes_found)
+
+
+@cached_builder
+def _axes_of(section: Any, path: DocumentPath, reading: Reading) -> list[tuple[DocumentPath, AxisValues]]:
+    """Return (path, values) of each axis in a section.  Cached for sections that did not change."""
+    return list(_lists_below(section, path))
 
 
 def key_of_field(section: BaseModel, name: str) -> str:
@@ -161,6 +169,8 @@ def _label(value: Any) -> str:
 # ---- Overrides ``key.path=value`` from the command line, applied before validation; values in YAML syntax.
 
 _STEP = re.compile(r'"([^"]+)"|([^.="]+)')
+MAX_VALUES_KEPT = 256
+"""Maximum cached copies of a section with another value, which the combinations of a sweep share."""
 _VERBATIM = ("flink", "expect")
 """Sections whose keys contain dots: the rest of the path is one key."""
 
@@ -176,8 +186,21 @@ def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:
     Sections are copied before they are changed.  Errors, warnings and the positions of new values are added to `reading`.
     """
     for override in overrides:
-        source = Reading(f"--set {override}")
-        _apply(plain, *_split(override), source)
+        path, text = _split(override)
+        section = plain.get(str(path[0])) if path and isinstance(plain, Mapping) else None
+        parsed = section.read if isinstance(section, Mapping) else {}
+        if override not in parsed:
+            source = Reading(f"--set {override}")
+            _apply(plain, path, text, source)
+            if len(parsed) >= MAX_VALUES_KEPT:
+                parsed.clear()
+            parsed[override] = (
+                source,
+                plain[str(path[0])] if not source.problems and isinstance(plain, Mapping) else section,
+            )
+        source, section = parsed[override]
+        if section is not None:
+            plain[str(path[0])] = section
         reading.problems.update(source.problems)
         reading.warnings.update(source.warnings)
         reading.marks.update({at: Mark(source.file, 1, mark.column) for at, mark in source.marks.items() if at})
@@ -269,10 +292,18 @@ def _warn_of_dropped_keys(before: Any, path: DocumentPath, value: Any, source: R
 T = TypeVar("T")
 
 
+@cache
+def _empty(section: type[T]) -> T:
+    """Return an empty section, always the same object, so that builders with `cached_builder` recognize it."""
+    return section()
+
+
+@cached_builder
 def _built(model: type[T], section: Options | None, here: str, reading: Reading) -> T:
     return build_model(model, section, ValidationContext((here,), reading))
 
 
+@cached_builder
 def _build_checkpoint(section: Checkpoint, job: Job, profile: str, reading: Reading) -> CheckpointOptions:
     at = ValidationContext(("checkpoint",), reading, job=job, profile=profile)
     return build_model(CheckpointOptions, section, at, state=build_model(StateOptions, section, at))
@@ -297,7 +328,7 @@ def build(
     document = _with_version_defaults(document, reading)
     check(document, reading)
     job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
-    cluster = _built(ClusterModel, document.cluster or Cluster(), "cluster", reading)
+    cluster = _built(ClusterModel, document.cluster or _empty(Cluster), "cluster", reading)
     sinks = [vertex.name for vertex in job.vertices if vertex.commit is not None]
     rescale = build_rescale(document.rescale, job, reading)
     return Scenario(
@@ -311,7 +342,7 @@ def build(
         cluster=cluster,
         checkpoint=_build_checkpoint(document.checkpoint, job, cluster.profile, reading),
         run=_built(Run, document.run, "run", reading),
-        storage=build_storage(document.storage or Storage(), reading, folder),
+        storage=build_storage(document.storage or _empty(Storage), reading, folder),
         overheads=_built(Overheads, document.overheads, "overheads", reading),
         actions=build_actions(document.actions or (), reading),
         checkpoint_updates=build_checkpoint_updates(document, reading),

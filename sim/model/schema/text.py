@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
@@ -83,6 +83,7 @@ class Reading:
     warnings: dict[Problem, None] = field(default_factory=dict)
     # configuration keys of Flink and of its Kubernetes operator that are not modelled -> their values
     written_keys: dict[str, str] = field(default_factory=dict)
+    reads_files: bool = False  # whether the result depends on trace files, and therefore is not cached
 
     def wrong(self, path: DocumentPath, message: str) -> None:
         """Add an error."""
@@ -117,6 +118,49 @@ def _problem(mark: Mark, path: DocumentPath, message: str) -> Problem:
     return Problem(mark.file, mark.line, mark.column, mark.path or dotted(named), message)
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+MAX_REMEMBERED = 64
+
+
+def cached_builder(build: Callable[P, T]) -> Callable[P, T]:
+    """Cache the results of a builder.  One of its arguments must be a `Reading`, which gets the errors and warnings.
+
+    The combinations of a sweep share the unchanged parts of the document, so that their models are built only once.  Sections are
+    compared by identity; paths, texts, numbers and tuples by value.  Results with errors, and those that depend on trace files, are
+    not cached.
+    """
+    kept: dict[tuple[Any, ...], tuple[tuple[Any, ...], T, dict[Problem, None]]] = {}
+
+    @wraps(build)
+    def result(*args: P.args, **kwargs: P.kwargs) -> T:
+        arguments = (*args, *kwargs.values())
+        (reading,) = (value for value in arguments if isinstance(value, Reading))
+        key = tuple(
+            value if isinstance(value, Path | str | int | tuple | None) else 0 if value is reading else id(value)
+            for value in arguments
+        )
+        if key in kept:
+            kept[key] = kept.pop(key)  # now the newest
+        else:
+            inner_reading = Reading(reading.file, reading.marks, written_keys=reading.written_keys)
+            made = build(*(inner_reading if value is reading else value for value in args), **kwargs)  # type: ignore[arg-type]
+            reading.problems.update(inner_reading.problems)
+            reading.warnings.update(inner_reading.warnings)
+            reading.reads_files |= inner_reading.reads_files
+            if inner_reading.problems or inner_reading.reads_files:
+                return made
+            if len(kept) == MAX_REMEMBERED:
+                del kept[next(iter(kept))]  # the one not used for longest
+            # `arguments` are kept alive, so that their ids are not reused
+            kept[key] = (arguments, made, inner_reading.warnings)
+        _, made, inner_warnings = kept[key]
+        reading.warnings.update(inner_warnings)
+        return made
+
+    return result
+
+
 def dotted(path: DocumentPath) -> str:
     """Return a path as text: ``("job", "a", "input", 0)`` -> ``job.a.input[0]``."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
@@ -138,13 +182,14 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class Mapping(dict[str, Any]):
-    """A mapping of the document, with its path.  It must be copied (`copy_node`) to be changed."""
+    """A mapping of the document, with its path and a cache of what was read from it.  It must be copied (`copy_node`) to be changed."""
 
-    __slots__ = ("path",)
+    __slots__ = ("path", "read")
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.path: DocumentPath = ()
+        self.read: dict[Any, Any] = {}
 
     def at(self, path: DocumentPath) -> Mapping:
         """Set the path of the mapping in the document, and return the mapping."""

@@ -9,7 +9,7 @@ from sim.model.faults import Restart
 from sim.model.schema.document import validate
 from sim.model.schema.reference import all_keys
 from sim.model.schema.study import find_axes, loads
-from sim.model.schema.text import Reading, ScenarioError, compose, write
+from sim.model.schema.text import MAX_REMEMBERED, Reading, ScenarioError, cached_builder, compose, write
 from tests.worlds.generator import document
 
 # Lists are axes, axes are independent; --set changes what the file says and is checked like it.
@@ -137,6 +137,38 @@ def test_mistakes_of_file_and_overrides_come_together():
         loads(TEXT.replace("60 s", "60"), "s", overrides=["checkpoint.interval=30"])
 
     assert [problem.file for problem in refused.value.problems] == ["--set checkpoint.interval=30", "s"]
+
+
+def test_a_full_cache_loses_what_was_not_used_for_longest():
+    """Whether combinations share a part does not depend on how many parts were built before them."""
+    build = cached_builder(lambda reading, _: object())
+    first, second, *_ = (build(Reading("s"), number) for number in range(MAX_REMEMBERED))
+
+    assert build(Reading("s"), 0) is first
+    build(Reading("s"), MAX_REMEMBERED)
+    assert build(Reading("s"), 0) is first
+    assert build(Reading("s"), 1) is not second
+
+
+def test_combinations_share_what_they_leave_unchanged(tmp_path):
+    """A part is read and built once, with its warnings; a value that is set stays where it was set, and traces are read again."""
+    text = "job: {a: {source: {rate: 1/s, record: 1 B}}}\ncheckpoint: {interval: 10 s, max-concurrent: 2, min-pause: 1 s}\nrun: {duration: 20 s}\n"
+    first, other, again = (
+        loads(text, overrides=overrides) for overrides in (["run.seed=2"], ["checkpoint.interval=5 s"], [])
+    )
+
+    assert other.scenarios[0].job is first.scenarios[0].job
+    assert again.scenarios[0].checkpoint is first.scenarios[0].checkpoint
+    assert [file.scenarios[0].checkpoint.interval_ns for file in (other, again)] == [5 * 10**9, 10 * 10**9]
+    assert [file.scenarios[0].run.seed for file in (first, again)] == [2, 1]
+    assert again.warnings == first.warnings != ()
+
+    rates = []
+    for rate in (1, 2):
+        (tmp_path / "rates.csv").write_text(f"time,rate\n0,{rate}\n1000,{rate}\n" + "\n" * rate)
+        (read,) = loads(text.replace("rate: 1/s", "rate: {trace: rates.csv, column: rate}"), folder=tmp_path).scenarios
+        rates += [step.per_second for step in read.job.vertices[0].source.rates]
+    assert rates == [1, 2]
 
 
 # A list where one value is expected is an axis that has a name, or a mistake: of every key that random worlds write.

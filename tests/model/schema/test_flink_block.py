@@ -66,6 +66,21 @@ def test_an_aligned_timeout_needs_unaligned():
     assert "has no effect without" in str(study(timeout).warnings[0])
 
 
+def test_lists_are_axes():
+    """Also where several keys make one choice; choices that are equal count once."""
+    intervals = loads(TEXT + INTERVAL.replace("5s", "[5s, 10s]"))
+    barriers = study(
+        "execution.checkpointing.unaligned.enabled: [false, true]",
+        "execution.checkpointing.aligned-checkpoint-timeout: [0, 1s]",
+    )
+
+    assert (intervals.axes[0].name, intervals.axes[0].values) == ("checkpoint.interval", ("5 s", "10 s"))
+    assert (barriers.axes[0].name, barriers.axes[0].values) == (
+        "checkpoint.barriers",
+        ("aligned", "unaligned", "aligned-timeout 1 s"),
+    )
+
+
 def test_debloating_in_detail():
     """All its keys; details without the switch say that they do nothing."""
     block = "taskmanager.network.memory.buffer-debloat."
@@ -158,7 +173,7 @@ def test_slots_of_a_task_manager():
         ("execution.checkpointing.mode: EXACTLY_TWICE", "expected exactly_once or at_least_once"),
         ("state.backend.type: forst", "the state backend forst is not modelled: expected hashmap or rocksdb"),
         ("state.backend.type: rokcsdb", "did you mean 'rocksdb'"),
-        ("parallelism.default: [1, 2]", "cannot be a list: write it as job.VERTEX.parallelism of the scenario"),
+        ("parallelism.default: [1, 2]", "cannot be a list"),
         (
             "taskmanager.memory.segment-size: 3000b",
             "flink.taskmanager.memory.segment-size: 3000 B: Flink wants a power of two",
