@@ -202,7 +202,7 @@ class NetworkMemory:
     adaptive_partitioner: AdaptivePartitioner | None = option(
         None,
         "on: a record of a rebalance or rescale edge goes to the channel with the fewest buffers in use, of the next few ones.",
-        usually="off",
+        default_text="off",
         flink=Flink(f"{_PARTITIONER}.enabled", form="boolean", since="2.3"),  # FLIP-339
         accepts_on_off=True,
     )
