@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -296,7 +296,6 @@ _EXCESS_ON_IDLE_CORES = 2.0
 With it, simulations of four jobs of tests/data/users-jobs (R4, R6, R8, J4) keep as many threads busy as were recorded, within
 9 %.  Where the CPU time is known, the excess was 1.8 to 8 in seven recordings of two jobs.
 """
-_SERVICE_PATH = re.compile(r"^(service|window\.(fire|flush)|input\.[^.]+\.service)$")
 
 
 class HostLoad(NamedTuple):
@@ -378,7 +377,6 @@ def infer_cores(draft: Draft, job: RestJob) -> None:
     used_cores, contend = load.used_cores, load.independent_slowdown > 1 + _MIN_SLOWDOWN
     blocked = contend and load.is_blocked
     draft.core_load = (load.threads if not blocked or used_cores is None else used_cores) / cores
-    draft.core_work = (load.threads / load.slowdown if used_cores is None else used_cores) / cores
     where = "" if len(hosts) == 1 else " on the busiest host"
     slowed = "" if blocked else f", so records take {load.slowdown:.3g} times as long as on idle cores"
     draft.put("cluster.cores", cores, f"hardware.cpuCores in /taskmanagers; {threads_busy}{where}{slowed}")
@@ -424,18 +422,9 @@ def task_managers_of(job: RestJob) -> dict[str, dict[int, str]]:
 
 
 def _divide_services(draft: Draft, slowdown_factor: float, why: str) -> None:
-    """Divide all service times of the draft by `slowdown_factor`."""
-    for vertex, section in draft.document["job"].items():
-        for path, parent, key in list(_iterate_services(section)):
-            parent[key] = duration_3_digits(parse_duration(parent[key]) / slowdown_factor)
-            draft.vertex(vertex).append_comment(path, f"divided by {slowdown_factor:.3g}: {why}")
-
-
-def _iterate_services(section: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield (path, section, key) of each service time."""
-    for key, value in section.items():
-        path = f"{before}{key}"
-        if isinstance(value, dict):
-            yield from _iterate_services(value, f"{path}.")
-        elif _SERVICE_PATH.match(path) and isinstance(value, str):
-            yield path, section, key
+    """Divide the service times of the draft by `slowdown_factor`: those of records, and of records that a window emits."""
+    for vertex, values in draft.document["job"].items():
+        for path, parent, key in (("service", values, "service"), ("window.fire", values.get("window", {}), "fire")):
+            if key in parent:
+                parent[key] = duration_3_digits(parse_duration(parent[key]) / slowdown_factor)
+                draft.vertex(vertex).append_comment(path, f"divided by {slowdown_factor:.3g}: {why}")

@@ -144,7 +144,6 @@ class Draft(Section):
         self.unbalanced_flows: list[str] = []  # contradictions between record counters
         self.core_shortages: list[str] = []  # contention for cores, as phrases
         self.core_load = 0.0  # runnable task threads / cores, of the busiest host
-        self.core_work = 0.0  # cores that their work takes / cores, of that host
 
     def vertex(self, name: str) -> Section:
         """Return the section of a vertex."""

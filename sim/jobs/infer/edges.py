@@ -66,14 +66,6 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Unbalanced:
-    """A contradiction between the record counters of a vertex and of its upstream vertices."""
-
-    phrase: str  # for example "'map' reads 50 records/s and upstreams that feed only it write 100/s"
-    reader: str
-
-
-@dataclass(frozen=True, slots=True)
 class Size:
     """The mean size of a record on the wire [bytes], including the timestamp of a source."""
 
@@ -87,7 +79,7 @@ class EdgeFlows:
 
     job: RestJob
     edges: Mapping[EdgeId, Edge]  # only edges whose reader has a record counter
-    unbalanced: Sequence[Unbalanced]
+    unbalanced: Mapping[str, str]  # vertex -> how its counter contradicts those of its upstreams
 
     def edge_size(self, edge_id: EdgeId) -> Size | None:
         """Return the size of the records on an edge, or None if they are counted together with those of other edges."""
@@ -111,7 +103,7 @@ class EdgeFlows:
 def edge_flows(job: RestJob) -> EdgeFlows:
     """Return the flows over all edges, computed from the counters of the vertices."""
     edges = {(vertex.name, i): edge for vertex in job.vertices for i, edge in enumerate(_edges_into(job, vertex))}
-    return EdgeFlows(job, edges, list(find_unbalanced(job)))
+    return EdgeFlows(job, edges, dict(find_unbalanced(job)))
 
 
 def _edges_into(job: RestJob, reader: RestVertex) -> Iterator[Edge]:
@@ -137,10 +129,11 @@ def _edges_into(job: RestJob, reader: RestVertex) -> Iterator[Edge]:
         yield Edge(edge.upstream, copies[i], rates[i], i not in unknown or len(unknown) == 1, origin)
 
 
-def find_unbalanced(job: RestJob) -> Iterator[Unbalanced]:
-    """Yield contradictions between the records that a vertex reads and those that its upstream vertices write.
+def find_unbalanced(job: RestJob) -> Iterator[tuple[str, str]]:
+    """Yield (vertex, contradiction between the records that it reads and those that its upstream vertices write).
 
-    It may read more than all of them write, or less than those of its upstreams that feed no other vertex.
+    For example "'map' reads 50 records/s and upstreams that feed only it write 100/s".  It may read more than all of them
+    write, or less than those of its upstreams that feed no other vertex.
     """
     for reader in job.vertices:
         flow = job.flows[reader.name]
@@ -156,9 +149,9 @@ def find_unbalanced(job: RestJob) -> Iterator[Unbalanced]:
         counted, elapsed_s = max(max(read, total) * flow.elapsed_s, 1.0), max(flow.elapsed_s, 1.0)
         slack = RELATIVE_TOLERANCE * max(read, total) + MAX_COUNT_DEVIATIONS * math.sqrt(counted) / elapsed_s
         if read > total + slack:
-            yield Unbalanced(f"{reads_text} and its inputs write {total:,.4g}/s", reader.name)
+            yield reader.name, f"{reads_text} and its inputs write {total:,.4g}/s"
         elif read < exclusive - slack:
-            yield Unbalanced(f"{reads_text} and upstreams that feed only it write {exclusive:,.4g}/s", reader.name)
+            yield reader.name, f"{reads_text} and upstreams that feed only it write {exclusive:,.4g}/s"
 
 
 def outputs_of(job: RestJob, writer: str) -> list[EdgeId]:
@@ -302,7 +295,7 @@ def _infer_amounts(section: Section, edge_id: EdgeId, path: str, edge_flows: Edg
     if edge is None:
         return
     has_siblings = len(outputs_of(edge_flows.job, edge.upstream)) > 1
-    is_contradicted = any(contradiction.reader == edge_id[0] for contradiction in edge_flows.unbalanced)
+    is_contradicted = edge_id[0] in edge_flows.unbalanced
     if has_siblings or is_contradicted:
         _infer_fan_out(section, edge_id, path, edge_flows, is_contradicted=is_contradicted)
     size, emitted = edge_flows.edge_size(edge_id), edge_flows.emitted_size(edge.upstream)

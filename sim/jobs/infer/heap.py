@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator
 from statistics import median
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from sim.jobs.infer.cores import is_unaligned
 from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
 from sim.jobs.infer.file_history import own_bytes
 from sim.jobs.infer.state import ASSUMED_ENTRY_BYTES, entry_bytes
@@ -17,7 +15,7 @@ from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob
 from sim.model.scenario import Overheads
 from sim.model.state import HEAP_SERIALIZE, LOAD_BYTES_PER_SECOND, LOAD_ENTRY_NS, heap_rate, load_rate
-from sim.model.units import SECOND, format_size, parse_share, parse_size
+from sim.model.units import SECOND, format_size, parse_size
 
 # ---- Separate the two parts of an asynchronous phase with heap state: serialization on a core, and the latency of the file.
 #
@@ -156,9 +154,7 @@ def _heap_state_sizes(draft: Draft) -> dict[str, int]:
     """Return the keyed state [bytes] of each vertex that keeps it on the heap."""
     states = {name: vertex.get("state", {}) for name, vertex in draft.document["job"].items()}
     return {
-        name: max(parse_size(state["size"]), parse_size(state.get("limit", "0 B")))
-        for name, state in states.items()
-        if "size" in state and "backend" not in state
+        name: parse_size(state["size"]) for name, state in states.items() if "size" in state and "backend" not in state
     }
 
 
@@ -207,26 +203,8 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
             f"{format_whole_ms(start_ms)} of records waiting, from the start of the job to its first checkpoint"
         ),
     )
-    factor, why = float(WARM_UP_FACTOR), "2 to 5 in recordings of other jobs"
-    second = next((point for point in job.checkpoints if point.id == 2 and point.status == "COMPLETED"), None)
-    if not is_unaligned(job) and second is not None and 2 * second.end_to_end_duration <= first.end_to_end_duration:
-        # The queue of the start was gone: (capacity / factor - load) x time >= records that waited
-        waited = 1 + min(start_ms, BACKLOG_MS) / (second.trigger_timestamp - begun_ms - start_ms)
-        at_most = 1 / max(draft.core_work, _largest_busy_share(job), 1e-9) / waited
-        if at_most < factor:
-            factor = max(1.0, int(100 * at_most) / 100)
-            took = f"{second.end_to_end_duration} ms after {first.end_to_end_duration} ms"
-            why = f"no more, for the second checkpoint met no queue of the start: {took}"
-    if on_core := draft.document["cluster"].get("on-core"):
-        factor = float(1 + (factor - 1) * parse_share(on_core))
-        why = f"{WARM_UP_FACTOR} in the {on_core} of its busy time in which a task uses a core"
     draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
-    draft.put("restart.warm-up-factor", int(factor) if factor == int(factor) else factor, f"assumed: {why}")
-
-
-def _largest_busy_share(job: RestJob) -> float:
-    shares = [share / 1000 for flow in job.flows.values() for share in flow.rates("busy_ms").tolist()]
-    return max((share for share in shares if not math.isnan(share)), default=0.0)
+    draft.put("restart.warm-up-factor", WARM_UP_FACTOR, "assumed: 2 to 5 in recordings of other jobs")
 
 
 def infer_state_start(draft: Draft) -> None:

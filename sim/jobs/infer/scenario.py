@@ -176,7 +176,7 @@ def infer_job(job: RestJob) -> ImportedScenario:
     edges = edge_flows(job)
     for vertex in job.vertices:
         infer_work(draft, vertex, edges)
-    draft.unbalanced_flows += [contradiction.phrase for contradiction in edges.unbalanced]
+    draft.unbalanced_flows += edges.unbalanced.values()
     infer_checkpoint(draft, job)
     infer_state(draft, job)
     infer_heap_restore(draft, job)

@@ -100,7 +100,7 @@ def ask_for_update(section: Section, flow: Flows | None, records: float, size: i
     """Ask for the updates of a state of at most `size` bytes, in a vertex that reads `records` between two checkpoints."""
     state = section.values["state"]
     value = round(entry_bytes(state, flow))
-    new = Fraction(0) if "limit" in state else Fraction(parse_size(state.get("growth", "0 B")), value)
+    new = Fraction(parse_size(state.get("growth", "0 B")), value)
     share = max(1 - new, _MIN_UPDATE_SHARE)
     effect = f" {_checkpoint_sizes_text(size, value, records, share, new)}" if records > 0 else ""
     why = "all, as in an operator that counts or keeps a value per key" if share == 1 else "those without a new key"

@@ -84,8 +84,6 @@ _OPERATOR = re.compile(
     r"Could not (?:materialize checkpoint|complete snapshot|perform checkpoint) \d+ for operator (?P<task>.+? \(\d+/\d+\))"
 )
 """An exception of a task that declines a checkpoint, e.g. ``... for operator agg -> map (2/12)#0.``."""
-_END_OF_TEXT = re.compile(r"""\\n|"\s*[,}]""")
-"""The end of a message in a JSON log."""
 NOT_RUNNING = "Not all required tasks are currently running"
 _NOT_RUNNING = re.compile(r"Checkpoint triggering task (?P<task>.+?) of job [0-9a-f]{32} is not ")
 _ENDED_TASKS = re.compile(r"(?i)some tasks of (?:the )?job.* finished")
@@ -551,7 +549,6 @@ def _masked_line(text: str) -> str:
 
 def _explain(failure: Failure, why: str) -> None:
     """Set the reason of a failure from Flink's message `why` and, for a declined trigger, the task that it names."""
-    why = _END_OF_TEXT.split(why, maxsplit=1)[0]
     stated, task = _REASON.search(why), _NOT_RUNNING.search(why)
     reason = FINISHED if _ENDED_TASKS.search(why) else stated["reason"] if stated else NOT_RUNNING if task else why
     failure.reason = _masked_line(reason)
