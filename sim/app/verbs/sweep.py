@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,14 +44,13 @@ from sim.studies.plan import cells, run_folder, with_baselines
 from sim.studies.run_folder import ANSWER
 from sim.studies.sweeps.answer import sections, sentence
 from sim.studies.sweeps.results import read_results, write_results
-from sim.studies.sweeps.run import MAX_COMPLETE, RowTally, Workers, read_rows, run_missing
+from sim.studies.sweeps.run import MAX_COMPLETE, Workers, read_rows, run_missing
 from sim.studies.sweeps.store import Store
 from sim.studies.sweeps.sweep_file import Definition, define, varied_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.studies.cells import Row
     from sim.studies.plan import CellPlan
     from sim.studies.progress import Watch
 
@@ -234,7 +233,7 @@ def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack
     with (
         locked(folder, listener.message),
         Workers(given["jobs"], given["master"], given["conf"]) as workers,
-        _watching(listener, planned, store) as (watch, on_row),
+        _watching(listener, planned, store) as watch,
     ):
         run_missing(
             planned,
@@ -243,7 +242,6 @@ def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack
             watch=watch,
             check=given["checks"],
             max_failures=given["max_failures"],
-            on_row=on_row,
         )
         write_results(store, planned)
     found = Sweep(definition, read_rows(definition, folder, len(planned)), folder, findings)
@@ -263,11 +261,8 @@ def findings_of(definition: Definition) -> Iterator[Remark]:
 
 
 @contextmanager
-def _watching(listener: Listener, plan: CellPlan, store: Store) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
-    """Show progress.  Yield the progress function and a function to call with each new row.
-
-    After Ctrl-C, Stopped tells how many cells are stored.
-    """
+def _watching(listener: Listener, plan: CellPlan, store: Store) -> Iterator[Watch]:
+    """Show progress.  After Ctrl-C, Stopped tells how many cells are stored."""
     missing, distinct = store.missing(plan), len(np.unique(plan.ids))
     for finding in store.report_invalid_files():
         listener.message(finding)
@@ -278,10 +273,9 @@ def _watching(listener: Listener, plan: CellPlan, store: Store) -> Iterator[tupl
             f"{strangers} rows in {store.folder} belong to other settings or another version of ckptsim: they are kept, "
             f"and all {distinct} cells run"
         )
-    tally, total_ns = RowTally(), missing.simulated_ns()
-    with listener.progress(Work(store.folder.name, total_ns, len(missing), details=tally.text)) as watch:
+    with listener.progress(Work(store.folder.name, missing.simulated_ns(), len(missing))) as watch:
         try:
-            yield watch, tally.count
+            yield watch
         except KeyboardInterrupt:
             left = len(store.missing(plan))
             raise Stopped(
