@@ -155,7 +155,7 @@ def watch_job(
     as_json: Annotated[bool, Option("Print events as JSON Lines.", flag="--json")] = False,
     **options: Unpack[WatchOptions],
 ) -> None:
-    """Poll a running job, compare its checkpoints with a forecast, and report what changes and why."""
+    """Poll a running job, compare its checkpoints with a forecast, and report deviations and their likely causes."""
     from sim.app.verbs.watch import watch
 
     with Console(lambda event: put(event.line), as_json=as_json) as console:

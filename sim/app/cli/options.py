@@ -130,7 +130,7 @@ INSTEAD = {
 class Purpose(Enum):
     """Task groups of the overview: their titles, in the order in which they are printed."""
 
-    BEGIN = "Begin"
+    BEGIN = "Get started"
     JOB = "My own job"
     WHY = "See why"
     SWEEP = "Many runs"
@@ -203,7 +203,7 @@ class Overview(TyperGroup):
         ]
         options = [max(option.opts, key=len) for option in self.get_params(ctx) if not getattr(option, "hidden", False)]
         head = [
-            f"Usage: {ctx.command_path} VERB ...      (see {ctx.command_path} VERB --help)",
+            f"Usage: {ctx.command_path} COMMAND [OPTIONS]      (see {ctx.command_path} COMMAND --help)",
             str(self.help),
             "",
         ]

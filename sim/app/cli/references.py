@@ -183,7 +183,7 @@ def list_known_issues(
         str | None, Option("Component: flink, hudi, iceberg, paimon, flink-cdc ...", metavar="NAME")
     ] = None,
     version: Annotated[
-        str | None, Option("Version of --component, or of Flink if there is none.", metavar="VERSION")
+        str | None, Option("Version of --component (of Flink, if --component is not given).", metavar="VERSION")
     ] = None,
     flink: FlinkOption = None,
     as_json: JsonOption = False,

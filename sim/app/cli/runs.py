@@ -189,14 +189,14 @@ _DIFF_HELP = "A scenario, a source accepted by import, or a folder written by ru
 
 def diff_of(
     a: Annotated[Path, argument("A", _DIFF_HELP)],
-    b: Annotated[Path, argument("B", "What to compare with A, of the same kind as A.")],
+    b: Annotated[Path, argument("B", "Same as A.")],
     *,
     as_json: JsonOption = False,
     **options: Unpack[DiffOptions],
 ) -> Code:
     """Compare the inputs of A and B, and the results side by side.
 
-    Both are simulated with the same random numbers.
+    Both sides use the same seeds, so that differences are not noise.
     """
     from sim.app.verbs.diff import diff
 
@@ -249,4 +249,4 @@ def _show_advice(advised: Advised, *, why: bool) -> None:
     put(f"\n{place}{'' if why or not advised.report.is_setting else '. --why prints reasons and all that was tried'}")
 
 
-ADVISE_VERB = Verb("advise", Purpose.JOB, 2, "Recommend a setting that meets your limits.", advise_on)
+ADVISE_VERB = Verb("advise", Purpose.JOB, 2, "Recommend barriers and interval for your limits.", advise_on)

@@ -218,7 +218,7 @@ def _token(value: str | int | Path) -> str:
 # ---- Options of several commands.
 
 ChecksOption = Annotated[
-    bool, Option("Check every run for lost, duplicated or inconsistent records.", True, is_stored=False)
+    bool, Option("Check every run for lost, duplicated or inconsistent records. (Default: on.)", True, is_stored=False)
 ]
 ConfOption = Annotated[
     Settings | None, Option("A Spark setting, as for spark-submit.", metavar="KEY=VALUE", is_stored=False)
@@ -259,7 +259,7 @@ SetOption = Annotated[
 ]
 StrategyOption = Annotated[
     str | None,
-    Option("Only this strategy, named as in the table that run prints.", metavar="LABEL", of="simulated runs"),
+    Option("Only this strategy: its label in the table of run, e.g. aligned.", metavar="LABEL", of="simulated runs"),
 ]
 TracesMasterOption = Annotated[
     str | None,
@@ -302,7 +302,8 @@ class RunOptions(TypedDict, total=False):
     try_assumptions: Annotated[
         bool,
         Option(
-            "Test whether values missing from the file (network, bandwidth) change the answer.",
+            "Also run with other values for what the file does not set (network, bandwidth), and report whether the answer "
+            "changes. (Default: on.)",
             True,
             "--assumptions",
             is_stored=False,
@@ -344,7 +345,8 @@ class ImportOptions(TypedDict, total=False):
     deadline: DeadlineOption
     headers: HeadersOption
     backtest: Annotated[
-        bool, Option("Simulate the current configuration and compare it with the checkpoint history.", True)
+        bool,
+        Option("Simulate the current configuration and compare it with the checkpoint history. (Default: on.)", True),
     ]
 
 
@@ -355,11 +357,16 @@ class AdviseOptions(TypedDict, total=False):
     recovery: Annotated[str | None, Option("Maximum recovery time, e.g. '2 min'.", metavar="VALUE")]
     loss: Annotated[str | None, Option("Maximum throughput loss caused by checkpoints, e.g. '3 %'.", metavar="VALUE")]
     visible: Annotated[
-        str | None, Option("Maximum delay before output of transactional sinks is visible, p99.", metavar="VALUE")
+        str | None,
+        Option("Maximum delay until committed output of transactional sinks is visible, p99.", metavar="VALUE"),
     ]
     failure: Annotated[
         str,
-        Option("Failure to recover from: task-manager (lost) or task (failed).", "task-manager", metavar="FAILURE"),
+        Option(
+            "Failure to plan for: task-manager (a TaskManager is lost) or task (a task fails).",
+            "task-manager",
+            metavar="FAILURE",
+        ),
     ]
     mtbf: Annotated[
         str | None,
@@ -373,19 +380,28 @@ class AdviseOptions(TypedDict, total=False):
     budget: Annotated[
         str,
         Option(
-            "Limit on the estimated CPU time of all runs; it does not depend on the load of the machine.",
+            "Limit on the estimated CPU time of all runs: the same answer, however busy the machine is.",
             "90 s",
             metavar="DURATION",
         ),
     ]
-    within: Annotated[str, Option("Wall-clock time limit; skipped candidates are listed.", "5 min", metavar="DURATION")]
+    within: Annotated[
+        str,
+        Option(
+            "Wall-clock time limit, after which the finished runs decide; skipped candidates are listed.",
+            "5 min",
+            metavar="DURATION",
+        ),
+    ]
     horizon: Annotated[str, Option("How long limits must hold if state grows.", "2 h", metavar="DURATION")]
-    restart_times: Annotated[bool, Option("Predict restart times by parallelism, instead of a setting.", False)]
+    restart_times: Annotated[
+        bool, Option("Print restart times for several parallelisms; do not recommend a setting.", False)
+    ]
     prices: PricesOption
     flink: Annotated[
         FilePath | None,
         Option(
-            "Deployed configuration: flink-conf.yaml, config.yaml or a FlinkDeployment, whose name and spelling the patches use.",
+            "Deployed configuration: flink-conf.yaml, config.yaml or a FlinkDeployment. The printed patch uses its resource name and key spelling.",
             metavar="FILE",
         ),
     ]
@@ -418,7 +434,7 @@ class WatchOptions(TypedDict, total=False):
             "Metrics file for the Prometheus textfile collector. (Default: ckptsim.prom in the folder.)", metavar="FILE"
         ),
     ]
-    renew: Annotated[bool, Option("Discard the stored forecast, and make a new one.", False, is_stored=False)]
+    renew: Annotated[bool, Option("Discard the stored forecast and make a new one.", False, is_stored=False)]
     headers: HeadersOption
     folder: Annotated[
         FilePath | None,
@@ -432,7 +448,7 @@ class ExplainOptions(TypedDict, total=False):
     checkpoint: Annotated[
         int | None,
         Option(
-            "Checkpoint id. (Default: a first upload, the median and the slowest; for a real job, its slow ones.)",
+            "Checkpoint id. (Default: the first upload, the median and the slowest checkpoint; of a real job, its slow ones.)",
             min=1,
         ),
     ]
@@ -457,7 +473,7 @@ class ReportOptions(TypedDict, total=False):
     checkpoint: Annotated[
         int | None,
         Option(
-            "Checkpoint id. Simulated runs: animate it, which runs them again. (Default: slow checkpoints of a real job.)",
+            "Checkpoint to show. Simulated runs: adds an animation, for which they are simulated again. (Default for real jobs: the slow checkpoints.)",
             min=1,
         ),
     ]
@@ -520,7 +536,7 @@ class ReadTracesOptions(TypedDict, total=False):
     value: Annotated[str | None, Option("Custom tables: value column.", metavar="COLUMN")]
     meaning: Annotated[
         str | None,
-        Option("Meaning of the value: rates, arrivals, failures. (Default: rates.)", None, "--as", "WHAT"),
+        Option("Meaning of the values. (Default: rates.)", None, "--as", "rates|arrivals|failures"),
     ]
     per: Annotated[
         str | None,
@@ -537,8 +553,9 @@ class TraceWindowsOptions(TypedDict, total=False):
     cut: Annotated[
         str,
         Option(
-            "How to choose windows: one after the other (time), the most bursty (bursts), one per class of load (load), or around failures.",
+            "Which windows: consecutive, the most bursty, one per class of load, or around failures.",
             "time",
+            metavar="time|bursts|load|failures",
         ),
     ]
     count: Annotated[int | None, Option("Maximum windows per trace. (Default: all.)", min=1)]
@@ -553,6 +570,6 @@ class ValidateOptions(TypedDict, total=False):
     seeds: Annotated[int, Option("Simulations per recording.", 3, min=1)]
     everything: Annotated[
         bool,
-        Option("Include recordings of jobs with features that are not modelled in the totals.", False, "--all"),
+        Option("Include recordings that use features ckptsim does not model in the overall error.", False, "--all"),
     ]
     jobs: JobsOption

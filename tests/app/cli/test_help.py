@@ -62,7 +62,7 @@ def test_the_overview_fits_a_screen(ckptsim):
     assert [verb for verb in verbs if not re.search(rf"^(\w[\w ]+|) {{2,}}{verb} ", text, re.MULTILINE)] == []
     assert all(
         part in text
-        for part in ("Begin       init", "My own job  import", "--install-completion", "Exit codes: 0 fine")
+        for part in ("Get started  init", "My own job   import", "--install-completion", "Exit codes: 0 fine")
     )
 
 
