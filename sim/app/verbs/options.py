@@ -473,7 +473,7 @@ class ReportOptions(TypedDict, total=False):
     checkpoint: Annotated[
         int | None,
         Option(
-            "Checkpoint to show. Simulated runs: adds an animation, for which they are simulated again. (Default for real jobs: the slow checkpoints.)",
+            "Checkpoint to show. Simulated runs: adds an animation, which simulates them again. (Default of real jobs: the slow checkpoints.)",
             min=1,
         ),
     ]

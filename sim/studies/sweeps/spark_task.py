@@ -5,12 +5,8 @@ Therefore nothing of `sim` is imported at the top; the functions import the pack
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 
@@ -68,25 +64,4 @@ def import_driver_package(archive: str, version: str) -> None:
 
     for name in [name for name in sys.modules if name.partition(".")[0] == "sim"]:
         del sys.modules[name]
-    sys.path.insert(0, str(_copy_to_cache(Path(SparkFiles.get(archive)), version)))
-
-
-def _copy_to_cache(sent: Path, version: str) -> Path:
-    """Copy the package to the user's cache and return its path, or return `sent` if that fails.
-
-    The copy, and the compiled kernel next to it, are used by all executors of this machine and by later sweeps.
-    """
-    try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
-    except RuntimeError:  # in a container, the user may have no home directory
-        return sent
-    copy_folder = home / version
-    try:
-        if not copy_folder.exists():
-            home.mkdir(parents=True, exist_ok=True, mode=0o700)
-            copy = Path(tempfile.mkdtemp(dir=home))
-            shutil.copytree(sent, copy, dirs_exist_ok=True)
-            copy.rename(copy_folder)  # atomic; fails if another executor was first
-    except OSError:
-        return copy_folder if copy_folder.exists() else sent
-    return copy_folder
+    sys.path.insert(0, SparkFiles.get(archive))

@@ -135,59 +135,11 @@ def test_lists_of_rows_are_merged_behind_each_other():
 
 
 @pytest.mark.parametrize(("version", "is_replaced"), [(None, False), ("another", True)])
-def test_another_version_of_the_package_gives_way_to_the_one_that_is_sent(monkeypatch, tmp_path, version, is_replaced):
-    """It stays in the user's cache: the compiled kernel is kept beside it."""
-    (tmp_path / "sent" / "sim").mkdir(parents=True)
-    (tmp_path / "sent" / "sim" / "__init__.py").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_another_version_of_the_package_gives_way_to_the_one_that_is_sent(monkeypatch, version, is_replaced):
     python = SimpleNamespace(modules={"sim": 1, "sim.studies": 2, "simpy": 3}, path=["first"])
     monkeypatch.setattr(spark_task, "sys", python)
 
-    spark_task.import_driver_package(str(tmp_path / "sent"), version or code_version())
+    spark_task.import_driver_package("sent", version or code_version())
 
-    place = tmp_path / "cache" / "ckptsim" / "another"
     assert (["simpy"] if is_replaced else ["sim", "sim.studies", "simpy"]) == list(python.modules)
-    assert ([str(place), "first"] if is_replaced else ["first"]) == python.path
-    assert is_replaced == (place / "sim" / "__init__.py").exists()
-
-
-def test_a_package_that_was_kept_is_not_copied_again(monkeypatch, tmp_path):
-    """All executors of a machine share it."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    kept = tmp_path / "cache" / "ckptsim" / "v"
-    kept.mkdir(parents=True)
-
-    assert kept == spark_task._copy_to_cache(tmp_path / "sent", "v")
-    assert [kept] == list(kept.parent.iterdir())
-
-
-def test_without_room_for_a_copy_the_package_runs_where_it_was_sent(monkeypatch, tmp_path):
-    """A full disk, or a user without a home."""
-    (tmp_path / "cache").write_text("in the way")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert tmp_path / "sent" == spark_task._copy_to_cache(tmp_path / "sent", "v")
-
-    def homeless():
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(spark_task.Path, "home", homeless)
-    assert tmp_path / "sent" == spark_task._copy_to_cache(tmp_path / "sent", "v")
-
-
-def test_the_copy_of_an_executor_that_was_first_serves(monkeypatch, tmp_path):
-    """Two copy at the same time; the second finds the place taken."""
-    (tmp_path / "sent").mkdir()
-    (tmp_path / "sent" / "sim.py").write_text("ours")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    real = spark_task.shutil.copytree
-
-    def copytree(*arguments, **options):
-        place = tmp_path / "cache" / "ckptsim" / "v"
-        place.mkdir()
-        (place / "sim.py").write_text("theirs")
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(spark_task.shutil, "copytree", copytree)
-
-    assert (spark_task._copy_to_cache(tmp_path / "sent", "v") / "sim.py").read_text() == "theirs"
+    assert (["sent", "first"] if is_replaced else ["first"]) == python.path
