@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from sim.model.series.columns import (
     DATE,
@@ -27,44 +27,22 @@ from sim.model.series.columns import (
 from sim.model.series.monitoring import Kind, classify_name
 from sim.model.text import PrintableError, printable
 
-# ---- Rows that are out of order. As few rows as possible are dropped: one wrong time must not cause the rows after it to be dropped.
+# ---- Rows that are out of order.
 
 BACK, AHEAD = "time goes back", "time is ahead of the rows after it"
 
 
-def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dict[int, str]:
-    """Return {position: reason} for the smallest set of rows to drop so that times increase, starting after the time `after`.
+def out_of_order(times: NDArray[np.float64], after: float, *, strictly: bool) -> NDArray[np.str_]:
+    """Return the reason why a row is out of order, for each row; "": its time follows that of the rows before it.
 
-    The other rows are a longest increasing subsequence, found by patience sorting in O(n log n).  `strictly`: equal times
-    count as out of order.  A reason is BACK or AHEAD.
+    A time that is larger than the next one is ahead if the next one follows the row before: one wrong time does not cost the
+    rows after it.  `after`: time of the row before the first.  `strictly`: equal times count as out of order.
     """
-    bisect = bisect_left if strictly else bisect_right
-    # ends[k], positions[k]: smallest last time, and its row, of all increasing subsequences of length k + 1
-    # before[i]: row before row i in the longest subsequence that ends with it; -1: none, -2: row i is in no subsequence
-    ends, positions, before = list[float](), list[int](), list[int]()
-    for i, time in enumerate(times):
-        if time < after or (strictly and time == after):
-            before.append(-2)
-            continue
-        length = bisect(ends, time)
-        before.append(positions[length - 1] if length else -1)
-        if length == len(ends):
-            ends.append(time)
-            positions.append(i)
-        elif time < ends[length]:  # of rows with equal times, keep the first
-            ends[length], positions[length] = time, i
-    kept = set[int]()
-    i = positions[-1] if positions else -1
-    while i >= 0:
-        kept.add(i)
-        i = before[i]
-    reasons, latest = dict[int, str](), after
-    for i, time in enumerate(times):
-        if i in kept:
-            latest = time
-        else:
-            reasons[i] = BACK if time < latest or (strictly and time == latest) else AHEAD
-    return reasons
+    goes_back = np.less_equal if strictly else np.less
+    previous, following = np.append(after, times[:-1]), np.append(times[1:], np.inf)
+    is_ahead = (times > following) & ~goes_back(following, previous) & ~goes_back(times, previous)
+    latest = np.maximum.accumulate(np.append(after, np.where(is_ahead, -np.inf, times)))[:-1]
+    return np.select([is_ahead, goes_back(times, latest)], [AHEAD, BACK], "")
 
 
 # ---- Lines of an untrusted file, read in bounded memory. It may have very long lines, or be a compression bomb.

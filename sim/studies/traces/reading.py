@@ -46,8 +46,6 @@ from sim.studies.traces.tables import MAX_GAP_S, UNION
 
 BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
 """Maximum rows and characters of a block."""
-HELD_BACK = 100
-"""Last rows of a block that are parsed again with the next block, because only later rows show that a time is too far ahead."""
 MIN_ORDERED_SHARE, MIN_ROWS_TO_JUDGE = 0.5, 10
 """Minimum share of rows in the order of time, below which a file is not a time series; minimum rows for this check."""
 MIN_GAP_STEPS = 1.5
@@ -228,9 +226,10 @@ class _BlockReader:
             if row is not None:
                 block.append(row)
                 size += _characters(row)
-                if len(block) < BLOCK_ROWS + HELD_BACK and size < BLOCK_CHARACTERS:
+                if len(block) <= BLOCK_ROWS and size < BLOCK_CHARACTERS:
                     continue
-            kept_back = HELD_BACK if row is not None and self.format.ordered and len(block) > 2 * HELD_BACK else 0
+            # only the next row shows that the time of the last one is ahead
+            kept_back = int(row is not None and bool(self.format.ordered) and len(block) > 1)
             yield from self._block(block, kept_back)
             block = block[len(block) - kept_back :]
             size = sum(map(_characters, block))
@@ -283,16 +282,12 @@ class _BlockReader:
             return wrong
         time = tables[self.format.ordered]["t_s"]
         time = time[wrong.reindex(time.index) == ""]
-        strictly = self.format.ordered == "rates"
-        steps = np.diff(time.to_numpy(), prepend=self.latest_s)
-        is_ordered = ((steps > 0) if strictly else (steps >= 0)).all()
-        misplaced = {} if is_ordered else out_of_order(time.tolist(), self.latest_s, strictly=strictly)
+        reasons = out_of_order(time.to_numpy(), self.latest_s, strictly=self.format.ordered == "rates")
+        misplaced = pd.Series(reasons, index=time.index, dtype=object)[reasons != ""]
         if self.blocks == 0 and len(time) >= MIN_ROWS_TO_JUDGE and len(misplaced) > (1 - MIN_ORDERED_SHARE) * len(time):
             first = f"{len(misplaced)} of the first {len(time)} rows are not in order"
             raise TraceFileError(f"time goes back: {first}: are columns swapped, or is it not sorted? Not read")
-        if misplaced:
-            misplaced_reasons = pd.Series(list(misplaced.values()), index=time.index[list(misplaced)], dtype=object)
-            wrong = misplaced_reasons.reindex(wrong.index).fillna(wrong)
+        wrong = misplaced.reindex(wrong.index).fillna(wrong)
         kept = time[(wrong.reindex(time.index) == "") & (time.index <= until)]
         self._count_gaps(kept.to_numpy())
         self.latest_s = float(kept.iloc[-1]) if len(kept) else self.latest_s

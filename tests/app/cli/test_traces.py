@@ -46,7 +46,7 @@ long.csv: 1 row in quarantine, line 3: the line is too long
 loop: is a link to a folder, or a broken one: not followed
 negative.csv: 1 row in quarantine, line 3: rate is negative
 own.csv: no known format has the columns when, what: name columns with --time and --value
-swapped.csv: time goes back: 42 of the first 50 rows are not in order: are columns swapped, or is it not sorted? Not read
+swapped.csv: time goes back: 43 of the first 50 rows are not in order: are columns swapped, or is it not sorted? Not read
 truncated.csv.gz: is truncated: rows after this one are missing
 wide.csv: is UTF-16: save it as UTF-8
 """

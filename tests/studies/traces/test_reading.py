@@ -124,7 +124,6 @@ def test_blocks_know_each_other(monkeypatch):
     times = [*range(1000), 5000, *range(1000, 2000), 1500, 1501, *range(2000, 2500)]
     text = "t,rate\n" + "".join(f"{t},1\n" for t in times)
     expected = ["time is ahead of the rows after it", "time goes back", "time goes back"]
-    monkeypatch.setattr(reading, "HELD_BACK", 10)
     for rows in (50_000, 117, 991):  # 991: one ends with the row that is ahead
         monkeypatch.setattr(reading, "BLOCK_ROWS", rows)
         found = read(text)
@@ -146,7 +145,6 @@ def test_swapped_columns_are_noticed():
 def test_what_is_held_is_bounded_by_characters_too(monkeypatch):
     """Lines may be long."""
     monkeypatch.setattr(reading, "BLOCK_CHARACTERS", 100_000)
-    monkeypatch.setattr(reading, "HELD_BACK", 1)
     text = "t,rate,note\n" + "".join(f"{t},1,{'x' * 1000}\n" for t in range(1000))
     batches = list(read_rows(RowOrigin("t", "t.csv"), TraceContent(io.BytesIO(text.encode()))))
 
@@ -244,7 +242,6 @@ def test_how_a_file_was_read_is_said(text, expected):
 def test_the_unit_of_a_file_does_not_change_on_its_way(monkeypatch):
     """Microseconds from 0 on were read as seconds in the first block, and as milliseconds after a day."""
     monkeypatch.setattr(reading, "BLOCK_ROWS", 100)
-    monkeypatch.setattr(reading, "HELD_BACK", 1)
     found = read("t_s,rate\n" + "".join(f"{at * 10**9},1\n" for at in range(300)))
 
     assert found["rates"]["t_s"].iloc[-1] == 299 * 10**9
@@ -294,6 +291,5 @@ def test_a_rescale_is_no_failure():
 def test_gaps_are_counted(monkeypatch, times, expected):
     """Across blocks as well, and not where rows are in quarantine."""
     monkeypatch.setattr(reading, "BLOCK_ROWS", 50)
-    monkeypatch.setattr(reading, "HELD_BACK", 1)
 
     assert expected == notes("t_s,rate\n" + "".join(f"{at},1\n" for at in times))[1:]
