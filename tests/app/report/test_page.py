@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sim.app.report.figures import lines
-from sim.app.verbs.pictures import report
+from sim.app.verbs.pictures import write_report
 from sim.results.formats import TextTable
 from sim.results.page import Block, Page, html
 from tests.places import DATA
@@ -171,6 +171,6 @@ def test_an_entry_of_the_contents_ends_at_a_word(heading, entry):
 def test_a_page_stays_below_a_megabyte(tmp_path, name):
     """With the charting library in it, and a hundred checkpoints."""
     file = tmp_path / "page.html"
-    report(str(DATA / f"{name}.zip"), out=file)
+    write_report(DATA / f"{name}.zip", file)
 
     assert 300_000 < file.stat().st_size < 1_000_000
