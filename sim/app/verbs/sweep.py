@@ -36,7 +36,7 @@ from sim.model.schema.flink_file import flink_change
 from sim.model.text import capitalised
 from sim.results.charts import still
 from sim.results.columns import text
-from sim.results.formats import TextTable, ms_text
+from sim.results.formats import TextTable
 from sim.results.stored import unlimited_text
 from sim.results.summary import in_words
 from sim.results.sweep_answers import planned
@@ -91,20 +91,6 @@ class Sweep(Displayed):
         unlimited = unlimited_text(max(scenario.unlimited_bytes for scenario in self.definition.scenarios.different))
         lines = [sentence(self.definition.question, self.rows), f"{capitalised(unlimited)}." if unlimited else ""]
         return "\n".join(filter(None, lines))
-
-    @cached_property
-    def left_out(self) -> str:
-        """Return a sentence on warm-ups that were determined from the runs, or "" if the scenarios set the warm-up."""
-        if not any(scenario.run.finds_warm_up for scenario in self.definition.scenarios.different):
-            return ""
-        has_warm_up = (self.rows["status"] == "ok") & (self.rows["strategy"] != "none")
-        warmups_ms = self.rows.loc[has_warm_up, "warmup_ms"]
-        if warmups_ms.empty:
-            return ""
-        least, middle, most = (ms_text(float(warmups_ms.quantile(share))) for share in (0.0, 0.5, 1.0))
-        return (
-            f"Left out as warm-up, until checkpoints, queues and lag have settled: {least} to {most}, median {middle}."
-        )
 
     @property
     def failed(self) -> pd.DataFrame:
@@ -168,15 +154,15 @@ class Sweep(Displayed):
             TextTable(spelled(section.title, names), [*map(heading, section.header)], section.rows)
             for section in self.sections
         ]
-        parts: list[str | TextTable] = [self.definition.text, *tables, spelled(self.sentence, names), self.left_out]
+        parts: list[str | TextTable] = [self.definition.text, *tables, spelled(self.sentence, names)]
         return [part for part in parts if part]
 
     def _parts(self) -> Sequence[str | TextTable | pd.DataFrame]:
-        """Return the question, remarks about job and load, the answer, and what it leaves out."""
+        """Return the question, remarks about job and load, and the answer."""
         if not self.sections:
             return [self._overview(), self.counted]
         counted = "" if self.failed.empty else self.counted
-        return [self.definition.text, *self.findings, *self.sections, self.sentence, self.left_out, counted]
+        return [self.definition.text, *self.findings, *self.sections, self.sentence, counted]
 
     def _overview(self) -> TextTable:
         """Return the main columns of the rows, as texts.  Runs of the job without checkpoints are only counted."""
@@ -299,7 +285,7 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
         verdict=found.sentence,
         parts=found.sections,
         findings=found.findings,
-        assumptions=[*filter(None, [same, found.left_out])],
+        assumptions=[same],
         command=request.command(found.folder),
         settings=question.settings,
         show=question.show,

@@ -1,6 +1,5 @@
 """What a run leaves out at its beginning: found where the scenario asks for it, said, and a first upload apart."""
 
-import csv
 import json
 
 import pytest
@@ -47,28 +46,6 @@ def test_a_first_upload_is_a_row_of_its_own(ckptsim, job):
     full = ckptsim(f"{command} checkpoint.incremental=false")
     assert "first upload" not in full.stdout
     assert "uploads everything" not in full.stdout
-
-
-def test_a_sweep_says_what_its_runs_left_out(ckptsim, job, tmp_path):
-    (tmp_path / "sweep.yaml").write_text(f"""\
-# Which interval?
-version: 1
-scenario: {job}
-vary: {{checkpoint.interval: [1 s, 2 s]}}
-answer: {{settings: [checkpoint.interval], show: [end_to_end_p99_ms], least: end_to_end_p99_ms}}
-""")
-    complete = ckptsim("sweep sweep.yaml --jobs 1 --out out")
-    settled = ckptsim("sweep sweep.yaml --jobs 1 --out out --set run.warmup=auto")
-
-    assert "Left out" not in complete.stdout
-    assert "Left out as warm-up, until checkpoints, queues and lag have settled: 1 s to 2 s, median" in settled.stdout
-    rows = list(csv.DictReader((tmp_path / "out/results.csv").read_text().splitlines()))
-    assert all(
-        float(row["first_upload_ms"]) > 400 > float(row["end_to_end_max_ms"])
-        for row in rows
-        if row["strategy"] != "none"
-    )
-    assert any(float(row["warmup_ms"]) for row in rows)
 
 
 def test_a_warm_up_is_a_time_or_auto(ckptsim, job):

@@ -78,10 +78,9 @@ def test_of_many_rows_only_the_columns_of_the_answer_are_read(file, tmp_path, mo
     monkeypatch.setattr(verb, "MAX_COMPLETE", 1)
     part = run_sweep(file, tmp_path / "rows")
 
-    assert (complete.sections, complete.sentence, complete.left_out, complete.counted) == (
+    assert (complete.sections, complete.sentence, complete.counted) == (
         part.sections,
         part.sentence,
-        part.left_out,
         part.counted,
     )
     assert set(part.rows) < set(part.results)
@@ -124,12 +123,9 @@ def test_without_a_folder_rows_are_kept_under_the_name_of_the_sweep(file, tmp_pa
     assert (first / "results.parquet").exists()
 
 
-def result_of(rows, finds_warm_up=True):
-    """A result whose scenarios find their warm-up themselves, or say how long it is."""
-    scenario = SimpleNamespace(run=SimpleNamespace(finds_warm_up=finds_warm_up))
-    scenarios = SimpleNamespace(different=[scenario])
+def result_of(rows):
     columns = ("status", "strategy", "warmup_ms", "violations")
-    return Sweep(SimpleNamespace(scenarios=scenarios, question=None), pd.DataFrame(rows, columns=columns), None)
+    return Sweep(SimpleNamespace(question=None), pd.DataFrame(rows, columns=columns), None)
 
 
 WARM = [
@@ -139,15 +135,6 @@ WARM = [
     ("error", "aligned", 77000.0, -1),
     ("ok", "unaligned", 2000.0, 0),
 ]
-
-
-def test_warm_ups_that_runs_determine_are_told():
-    """From the shortest to the longest of the settings; what failed, and jobs without checkpoints, say nothing."""
-    sentence = "Left out as warm-up, until checkpoints, queues and lag have settled: 1 s to 4 s, median 2 s."
-
-    assert sentence == result_of(WARM).left_out
-    assert result_of(WARM, finds_warm_up=False).left_out == ""
-    assert result_of([("ok", "none", 1.0, 0)]).left_out == ""
 
 
 def test_failures_and_broken_promises_are_apart():
