@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import Field
 
 from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
+from sim.model.schema.text import DocumentPath, Reading
 from sim.model.value_types import Duration, Number, Positive, choice
 
 # ---- Keys of a sweep file. Errors are reported with file, line and column, as in scenario files.
@@ -78,6 +79,7 @@ class SweepDocument(Section):
     HINTS: ClassVar[Texts] = {
         "axes": "write vary:",
         "job": "a sweep names its scenario: write scenario: FILE",
+        "zip": "write together:",
     }
 
     version: Positive | None = None
@@ -87,6 +89,8 @@ class SweepDocument(Section):
     """Keys of the scenario with another value in all runs."""
     vary: dict[str, Values] | None = None
     """Keys of the scenario and their values: every combination of them."""
+    together: Annotated[list[dict[str, Values]], Field(min_length=1)] | None = None
+    """Keys that change together: first the first values of all, then the second ones, and so on."""
     windows: Windows | None = None
     replications: Positive | None = None
     """Replications with seeds of their own; all combinations use the same seeds."""
@@ -106,6 +110,19 @@ T = TypeVar("T")
 def combinations(vary: Mapping[str, Sequence[Any]]) -> list[Point]:
     """Return every combination of the values; the last key varies fastest."""
     return [dict(zip(vary, values, strict=True)) for values in product(*vary.values())]
+
+
+def together(group: Mapping[str, Sequence[Any]], path: DocumentPath, reading: Reading) -> list[Point]:
+    """Return the points of keys that change together: the first value of each key, then the second, and so on.
+
+    If the keys have different numbers of values, add an error at `path` to `reading`, and return no points.
+    """
+    lengths = {key: len(values) for key, values in group.items()}
+    if len(set(lengths.values())) > 1:
+        counts = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+        reading.wrong(path, f"keys that change together have equally many values: {counts}")
+        return []
+    return [dict(zip(group, values, strict=True)) for values in zip(*group.values(), strict=True)]
 
 
 def override(key: str, value: Any) -> str:

@@ -41,6 +41,7 @@ from sim.studies.sweeps.design import (
     combinations,
     override,
     text_of,
+    together,
 )
 
 # ---- Windows of a trace, as changes of the scenario. (`sim.studies.traces` writes tables of windows, chosen by their features.)
@@ -494,10 +495,16 @@ def _with_axes(
     document: SweepDocument, overrides: tuple[str, ...], reading: Reading
 ) -> tuple[SweepDocument, tuple[str, ...]]:
     """Replace the values of varied keys by those of overrides.  Return the changed document and the remaining overrides."""
+    together_keys = {key for group in document.together or () for key in group}
     varied, remaining = dict(document.vary or {}), list[str]()
     for line in overrides:
         key, _, value = line.partition("=")
-        if key in varied:
+        if key in together_keys:
+            reading.wrong(
+                (),
+                f"'{key}' changes in the file together with others: change it there, not on the command line",
+            )
+        elif key in varied:
             values = compose(value, reading)
             varied[key] = values if isinstance(values, list) else [values]
         else:
@@ -506,19 +513,27 @@ def _with_axes(
 
 
 def _points(document: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int]]:
-    """Return (points, seeds) for all combinations of `vary:`.
+    """Return (points, seeds) for all combinations of `vary:` and `together:`.
 
     Seeds that vary independently of other keys are returned separately, and then all points have the first seed.  This saves
     memory: scenarios that differ only in their seed are stored once.
     """
+    groups = [together(group, ("together", i), reading) for i, group in enumerate(document.together or ())]
     varied = document.vary or {}
-    for key in varied.keys() & (document.set_ or {}).keys():
+    keys = [*varied, *(key for group in groups if group for key in group[0])]
+    for key in {key for key in keys if keys.count(key) > 1}:
+        reading.wrong((), f"'{key}' is varied twice")
+    for key in set(keys) & set(document.set_ or {}):
         reading.wrong(("set", key), f"'{key}' varies: it cannot have one value in all runs")
-    _check_combinations(prod(map(len, varied.values())), document, reading)
+    count = prod(map(len, groups)) * prod(map(len, varied.values()))
+    _check_combinations(count, document, reading)
     if reading.problems:
         return [], []
-    seeds = _seeds(varied, [*varied, *(line.partition("=")[0].strip() for line in overrides)])
-    return combinations(varied | {SEED: seeds[:1]} if seeds else varied), seeds
+    seeds = _seeds(varied, [*keys, *(line.partition("=")[0].strip() for line in overrides)])
+    points = combinations(varied | {SEED: seeds[:1]} if seeds else varied)
+    for group in groups:
+        points = [point | other for point in points for other in group]
+    return points, seeds
 
 
 def _seeds(varied: dict[str, list[Any]], keys: Sequence[str]) -> list[int]:

@@ -38,6 +38,8 @@ def test_an_axis_given_from_outside_takes_the_place_of_the_one_in_the_file(defin
             "answer: {show: [completed], against: {checkpoint.interval: 2 s}}",
             "checkpoint.interval=3 s",
         )
+    with pytest.raises(ScenarioError, match="changes in the file together with others"):
+        defined("together: [{checkpoint.interval: [1 s], checkpoint.timeout: [1 min]}]", "checkpoint.interval=3 s")
 
 
 def axes(defined, name):
@@ -157,6 +159,11 @@ def test_overrides_hold_for_all_runs(defined):
         ("vary: {checkpoint.interval: []}", "sweep.yaml:4:8: vary.checkpoint.interval: is empty"),
         ("vary: {checkpoint.interval: 1 s}", "sweep.yaml:4:8: vary.checkpoint.interval: expected a list"),
         ("axes: {}", "sweep.yaml:4:1: axes: unknown key 'axes': write vary:"),
+        (
+            "together: [{a.b: [1, 2], c.d: [1]}]",
+            "keys that change together have equally many values: a.b has 2, c.d has 1",
+        ),
+        ("vary: {a.b: [1]}\ntogether: [{a.b: [1, 2]}]", "'a.b' is varied twice"),
         (W + ", length: 1 s}", "sweep.yaml:4:1: windows: write exactly one of every, at and file"),
         (
             W + ", length: 1 min, every: 1 s}",

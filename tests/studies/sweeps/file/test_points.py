@@ -1,11 +1,11 @@
-"""Points of a sweep: combinations, and texts of values."""
+"""Points of a sweep: combinations, values that change together, and texts of values."""
 
 from fractions import Fraction
 
 import pytest
 
-from sim.model.schema.text import ScenarioError
-from sim.studies.sweeps.design import combinations, override, text_of
+from sim.model.schema.text import Reading, ScenarioError
+from sim.studies.sweeps.design import combinations, override, text_of, together
 from tests.studies.sweeps.file.test_definition import ANSWER, W, defined  # noqa: F401 - a fixture
 
 ALIGNED = "set: {checkpoint.barriers: aligned}\n"
@@ -18,6 +18,10 @@ def test_the_last_key_varies_fastest():
         {"a": 2, "b": 3},
         {"a": 2, "b": 4},
     ]
+
+
+def test_keys_that_change_together_have_a_point_for_each_value():
+    assert together({"a": [1, 2], "b": [3, 4]}, (), Reading("")) == [{"a": 1, "b": 3}, {"a": 2, "b": 4}]
 
 
 @pytest.mark.parametrize(
@@ -46,19 +50,24 @@ def test_a_definition_knows_its_scenarios(defined):  # noqa: F811
     assert [scenario.name for scenario in found.scenarios] == ["sweep"] * 2
 
 
-def test_keys_of_a_section_vary_in_step(defined):  # noqa: F811
-    """As values of the section."""
-    found = defined("vary: {checkpoint: [{interval: 1 s, timeout: 1 min}, {interval: 2 s, timeout: 2 min}]}")
+def test_points_are_made_of_all_that_varies(defined):  # noqa: F811
+    """What is listed first varies slowest; then keys that change together."""
+    found = defined(
+        "set: {checkpoint.barriers: aligned}\nvary: {checkpoint.interval: [1 s, 2 s]}\n"
+        "together: [{checkpoint.timeout: [1 min, 2 min], checkpoint.min-pause: [0 s, 1 s]}]"
+    )
+    axes = [dict(scenario.axes) for scenario in found.scenarios]
 
-    minute = 60 * 10**9
-    checkpoints = [scenario.checkpoint for scenario in found.scenarios]
-    assert [(own.interval_ns, own.timeout_ns) for own in checkpoints] == [(10**9, minute), (2 * 10**9, 2 * minute)]
+    assert [own["checkpoint.interval"] for own in axes] == ["1 s"] * 2 + ["2 s"] * 2
+    assert [own["checkpoint.timeout"] for own in axes] == ["1 min", "2 min"] * 2
+    assert [own["checkpoint.min-pause"] for own in axes] == ["0 s", "1 s"] * 2
 
 
 def test_seeds_vary_fastest(defined):  # noqa: F811
-    """Wherever they are listed, with windows too."""
+    """Wherever they are listed, with windows and keys that change together too."""
     text = (
-        "set: {checkpoint.barriers: aligned}\nvary: {checkpoint.interval: [1 s, 2 s], run.seed: [5, 6, 7], checkpoint.timeout: [1 min, 2 min]}\n"
+        "set: {checkpoint.barriers: aligned}\nvary: {checkpoint.interval: [1 s, 2 s], run.seed: [5, 6, 7]}\n"
+        "together: [{checkpoint.timeout: [1 min, 2 min], checkpoint.min-pause: [0 s, 1 s]}]\n"
         + W
         + ", length: 1 s, at: [1 s, 4 s]}"
     )

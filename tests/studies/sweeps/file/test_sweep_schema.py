@@ -31,6 +31,7 @@ def test_a_committed_sweep_meets_its_schema(file, validator):
     [
         {"vari": {"run.seed": [1]}},
         {"replications": 0},
+        {"together": []},
         {"windows": {"source": "s", "trace": "t.csv", "column": "v", "length": 5, "every": "5 s"}},
         {"answer": {"show": []}},
     ],
