@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,18 @@ def kept_scenario(folder: Path) -> Path | None:
         return (folder / str(json.loads((folder / SUMMARY).read_text())["source"])).resolve()
     except (OSError, ValueError, LookupError, TypeError):
         return None
+
+
+def kept_answers(folder: Path) -> list[dict[str, str]]:
+    """Return what `run`, `sweep`, `advise` and `diff` stored in a folder and down to two folders below it, the newest first."""
+    found = []
+    for name in (SUMMARY, ANSWER, ADVICE, DIFF):
+        for file in (path for below in ("", "*/", "*/*/") for path in folder.glob(f"{below}{name}")):
+            with suppress(FolderError):
+                kept = _json(file)
+                texts = {key: str(kept.get(key, "")) for key in ("date", "question", "verdict", "command")}
+                found.append({"folder": str(file.parent), **texts})
+    return sorted(found, key=itemgetter("date"), reverse=True)
 
 
 class FolderError(PrintableError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Unpack
@@ -49,9 +50,10 @@ def write_example(
     *,
     folder: Annotated[Path, Option("Output folder.", flag="--out -o", metavar="FOLDER")] = Path(),
     force: Annotated[bool, Option("Overwrite existing files.")] = False,
+    ask: Annotated[bool, Option("Ask for the values that are marked UNKNOWN.")] = False,
 ) -> None:
     """Write an example scenario or sweep, with comments, and print the command that runs it."""
-    from sim.app.examples import EXAMPLES, contents, main_file, question
+    from sim.app.examples import EXAMPLES, contents, main_file, question, with_answers
     from sim.model.files import replace_text
 
     if name is None:
@@ -65,11 +67,20 @@ def write_example(
         raise UserError(
             f"{', '.join(existing)}: exists already: --force replaces it, --out FOLDER writes elsewhere", Code.USAGE
         )
+    if ask:
+        print_message("An empty answer keeps the value of the example, and its mark.")
+        texts = {path: with_answers(text, _answer) for path, text in texts.items()}
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
         replace_text(path, text)
     verb, file = main_file(name)
     print_message(f"{', '.join(str(path) for path in texts)}: written; next: ckptsim {verb} {folder / file}")
+
+
+def _answer(question: str, value: str) -> str:
+    sys.stderr.write(f"{question} [{value}] ")
+    sys.stderr.flush()
+    return sys.stdin.readline()
 
 
 INIT_VERB = Verb("init", Purpose.BEGIN, 1, "Write an example scenario or sweep.", write_example)
@@ -169,6 +180,32 @@ def _key_line(reference: KeyReference) -> str:
 
 
 EXPLAIN_KEY_VERB = Verb("explain-key", Purpose.LOOK, 1, "Explain a key of a scenario, or search keys.", print_key)
+
+
+# ---- ``ckptsim runs``
+
+
+def list_runs(
+    folder: Annotated[
+        Path, argument("FOLDER", "Folder to search, with two levels of subfolders. (Default: this one.)")
+    ] = Path(),
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """List the results that run, sweep, advise and diff stored, the newest first."""
+    from sim.studies.run_folder import kept_answers
+
+    kept = kept_answers(folder)
+    if as_json:
+        print(json.dumps(kept))
+    elif kept:
+        rows = [(row["folder"], row["date"], row["command"].partition(" -")[0], row["question"]) for row in kept]
+        show(("folder", "date", "command", "question"), rows, text_cells=True)
+    else:
+        print_message(f"{folder}: no results; ckptsim run FILE stores some in the folder runs")
+
+
+RUNS_VERB = Verb("runs", Purpose.LOOK, 3, "List stored results.", list_runs)
 
 
 # ---- ``ckptsim known-issues``

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Unpack
 
 from sim.app.cli.console import Console
-from sim.app.cli.errors import Code, print_message
+from sim.app.cli.errors import Code, UserError, print_message
 from sim.app.cli.options import Purpose, Verb, argument
 from sim.app.cli.terminal import put, put_parts, show
 from sim.app.verbs.options import (
@@ -16,6 +16,7 @@ from sim.app.verbs.options import (
     CheckOptions,
     DiffOptions,
     JsonOption,
+    Option,
     RunFileOptions,
     RunOptions,
     SweepOptions,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sim.app.verbs.diff import Diff
     from sim.app.verbs.run import RunOutcome
     from sim.app.verbs.sweep import Sweep
+    from sim.results.columns import ResultColumn
     from sim.results.side_by_side import StrategyRow
 
 
@@ -37,19 +39,23 @@ if TYPE_CHECKING:
 def run_scenarios(
     scenarios: Annotated[list[Path], argument("SCENARIO", "Scenario files (YAML).")],
     *,
+    columns: Annotated[
+        str | None, Option("Columns of the table, e.g. p50,max,written. (Default: all.)", metavar="NAMES")
+    ] = None,
     as_json: JsonOption = False,
     **options: Unpack[RunFileOptions],
 ) -> Code:
     """Simulate every checkpoint strategy of a scenario and compare them."""
     from sim.app.verbs.run import default_folder, read_file, run
 
+    shown = _columns_named(columns)  # a wrong name is told before the run
     requests = [read_file(path, **options) for path in scenarios]
     run_options = part_of(RunOptions, options)
     code, out = Code.FINE, run_options["folder"]
     for request in requests:
         default = default_folder(request.study)
         run_options["folder"] = default if out is None else Path(out) / default.name if len(requests) > 1 else out
-        with Console(_show_run, as_json=as_json) as console:
+        with Console(partial(_show_run, columns=shown), as_json=as_json) as console:
             outcome = run(request, listener=console, **run_options)
         print_message(str(run_options["folder"]))
         code = max(code, _exit_code(outcome))
@@ -64,13 +70,13 @@ def _exit_code(outcome: RunOutcome) -> Code:
     return Code.FINE if outcome.keeps_expectations else Code.EXPECTATION_FAILED
 
 
-def _show_run(found: RunOutcome) -> None:
-    """Print the table of strategies, the verdict and further outcomes."""
+def _show_run(found: RunOutcome, columns: Sequence[ResultColumn]) -> None:
+    """Print the table of strategies with these columns, the verdict and further outcomes."""
     comparison = found.comparison
     if comparison.question:
         put(f"{comparison.question}\n")
     if comparison.strategies:
-        _show_strategies(comparison.strategies)
+        _show_strategies(comparison.strategies, columns)
         put(f"\n{comparison.verdict}")
     for note in comparison.notes:
         put(note)
@@ -94,22 +100,36 @@ def _show_run(found: RunOutcome) -> None:
         put(outcome, is_red=outcome.startswith(("expectation failed", "expectation unknown")))
 
 
-def _show_strategies(strategies: Sequence[StrategyRow]) -> None:
+def _show_strategies(strategies: Sequence[StrategyRow], columns: Sequence[ResultColumn]) -> None:
     """Print the table of strategies, and below it their first uploads with the columns that these have."""
     from sim.results.formats import MISSING
     from sim.results.side_by_side import texts
 
-    header, rows = texts(strategies)
+    header, rows = texts(strategies, columns)
     count = len(rows) - sum(line.first is not None for line in strategies)
     show(header, rows[:count])
     if first := rows[count:]:
-        kept = [i for i in range(header.index(_PATH_BEGINS)) if any(row[i] != MISSING for row in first)]
+        end = header.index(_PATH_BEGINS) if _PATH_BEGINS in header else len(header)
+        kept = [i for i in range(end) if any(row[i] != MISSING for row in first)]
         print()
         show([header[i] for i in kept], [[row[i] for i in kept] for row in first])
 
 
 _PATH_BEGINS: Final = "start delay"
 """Heading from which columns are about the path of a checkpoint; first uploads are shown with those before it."""
+
+
+def _columns_named(names: str | None) -> Sequence[ResultColumn]:
+    """Return the columns with these headings, separated by commas, or all.  UserError: there is none with such a heading."""
+    from sim.results.summary import PRINTED
+
+    if names is None:
+        return PRINTED
+    known = {column.heading.partition(" (")[0]: column for column in PRINTED}
+    wanted = [name.strip().lower() for name in names.split(",")]
+    if unknown := [name for name in wanted if name not in known]:
+        raise UserError(f"--columns: no column '{unknown[0]}': there are {', '.join(known)}", Code.USAGE)
+    return [known[name] for name in wanted]
 
 
 _MAX_PRINTED_VIOLATIONS: Final = 6

@@ -1,13 +1,13 @@
-"""Tables and text on stdout, fitted to the width of a terminal; in a pipe, tables have a limited width."""
+"""Tables and text on stdout: boxes fitted to the width of a terminal, aligned plain text of limited width in a pipe."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from textwrap import fill
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable, Iterable, Sequence
+from textwrap import fill, wrap
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from sim.app.verbs.common import format_table
 from sim.model.text import one_line, printable
@@ -21,24 +21,40 @@ MAX_CELL = 200
 """Characters: longer cells are cut."""
 PIPE_WIDTH = 120
 """Characters: wider tables of numbers are split where stdout is not a terminal."""
+MAX_LINE_LENGTH = 24
+"""Characters: longer cells of a split table are wrapped, so that more columns fit next to each other."""
 
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> None:
-    """Print a table on stdout.  `text_cells`: cells are text, aligned left, and wrapped on a terminal; otherwise numbers.
+    """Print a table on stdout.  `text_cells`: cells are text, aligned left and wrapped; otherwise numbers.
 
-    A table of numbers that is too wide is split between columns, and each piece begins with the columns that identify its
-    rows.  On a terminal it is transposed if it has fewer rows than columns, and that takes fewer lines.
+    On a terminal that is too narrow, the table is transposed.  If that does not fit either, the table or its transpose
+    is split into several tables with wrapped headers, whichever takes fewer lines.  In a pipe, a table of more than
+    PIPE_WIDTH characters is split between columns.
     """
-    table = [[one_line(text, MAX_CELL) for text in row] for row in (header, *rows)]
-    is_terminal = sys.stdout.isatty()
-    if text_cells:
-        _print_wrapped(table) if is_terminal else print(format_table(table[0], table[1:], text_cells=True))
+    header, *rows = [[one_line(text, MAX_CELL) for text in row] for row in (header, *rows)]
+    if not sys.stdout.isatty():
+        pieces = [[header, *rows]] if text_cells else _pieces([header, *rows], PIPE_WIDTH, _plain_width)
+        print("\n\n".join(format_table(piece[0], piece[1:], text_cells=text_cells) for piece in pieces))
         return
-    layouts = [_pieces(table, _columns(sys.stdout) if is_terminal else PIPE_WIDTH)]
-    if is_terminal and len(layouts[0]) > 1 and len(rows) <= len(header):
-        layouts.append(_pieces([list(column) for column in zip(*table, strict=True)], _columns(sys.stdout)))
-    pieces = min(layouts, key=lambda pieces: sum(len(piece) + 1 for piece in pieces))
-    print("\n\n".join(format_table(piece[0], piece[1:]) for piece in pieces))
+    from rich.console import Console
+
+    console = Console()
+    if text_cells:
+        console.print(_boxed(header, rows, text_cells=True))
+        return
+    table = [header, *rows]
+    turned = [list(column) for column in zip(*table, strict=True)]
+    layouts = (table, turned)
+    fitting = next((layout for layout in layouts if _width(layout) <= console.width), None)
+    if fitting:
+        console.print(_boxed(fitting[0], fitting[1:]))
+        return
+    for piece in min(
+        (_pieces(layout, console.width, _wrapped_width) for layout in layouts[: 1 + (len(rows) <= len(header))]),
+        key=_lines,
+    ):
+        console.print(_boxed(piece[0], piece[1:], _column_widths(piece)))
 
 
 def put_parts(parts: Iterable[str | TextTable]) -> None:
@@ -60,39 +76,73 @@ def put(text: str, *, is_red: bool = False) -> None:
     print(f"\x1b[31m{lines}\x1b[0m" if is_red else lines)
 
 
-def _pieces(table: Lines, width: int) -> list[Lines]:
-    """Split a table into tables of at most `width` characters.  Each repeats the first columns, which identify its rows."""
+def _width(table: Lines) -> int:
+    """Return the width of the boxed table without wrapped cells: a character at each side, three between columns."""
+    return sum(max(map(len, column)) + 3 for column in zip(*table, strict=True)) - 1
+
+
+def _pieces(table: Lines, width: int, width_of: Callable[[Lines], int]) -> list[Lines]:
+    """Split a table into tables of at most `width`, as `width_of` measures columns.  Each repeats the first columns, which identify its rows."""
     columns = [list(column) for column in zip(*table, strict=True)]
     several = next((n for n in range(1, len(columns)) if len(set(zip(*columns[:n], strict=True))) == len(table)), 1)
     names = [column for column in columns[:several] if len(set(column[1:])) > 1] or columns[:1]
-    if _width(names) > width // 2:
+    if width_of(names) > width // 2:
         several, names = 1, columns[:1]
     pieces = [columns[:several]]
     for column in columns[several:]:
-        if _width([*pieces[-1], column]) > width and pieces[-1] != names:
+        if width_of([*pieces[-1], column]) > width and pieces[-1] != names:
             pieces.append(list(names))
         pieces[-1].append(column)
     return [[list(row) for row in zip(*piece, strict=True)] for piece in pieces]
 
 
-def _width(columns: Lines) -> int:
-    """Return the width of a plain table."""
+def _plain_width(columns: Lines) -> int:
     return sum(max(map(len, column)) + 2 for column in columns) - 2
 
 
-def _print_wrapped(table: Lines) -> None:
-    """Print a table of texts, with cells wrapped between words."""
+def _wrapped_width(columns: Lines) -> int:
+    return sum(_column_width(column, is_first=not i) + 3 for i, column in enumerate(columns)) - 1
+
+
+def _column_width(column: Sequence[str], *, is_first: bool) -> int:
+    """Return the width of a column whose header and long cells are wrapped between words; the first is never wrapped."""
+    if is_first:
+        return max(map(len, column))
+    lengths = [len(word) for cell in column for word in cell.split()]
+    return max(
+        1, *lengths, *(len(cell) if len(cell) <= MAX_LINE_LENGTH else MAX_LINE_LENGTH // 2 for cell in column[1:])
+    )
+
+
+def _column_widths(piece: Lines) -> list[int]:
+    return [_column_width(column, is_first=not i) for i, column in enumerate(zip(*piece, strict=True))]
+
+
+def _lines(pieces: Sequence[Lines]) -> int:
+    """Return the number of terminal lines of boxed tables: wrapped rows, and three lines of frame for each table."""
+    return sum(
+        3
+        + sum(
+            max(len(wrap(cell, width)) for cell, width in zip(row, _column_widths(piece), strict=True)) for row in piece
+        )
+        for piece in pieces
+    )
+
+
+def _boxed(
+    header: Sequence[str], rows: Lines, widths: Sequence[int | None] | None = None, *, text_cells: bool = False
+) -> object:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    wrapped = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, name in enumerate(table[0]):
-        wrapped.add_column(Text(name), no_wrap=i == 0, vertical="bottom")
-    for row in table[1:]:
-        wrapped.add_row(*map(Text, row))  # Text, because a str with brackets would be read as markup
-    Console().print(wrapped)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, (name, width) in enumerate(zip(header, widths or [None] * len(header), strict=True)):
+        justify: Literal["left", "right"] = "right" if i and not text_cells else "left"
+        table.add_column(Text(name), justify=justify, no_wrap=i == 0, width=width, vertical="bottom")
+    for row in rows:
+        table.add_row(*map(Text, row))  # Text, because a str with brackets would be read as markup
+    return table
 
 
 NARROWEST = 40

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from importlib.resources import files
 
-__all__ = ["EXAMPLES", "contents", "main_file", "question"]
+__all__ = ["EXAMPLES", "contents", "main_file", "question", "with_answers"]
 
 EXAMPLES = ("first", "failures", "slow-nodes", "end-of-job", "sweep", "day", "kafka-rocksdb-s3", "kafka-iceberg", "cdc")
 """Examples, simplest first, then jobs as in production with the values to replace marked UNKNOWN.
@@ -29,3 +31,16 @@ def main_file(name: str) -> tuple[str, str]:
 def question(name: str) -> str:
     """Return the first comment line of the main file."""
     return contents(name)[f"{name}.yaml"].partition("\n")[0].removeprefix("#").strip()
+
+
+_MARKED = re.compile(r"^( *[\w-]+: *)(\S.*?)( +# UNKNOWN: (.*))$", re.MULTILINE)
+
+
+def with_answers(text: str, ask: Callable[[str, str], str]) -> str:
+    """Return an example with answers in place of values marked UNKNOWN, without the mark.
+
+    `ask`: returns the answer for (question, value of the example), or "" to keep value and mark.
+    """
+    return _MARKED.sub(
+        lambda line: f"{line[1]}{answer}" if (answer := ask(line[4], line[2]).strip()) else line[0], text
+    )

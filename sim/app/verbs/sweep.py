@@ -34,12 +34,13 @@ from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of,
 from sim.model.files import locked
 from sim.model.schema.flink_file import flink_change
 from sim.model.text import capitalised
-from sim.results.charts import still
-from sim.results.columns import text
+from sim.results.charts import figure, still
+from sim.results.columns import numbers_of, text
 from sim.results.formats import TextTable
 from sim.results.stored import unlimited_text
 from sim.results.summary import in_words
-from sim.results.sweep_answers import planned
+from sim.results.sweep_answers import means, planned
+from sim.studies.cells import COLUMNS
 from sim.studies.plan import cells, run_folder, with_baselines
 from sim.studies.run_folder import ANSWER
 from sim.studies.sweeps.answer import sections, sentence
@@ -50,6 +51,7 @@ from sim.studies.sweeps.sweep_file import Definition, define, varied_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from sim.studies.plan import CellPlan
     from sim.studies.progress import Watch
@@ -111,21 +113,40 @@ class Sweep(Displayed):
             return rows
         return f"{rows}; for an answer, add answer: to a sweep file, or compare the settings of a scenario with ckptsim run"
 
-    def plot(self) -> Picture:
-        """Return a chart of the answer: means by setting with confidence intervals and limits.
+    def plot(self, y: str = "", x: str = "", by: str = "") -> Picture:
+        """Return a chart: the mean of column `y` over the values of key `x`, a line for each value of key `by`.
 
-        Raises:
-            ValueError: The sweep has no question (`answer:`), or no values.
+        Without `y`: the answer, means by setting with confidence intervals and limits.  Without `x`: the first key that
+        varies.  ValueError: no such column or key, no question or no values.
         """
         from sim.app.report.figures import intervals
 
+        caption = self.definition.text or self.definition.name
+        if y:
+            return Picture(self._drawn_over(y, x, by), caption)
         question, drawn = self.definition.question, None
         if question is not None and self.sections:
             groups = [question.by] if question.by else []
             drawn = intervals(self.rows, [*groups, *question.settings], question.show, question.limits)
         if drawn is None:
-            raise ValueError("there is nothing to draw: no values, or no question (answer:)")
-        return Picture(still(drawn), self.definition.text or self.definition.name)
+            raise ValueError("there is nothing to draw: no values, or neither a column nor a question (answer:)")
+        return Picture(still(drawn), caption)
+
+    def _drawn_over(self, y: str, x: str, by: str) -> Figure:
+        varied = list(self.definition.scenarios.values())
+        keys = [key for key in varied if key != by]
+        x = x or next(iter(keys), "")
+        for name, value, known in (("y", y, COLUMNS), ("x", x, keys), ("by", by, varied)):
+            if value and value not in known:
+                raise ValueError(f"{name}: {value!r} is not among {', '.join(known)}")
+        lines = means(self.results, [*filter(None, [by]), x], [y])[y].dropna()
+        table = lines.unstack(0) if by else lines.to_frame()  # noqa: PD010  # a series of means
+        column, numbers = numbers_of(x, map(str, table.index)) or (x, {})
+        if numbers:  # quantities in their order, on an axis of numbers
+            table = table.rename(index=numbers).sort_index()
+        drawn = figure(3.0)
+        table.plot(ax=drawn.subplots(), marker="o", xlabel=column, ylabel=in_words(y), legend=bool(by))
+        return drawn
 
     @property
     def known_issues(self) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ def test_rows_of_a_sweep_have_numbers_and_units_and_say_which_are_baselines(stud
     assert list(pd.read_parquet(tmp_path / "results.parquet")) == list(swept.results)
     assert repr(swept).startswith("4 cells, and 1 without checkpoints (strategy none)")
     assert max(map(len, repr(swept).splitlines()[:-1])) < 160
-    with pytest.raises(ValueError, match="no question"):
+    with pytest.raises(ValueError, match="nor a question"):
         swept.plot()
 
 
@@ -72,3 +72,21 @@ def test_a_sweep_on_spark_that_is_stopped_keeps_its_rows_and_says_so(tmp_path):
     assert f"{len(kept)} of 40 cells are kept in rows; run the same command to resume" in message
     done = run_python("script.py", "{'jobs': 1}", cwd=tmp_path, env=environment, check=True)
     assert (done.stdout.strip(), kept < set(Store(tmp_path / "rows").rows())) == ("40", True)
+
+
+def test_a_sweep_without_a_question_draws_a_column_over_a_key(study, tmp_path):
+    """Quantities in their order, a line for each value of another key; and it says what can be drawn."""
+    swept = sim.sweep(study, {"checkpoint.interval": ["1500 ms", "800 ms", "1 s"]}, folder=tmp_path, jobs=1)
+    picture = swept.plot("end_to_end_p50_ms", x="checkpoint.interval", by="checkpoint.barriers")
+    lines = {
+        line.get_label(): list(line.get_xdata())
+        for line in picture.figure.axes[0].lines
+        if not line.get_label().startswith("_")
+    }
+
+    assert lines == {"aligned": [800.0, 1000.0, 1500.0], "unaligned": [800.0, 1000.0, 1500.0]}
+    assert swept.plot("end_to_end_p50_ms", x="checkpoint.barriers")._repr_png_().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="y: 'p50' is not among"):
+        swept.plot("p50")
+    with pytest.raises(ValueError, match="nor a question"):
+        swept.plot()

@@ -62,6 +62,7 @@ COMMANDS = [
     "explain-key storage.dfs.slow",
     "explain-key rocksdb",
     "check job.yaml sweep.yaml",
+    "runs",
     "schema --results",
     "run nothing-of-this-name-is-here-because-somebody-mistyped-the-name-of-a-scenario-file.yaml",
     "run job.yaml --set checkpoint.barriers=unalined --set job.sink.service=fast --out run",

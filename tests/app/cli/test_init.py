@@ -56,3 +56,15 @@ def test_a_production_job_marks_what_to_replace(ckptsim, name):
     assert done.exit_code == 0, done.stderr
     assert len(lines) >= 7
     assert f"{len(lines)} values are assumed, see UNKNOWN in lines {lines[0]}, {lines[1]}" in done.stderr
+
+
+def test_questions_are_asked_and_answers_are_written(ckptsim, tmp_path):
+    """The mark goes with an answer; without one, value and mark stay."""
+    done = ckptsim("init kafka-rocksdb-s3 --ask", given="25k/s\n\n8\n" + "\n" * 20)
+    lines = {line.strip() for line in (tmp_path / "kafka-rocksdb-s3.yaml").read_text().splitlines()}
+
+    assert done.exit_code == 0, done.output
+    assert "how many records per second at the peak? [6k/s]" in done.stderr
+    assert {"rate: 25k/s", "parallelism: 8"} < lines
+    assert any(line.startswith("record: 500 B") and "# UNKNOWN: " in line for line in lines)
+    assert ckptsim("check kafka-rocksdb-s3.yaml").exit_code == 0

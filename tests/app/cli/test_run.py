@@ -321,6 +321,17 @@ def test_a_sweep_file_is_for_another_verb(ckptsim, tiny, tmp_path):
     assert (3, hint) == (done.exit_code, without_axes(done))
 
 
+def test_columns_are_chosen(ckptsim, tiny):
+    """By their headings, in this order; a name that is none is told before anything runs."""
+    done = ckptsim(f"run {tiny} --jobs 1 --columns 'max,p50, Completed'")
+    head = next(line for line in done.stdout.splitlines() if line.startswith("strategy"))
+
+    assert re.split(r" {2,}", head) == ["strategy", "max", "p50", "completed (n)"]
+    wrong = ckptsim(f"run {tiny} --columns p51")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "--columns: no column 'p51': there are completed, p50, p90" in wrong.stderr
+
+
 def test_first_uploads_stand_below_with_the_columns_that_they_have(ckptsim, tmp_path):
     (tmp_path / "job.yaml").write_text(UPLOADS)
     tables = ckptsim("run job.yaml --jobs 1 --no-assumptions").stdout.split("\n\n")

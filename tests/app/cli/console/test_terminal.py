@@ -65,6 +65,37 @@ def test_pieces_of_a_table_tell_their_rows_apart(capsys, monkeypatch):
     assert printed.count("vertex_1") == printed.count("quantity_9") * 5 > len(body)
 
 
+def test_strategies_with_long_names_stand_beside_each_other(capsys, monkeypatch):
+    """Names are broken between words, so that a column is as wide as its numbers and one word."""
+    names = [
+        f"connector iceberg-{version}, {barriers}" for version in ("v1", "v2") for barriers in ("aligned", "unaligned")
+    ]
+    header = ["strategy", *(f"quantity {i}" for i in range(12))]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+
+    show(header, [[name, *["5.8 s"] * 12] for name in names])
+
+    printed = capsys.readouterr().out
+    assert printed.count("quantity 11") == 1, "one piece"
+    assert max(map(len, printed.splitlines())) <= 80
+    assert printed.count("unaligned") == 2
+
+
+def test_a_row_of_short_cells_is_one_line(capsys, monkeypatch):
+    """Twelve jobs with cells of fifteen characters, three columns too wide for the terminal: headers take lines, rows do not."""
+    header = ["strategy", *(f"its first snapshot {i}" for i in range(6))]
+    rows = [[f"claim legacy {i}", *["1/12 checkpoint"] * 6] for i in range(12)]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+
+    show(header, rows)
+
+    assert capsys.readouterr().out.count("1/12 checkpoint") == 6 * 12
+
+
 @pytest.mark.parametrize(("columns", "pieces"), [(10, 1), (11, 2), (30, 4)])
 def test_a_table_in_a_pipe_has_a_line_for_each_row(capsys, columns, pieces):
     """Of at most 120 characters: a wider table is split between columns, and each piece begins with the names of the rows."""
@@ -92,11 +123,11 @@ def test_what_failed_is_red_on_a_terminal_that_shows_colours(capsys, monkeypatch
 
 
 def test_a_table_as_wide_as_the_terminal_is_whole(capsys, monkeypatch):
-    """Two characters between columns: 23 + 17 + 17 + 17 and 6."""
+    """A character at each side and three between columns: 24 + 15 + 15 + 15 and 11."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "dumb")
-    show(["strategy", "a", "b", "c"], [["x" * 23, *(letter * 17 for letter in "abc")] for _ in range(9)])
+    show(["strategy", "a", "b", "c"], [["x" * 24, *(letter * 15 for letter in "abc")] for _ in range(9)])
 
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) == 80
