@@ -23,6 +23,7 @@ from sim.studies.plan import Cell
 from sim.studies.replications import Replications
 
 if TYPE_CHECKING:
+    from sim.plane import Engine
     from sim.runtime.result import Result
 
 
@@ -123,12 +124,12 @@ Row = dict[str, Any]
 """The result of a cell: values by the columns OUTCOME and PROVENANCE."""
 
 
-def simulated(check: bool, cell: Cell, progress: Callable[[int], None]) -> Result | str:
+def simulated(engine: Engine, check: bool, cell: Cell, progress: Callable[[int], None]) -> Result | str:
     """Run a cell.  Return its result with all tables, or a message if the run raised an exception."""
     from sim.runtime.simulate import simulate
 
     try:
-        return simulate(cell.scenario, progress=progress, check=check)
+        return simulate(cell.scenario, engine=engine, progress=progress, check=check)
     except Exception as error:  # noqa: BLE001 - other cells must run after any error
         return _reason(error)
 

@@ -26,6 +26,7 @@ from sim.studies.run_folder import RUNS, SHEET, SUMMARY, TABLE
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.model.schema.study import ScenarioFile
+    from sim.plane import Engine
 
 
 # ---- Files of a comparison, next to the folders of its runs: rows, verdict, and the scenario.
@@ -104,6 +105,7 @@ def _recoveries(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
 def compare(
     study: ScenarioFile,
     *,
+    engine: Engine = "compiled",
     jobs: int | None = None,
     folder: Path | None = None,
     watch: Watch = no_watch,
@@ -112,8 +114,9 @@ def compare(
     """Run the cells of a study, including baselines.  `folder` keeps every run as it ends."""
     planned = with_baselines(cells(study.scenarios))
     runs, names, ended = distinct(planned), folder_names(planned), {}
-    warm()
-    outcomes = run_each(partial(simulated, check), runs, jobs=jobs, watch=watch)
+    if engine == "compiled":
+        warm()
+    outcomes = run_each(partial(simulated, engine, check), runs, jobs=jobs, watch=watch)
     with closing(outcomes):  # stops all workers at the end of the block
         for i, outcome in outcomes:
             ended[runs[i].id] = outcome

@@ -77,7 +77,7 @@ def deciding(
     An assumption on the warm-up comes last.  Trials whose run fails are ignored.
     """
     cells = [Cell(trial.scenario, identity(trial.scenario)) for trial in planned]
-    results = dict(run_each(partial(simulated, False), cells, jobs=1, watch=watch))
+    results = dict(run_each(partial(simulated, "compiled", False), cells, jobs=1, watch=watch))
     assumptions = (
         _assumption_if_deciding(trial, result)
         for i, trial in enumerate(planned)

@@ -223,6 +223,10 @@ ChecksOption = Annotated[
 ConfOption = Annotated[
     Settings | None, Option("A Spark setting, as for spark-submit.", metavar="KEY=VALUE", is_stored=False)
 ]
+EngineOption = Annotated[
+    Literal["compiled", "interpreted"],
+    Option("Data plane implementation; results are the same, interpreted is slower.", "compiled", is_stored=False),
+]
 FlinkOption = Annotated[
     FilePath | None,
     Option(
@@ -297,6 +301,7 @@ class RunOptions(TypedDict, total=False):
     """Options of `run` for a scenario that was read already."""
 
     folder: FolderOption
+    engine: EngineOption
     jobs: JobsOption
     checks: ChecksOption
     try_assumptions: Annotated[

@@ -249,6 +249,7 @@ def _compared(study: ScenarioFile, place: Path | None, given: RunOptions, listen
         try:
             return compare(
                 study,
+                engine=given["engine"],
                 jobs=given["jobs"],
                 folder=place,
                 watch=watch,

@@ -265,7 +265,7 @@ def test_a_closed_pipe_is_no_error(tiny, tmp_path):
     assert "BrokenPipe" not in done.stderr
 
 
-@pytest.mark.parametrize("options", ["--jobs 0", "--nothing"])
+@pytest.mark.parametrize("options", ["--engine warp", "--jobs 0", "--nothing"])
 def test_wrong_options_are_usage(ckptsim, tiny, options):
     assert ckptsim(f"run {tiny} {options}").exit_code == 2
 
