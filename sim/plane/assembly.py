@@ -384,7 +384,7 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
             row["source"] = log.waits if log else Wait.MAILBOX
             if log and log.waits == Wait.LOCK:
                 row["lock_stride"], row["lock_offset"] = stream(spec.seed, "lock", vertex.name, plan.subtask[t])
-                row["lock_wins"] = log.wins
+                row["lock_wins"] = log.mail_lock_probability_q32
             row["total"] = log.total if log else -1
             row["service_table"], row["service_n"] = words.table(vertex.service[0]), len(vertex.service[0])
             if log and log.segments:

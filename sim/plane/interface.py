@@ -65,9 +65,11 @@ class SourceSpec:
     # per subtask; empty: unlimited rate.  Any sequence is accepted
     segments: PackedRecords[RateSegment] = PackedRecords(RateSegment)
     total: int = -1  # records per subtask; -1: unbounded
-    silent: int = 0  # number of subtasks, the last ones, without records (T6)
+    idle_subtasks: int = 0  # number of subtasks, the last ones, without records (T6)
     waits: Wait = Wait.MAILBOX
-    wins: int = 1 << 32  # probability x 2**32 that a mail gets the lock after an emission that waited for output
+    mail_lock_probability_q32: int = (
+        1 << 32
+    )  # probability x 2**32 that a mail gets the lock after an emission that waited for output
 
     def __post_init__(self) -> None:
         """Pack the segments to save memory: a day with a rate per second has 86,400."""
@@ -134,8 +136,8 @@ class VertexSpec:
         return range(gate, gate + 1)
 
     def log(self, subtask: int) -> SourceSpec | None:
-        """Return the source specification of a subtask; silent ones read nothing."""
-        if self.source is None or subtask < self.parallelism - self.source.silent:
+        """Return the source specification of a subtask; idle ones read nothing."""
+        if self.source is None or subtask < self.parallelism - self.source.idle_subtasks:
             return self.source
         return SourceSpec(total=0)
 

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Literal
 
 from sim.protocol.machine import value_class
-from sim.protocol.options import BarrierOptions, Ending, FailureReason
+from sim.protocol.options import BarrierOptions, FailureReason, StopMode
 
 # ---------------------------------------------------------------------------------------------- shared types
 
@@ -30,7 +30,7 @@ class Savepoint:
     """The options of a savepoint."""
 
     format: Literal["canonical", "native"] = "canonical"
-    stop: Ending | None = None  # stop-with-savepoint: how the data of the job ends; None: the job continues
+    stop: StopMode | None = None  # stop-with-savepoint: how the data of the job ends; None: the job continues
 
 
 @value_class

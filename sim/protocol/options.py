@@ -52,13 +52,13 @@ class FailureReason(Enum):
 # Each barrier carries its options, and they may differ per edge: `forced_aligned_edges` lists the edges that rewrite them.
 
 
-class Ending(Enum):
+class StopMode(Enum):
     """Whether operators call finish() before the final snapshot (StopMode)."""
 
     DRAIN = "drain"
     NO_DRAIN = "no-drain"
     # before FLIP-147: finish() runs after the savepoint, so no snapshot holds the records that it emits
-    AFTERWARDS = "savepoint-then-finish"
+    FINISH_AFTER_SAVEPOINT = "savepoint-then-finish"
 
 
 class AlignmentType(Enum):
@@ -80,7 +80,7 @@ class BarrierOptions:
     alignment: AlignmentType = AlignmentType.ALIGNED
     aligned_timeout_ns: int | None = None  # from t0; None: no timeout; only (forced) aligned barriers have one
     savepoint: bool = False
-    stop: Ending | None = None  # of stop-with-savepoint: applied by sources before the snapshot
+    stop: StopMode | None = None  # of stop-with-savepoint: applied by sources before the snapshot
     type: SnapshotType | None = None  # None: "checkpoint", or "canonical" for a savepoint
 
     @property

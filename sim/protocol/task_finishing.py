@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Literal
 
 from sim.protocol.machine import InvalidTransition, value_class
-from sim.protocol.options import Ending
+from sim.protocol.options import StopMode
 
 
 @value_class
@@ -55,7 +55,7 @@ class DataEnded:
     """The source has finished or was stopped, or all inputs have delivered EndOfData."""
 
     now: int
-    ending: Ending
+    ending: StopMode
 
 
 @value_class
@@ -95,7 +95,7 @@ class SnapshotBegun:
 
     now: int
     checkpoint: int
-    stop: Ending | None = None
+    stop: StopMode | None = None
 
 
 @value_class
@@ -142,7 +142,7 @@ class QuiesceTimers:
 class ForwardEndOfData:
     """Write EndOfData to all outputs: no record follows."""
 
-    ending: Ending
+    ending: StopMode
 
 
 @value_class
@@ -201,7 +201,7 @@ class TaskEnd:
     unread: int  # output channels not read to the end
     inputs_open: bool
     state: EndState = EndState.RUNNING
-    ending: Ending = Ending.DRAIN  # while RUNNING: how data ends if the inputs close without EndOfData
+    ending: StopMode = StopMode.DRAIN  # while RUNNING: how data ends if the inputs close without EndOfData
     final: int | None = None  # the first checkpoint after the end of data (finalCheckpointMinId)
     # the savepoint of a stop-with-savepoint, which replaces the final checkpoint (StreamTask#isCurrentSyncSavepoint)
     stop: int | None = None
@@ -217,7 +217,7 @@ class TaskEnd:
     @property
     def drained(self) -> bool:
         """Whether finish() was called: the operators hold no records back."""
-        return self.data_ended and self.ending is Ending.DRAIN
+        return self.data_ended and self.ending is StopMode.DRAIN
 
     @property
     def closing(self) -> bool:
@@ -267,7 +267,7 @@ class TaskEnd:
         if self.state is not EndState.RUNNING:
             raise InvalidTransition("task end", self, event, "the data has ended already")
         after = replace(self, state=EndState.FINISHING, ending=event.ending)
-        if event.ending is Ending.DRAIN:
+        if event.ending is StopMode.DRAIN:
             return after, (FinishOperators(),)
         after, commands = _end_data(after)
         return after, (QuiesceTimers(), *commands)
@@ -284,9 +284,9 @@ class TaskEnd:
         after = replace(self, open=self.open | {event.checkpoint})
         if event.stop is not None:
             after = replace(after, stop=event.checkpoint, stop_completed=False)
-        if event.stop is Ending.NO_DRAIN and self.state is EndState.RUNNING:
+        if event.stop is StopMode.NO_DRAIN and self.state is EndState.RUNNING:
             # StreamTask#setSynchronousSavepointId: endInput is ignored from now on
-            after = replace(after, ending=Ending.NO_DRAIN)
+            after = replace(after, ending=StopMode.NO_DRAIN)
         if after.data_ended and after.final is None:
             after = replace(after, final=event.checkpoint)
         return after
@@ -303,7 +303,7 @@ def _end_data(end: TaskEnd) -> _Answer:
     """Forward EndOfData, and report it to the coordinator if the job drains."""
     forward = (ForwardEndOfData(end.ending),) if end.rule.end_of_data_first else ()
     stopped = end.stop is not None and end.durable  # the savepoint is complete already
-    report = (ReportEndOfData(),) if end.ending is Ending.DRAIN and not stopped else ()
+    report = (ReportEndOfData(),) if end.ending is StopMode.DRAIN and not stopped else ()
     return replace(end, state=EndState.WAITING), (*forward, *report)
 
 

@@ -130,6 +130,10 @@ class TwoPlaneEnvironment(simpy.Environment):
         else:
             self._enter(delay_ns, _Call(action))
 
+    def call_at(self, at_ns: int, action: Callable[[], None]) -> None:
+        """Call `action` at this time, which is not over."""
+        self.call_in(at_ns - self._time_ns, action)
+
     def call_each_in(self, delay_ns: int, actions: Iterable[Callable[[], bool]]) -> None:
         """Call all actions after a delay.  An action that does nothing returns False, and the next one follows at once.
 

@@ -194,9 +194,8 @@ def _source(source: Source) -> SourceSpec:
     if rates and rates[-1].per_second == 0:  # the log ends with the last segment that has records
         last = -(-due // record)
         total = last if total < 0 else min(total, last)
-    wins = int(LOCK_WON * 2**32)
     packed = PackedRecords(RateSegment, _without_empty(segments))
-    return SourceSpec(packed, total, source.silent, Wait[source.waits.upper()], wins)
+    return SourceSpec(packed, total, source.silent, Wait[source.waits.upper()], int(LOCK_WON * 2**32))
 
 
 def _without_empty(segments: list[_Segment]) -> list[_Segment]:

@@ -336,7 +336,15 @@ class StagingSpace:
             self._waiting.append((size_bytes, turn))
             for upload in self.when_short:
                 upload()
-            yield from self._granted(size_bytes, turn)
+            try:
+                yield turn
+            except BaseException:  # the writer was interrupted: the next one may have its turn
+                if turn.triggered:
+                    self.release(size_bytes)
+                else:
+                    self._waiting.remove((size_bytes, turn))
+                    self.release(0)
+                raise
         else:
             self.used_bytes += size_bytes
 
@@ -347,17 +355,6 @@ class StagingSpace:
             size, turn = self._waiting.pop(0)
             self.used_bytes += size
             turn.succeed()
-
-    def _granted(self, size_bytes: int, turn: simpy.Event) -> Work[None]:
-        try:
-            yield turn
-        except BaseException:  # the writer was interrupted: the next one may have its turn
-            if turn.triggered:
-                self.release(size_bytes)
-            else:
-                self._waiting.remove((size_bytes, turn))
-                self.release(0)
-            raise
 
     def _fits(self, size_bytes: int) -> bool:
         return self.limit_bytes is None or self.used_bytes + size_bytes <= self.limit_bytes

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sim.protocol.options import Ending
+from sim.protocol.options import StopMode
 from sim.protocol.task_finishing import TaskEnd
 from sim.runtime.jobmanager import faults
 from sim.runtime.jobmanager.coordinator_host import JobEnd
@@ -69,13 +69,13 @@ def a_restarted_task_stays_finished(_):
 @add(TaskEnd, "_data_ended", NOT_DRAINED)
 def every_stop_drains(original):
     """A stop without a drain drains."""
-    return lambda self, event: original(self, replace(event, ending=Ending.DRAIN))
+    return lambda self, event: original(self, replace(event, ending=StopMode.DRAIN))
 
 
 @add(TaskEnd, "_data_ended", DRAINED)
 def no_stop_drains(original):
     """A stop with a drain does not let operators finish."""
-    return lambda self, event: original(self, replace(event, ending=Ending.NO_DRAIN))
+    return lambda self, event: original(self, replace(event, ending=StopMode.NO_DRAIN))
 
 
 @add(faults, "request", STOPPED)

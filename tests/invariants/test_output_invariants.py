@@ -7,7 +7,7 @@ import pytest
 
 from sim.model.scenario import Action
 from sim.model.sinks import Commit
-from sim.protocol.options import Ending
+from sim.protocol.options import StopMode
 from sim.results.journal import Entry, EventType, Journal
 from sim.results.tables import CheckpointStats, CommitStats, CommittedEpoch
 from sim.runtime.invariants import output
@@ -333,7 +333,7 @@ class TestEnds:
 
 
 def with_ends(account, *, drained=False, stop=None):
-    account.ends = SimpleNamespace(end=lambda _: SimpleNamespace(drained=drained, stop=stop, ending=Ending.DRAIN))
+    account.ends = SimpleNamespace(end=lambda _: SimpleNamespace(drained=drained, stop=stop, ending=StopMode.DRAIN))
 
 
 class TestWhatIsOwed:

@@ -8,7 +8,7 @@ import pytest
 
 from sim.model.randomness import draw, stream
 from sim.plane.interface import Ship
-from sim.protocol.options import Ending
+from sim.protocol.options import StopMode
 from sim.results.journal import Entry, EventType
 from sim.runtime.context import Origin
 from sim.runtime.invariants import records
@@ -436,7 +436,7 @@ def account():
 
 
 class TestTheEnd:
-    def end(self, account, *, drained=True, stop=None, ending=Ending.DRAIN, in_use=(), drops=False):
+    def end(self, account, *, drained=True, stop=None, ending=StopMode.DRAIN, in_use=(), drops=False):
         end = SimpleNamespace(drained=drained, stop=stop, ending=ending)
         account.ends = SimpleNamespace(end=lambda _: end, in_use=lambda: iter(in_use), drops=lambda _: drops)
         return end_facts(account, finished=True)
@@ -455,7 +455,7 @@ class TestTheEnd:
         thread = "the thread of map[0] is at work"
         assert [f"it has finished, and {thread}", self.unread(account)] == self.end(account, in_use=[thread])
 
-    @pytest.mark.parametrize(("ending", "up_to_cut"), [(Ending.NO_DRAIN, True), (Ending.DRAIN, False)])
+    @pytest.mark.parametrize(("ending", "up_to_cut"), [(StopMode.NO_DRAIN, True), (StopMode.DRAIN, False)])
     def test_what_comes_behind_the_cut_of_a_stop_may_stay_unread(self, account, ending, up_to_cut):
         account.note()
         tally = account._tally(range(5))

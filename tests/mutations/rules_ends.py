@@ -79,7 +79,7 @@ EVENTS = (
         "a task that stops where it stands ignores the end of its inputs",
         "protocol/task_finishing.py",
         "ended = DataEnded(event.now, self.ending)",
-        "ended = DataEnded(event.now, Ending.DRAIN)",
+        "ended = DataEnded(event.now, StopMode.DRAIN)",
         f"{PROTOCOL}task/test_finishing.py::test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands",
     ),
     Rule(

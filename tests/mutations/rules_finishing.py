@@ -58,7 +58,7 @@ FINISHING = (
     Rule(
         "operators finish only in a job that drains",
         "protocol/task_finishing.py",
-        "        if event.ending is Ending.DRAIN:\n            return after, (FinishOperators(),)",
+        "        if event.ending is StopMode.DRAIN:\n            return after, (FinishOperators(),)",
         "        if True:\n            return after, (FinishOperators(),)",
         f"{END}test_a_job_that_stops_where_it_stands_finishes_nothing",
     ),

@@ -113,7 +113,10 @@ class Thread:
         """W3: a mail waits, and the source takes the lock again before the mail has it."""
         if task.log is None or task.log.waits != Wait.LOCK or not task.interrupted:
             return False
-        return draw(self.plane.stream("lock", task.vertex.name, task.subtask), task.served) >= task.log.wins
+        return (
+            draw(self.plane.stream("lock", task.vertex.name, task.subtask), task.served)
+            >= task.log.mail_lock_probability_q32
+        )
 
     def serve_input(self, task):
         """T7 to T9; True: a marker was processed and the turn continues at T3."""

@@ -98,7 +98,7 @@ def test_T5_output_before_input(build):
 
 def test_T6_a_silent_subtask_is_exhausted_from_the_beginning(build):
     """The last one of three has no record, whatever the rate of the others."""
-    silent = replace(source(parallelism=3, every=100), source=replace(source(every=100).source, silent=1))
+    silent = replace(source(parallelism=3, every=100), source=replace(source(every=100).source, idle_subtasks=1))
     plane = build(world([silent, vertex()], [edge(ship=Ship.GLOBAL)]))
 
     assert Notice(0, NoticeKind.EXHAUSTED, 2) == plane.advance(1000)
@@ -235,7 +235,7 @@ ALWAYS, NEVER = 1 << 32, 0
 def pair(waits, *, wins=ALWAYS, every=None, reader_ns=1000):
     """A source of records of 10 ns, and its slow reader; one buffer each, and two of overdraft."""
     writer = source(every=every)
-    writer = replace(writer, source=replace(writer.source, waits=waits, wins=wins))
+    writer = replace(writer, source=replace(writer.source, waits=waits, mail_lock_probability_q32=wins))
     return world([writer, vertex(service=(reader_ns,))], [edge()], exclusive=1, floating=0, overdraft=2)
 
 

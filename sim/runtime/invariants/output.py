@@ -146,7 +146,8 @@ class Commits(Invariant):
         """
         sink = self.context.vertex(epoch.writer).commit
         timeout_ns = None if sink is None else sink.transaction_timeout_ns
-        if sink is None or timeout_ns is None or self._commits_fail():
+        fails = any(isinstance(fault.what, FailedCommits) for fault in self.context.scenario.faults)
+        if sink is None or timeout_ns is None or fails:
             return
         is_lost = epoch in commit.lost
         age_ns = commit.time_ns - (sink.time_ns if commit.committed else 0) - epoch.opened_ns
@@ -154,9 +155,6 @@ class Commits(Invariant):
             what = "lost" if is_lost else "committed"
             fact = f"its transaction is {what} after {milliseconds(age_ns)}, its timeout is {milliseconds(timeout_ns)}"
             self._report_epoch(TIMELY, fact, commit, epoch, by_writer)
-
-    def _commits_fail(self) -> bool:
-        return any(isinstance(fault.what, FailedCommits) for fault in self.context.scenario.faults)
 
     def _check_completed(self, commit: CommitStats) -> None:
         """Check that the checkpoint of a commit is complete, and that the commit contains no newer epoch."""
@@ -253,7 +251,7 @@ class EndOfData(Invariant):
 
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
-        self._ended: dict[int, str] = {}  # task whose data has ended -> how (a value of Ending)
+        self._ended: dict[int, str] = {}  # task whose data has ended -> how (a value of StopMode)
         self._closed: set[int] = set()  # tasks restored as finished
 
     def data_ended(self, task: int, ending: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.model.randomness import draw, draws, stream
 from sim.plane.interface import EdgeSpec, Layout, Ship, has_no_captured_data
-from sim.protocol.options import Ending
+from sim.protocol.options import StopMode
 from sim.results.journal import Entry, EventType
 from sim.results.tables import stopped_with
 from sim.results.violations import Violation, count_is, number_of
@@ -445,7 +445,7 @@ class RecordPositions(Invariant):
         """
         ends, written = [self.ends.end(task) for task in self.context.tasks], tally.written
         for stop in {end.stop for end in ends if end.stop is not None}:
-            tasks = np.array([end.stop == stop and end.ending is Ending.NO_DRAIN for end in ends])
+            tasks = np.array([end.stop == stop and end.ending is StopMode.NO_DRAIN for end in ends])
             up_to_cut = np.clip(tally.read, self.ledger.of(stop).written, written)
             written = np.where(tasks[self.ledger.ends[1]], up_to_cut, written)
         return RecordTally(tally.served, tally.late, tally.read, written, tally.known)

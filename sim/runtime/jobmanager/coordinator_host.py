@@ -288,7 +288,7 @@ class CoordinatorHost:
                 for task in sorted(command.tasks):
                     self._trigger(task, command.checkpoint, options)
             case coordinator_messages.ArmCheckpointTimeout():
-                self.env.call_in(command.at_ns - self.env.now, lambda: self._in_turn(lambda: self._expire(command)))
+                self.env.call_at(command.at_ns, lambda: self._in_turn(lambda: self._expire(command)))
             case coordinator_messages.WriteMetadata():
                 self._write_metadata(command.checkpoint)
             case coordinator_messages.NotifyComplete():
@@ -334,7 +334,7 @@ class CoordinatorHost:
         if at_ns == self.env.now:
             self.tasks[task].trigger(checkpoint, options)
         else:
-            self.env.call_in(at_ns - self.env.now, partial(self.tasks[task].trigger, checkpoint, options))
+            self.env.call_at(at_ns, partial(self.tasks[task].trigger, checkpoint, options))
 
     def _arm_periodic_timer(self, at_ns: int) -> None:
         """Arm the periodic timer, which replaces the one armed before."""

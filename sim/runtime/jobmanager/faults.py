@@ -29,7 +29,7 @@ from sim.protocol.coordinator_messages import (
     Savepoint,
     SchedulerStopped,
 )
-from sim.protocol.options import Ending, FailureReason
+from sim.protocol.options import FailureReason, StopMode
 from sim.results.journal import EventType
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
@@ -50,12 +50,12 @@ def schedule(context: Context, coordinator: CoordinatorHost) -> None:
     for action in context.scenario.actions:
         in_its_time = lambda action=action: request(context, coordinator, action)  # noqa: E731
         if action.at_ns > context.env.now:
-            context.env.call_in(action.at_ns - context.env.now, in_its_time)
+            context.env.call_at(action.at_ns, in_its_time)
         else:
             schedule_urgent_callback(context.env, in_its_time)
     for change in context.scenario.checkpoint_updates:
         if change.at_ns > context.env.now:  # the coordinator begins with the earlier ones
-            context.env.call_in(change.at_ns - context.env.now, partial(update, context, coordinator, change))
+            context.env.call_at(change.at_ns, partial(update, context, coordinator, change))
 
 
 def update(context: Context, coordinator: CoordinatorHost, change: CheckpointUpdate) -> None:
@@ -78,7 +78,7 @@ def request(context: Context, coordinator: CoordinatorHost, action: Action) -> N
     A stop-with-savepoint also stops periodic checkpoints.  It is refused if a required task is not running.
     """
     now = context.env.now
-    savepoint = Savepoint(action.format, None if action.stop is None else Ending(action.stop))
+    savepoint = Savepoint(action.format, None if action.stop is None else StopMode(action.stop))
     if savepoint.stop is not None and not coordinator.machine.absent:
         if coordinator.plan() is None:  # a required task is not running
             context.note(EventType.REFUSED, number=1, detail=FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING.name)
@@ -225,7 +225,7 @@ class Faults:
             self._scale(what.vertex)
 
         if until_ns is not None:
-            self.env.call_in(until_ns - self.env.now, end)
+            self.env.call_at(until_ns, end)
 
     def _scale(self, vertex: str) -> None:
         """Apply the largest slowdown factor of each task of a vertex; they do not multiply."""

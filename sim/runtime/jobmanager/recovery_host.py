@@ -90,7 +90,7 @@ class Elasticity:
         left = [number for number, back_ns in lost.items() if back_ns > start.at_ns]
         if start.complete or not self.managers.can_do_without(left) or not self.coordinator.machine.latest_completed:
             return False
-        self.env.call_in(start.at_ns - now, lambda: self._rescale(restart))
+        self.env.call_at(start.at_ns, lambda: self._rescale(restart))
         return True
 
     def executes(self, restart: int, at_ns: int) -> None:
@@ -100,11 +100,11 @@ class Elasticity:
         if self.is_adaptive and missing:
             self._slots_ns, self._failures_left = min(missing), self.options.rescale_failures
             ready_ns = compute_rescale_ns(at_ns, missing, self.options)
-            self.env.call_in(ready_ns - self.env.now, lambda: self._ready(restart))
+            self.env.call_at(ready_ns, lambda: self._ready(restart))
             if self.options.rescale_checkpoint and self._waits_for_checkpoint:
                 for ns in {max(at_ns + self.options.cooldown_ns, slots_ns) for slots_ns in missing} | {ready_ns}:
                     if ns <= ready_ns:
-                        self.env.call_in(ns - self.env.now, lambda: self._trigger_checkpoint(restart))
+                        self.env.call_at(ns, lambda: self._trigger_checkpoint(restart))
 
     @property
     def _waits_for_checkpoint(self) -> bool:
@@ -124,7 +124,7 @@ class Elasticity:
         if machine.last_completion_ns is not None:
             due_ns = max(now, machine.last_completion_ns + self.context.scenario.checkpoint.min_pause_ns)
         if due_ns > now:
-            self.env.call_in(due_ns - now, lambda: self._trigger_checkpoint(restart))
+            self.env.call_at(due_ns, lambda: self._trigger_checkpoint(restart))
         else:
             self.coordinator.dispatch(CheckpointRequested(now, RequestKind.MANUAL))
 
@@ -158,7 +158,7 @@ class Elasticity:
         if self.managers.can_do_without(lost):
             self.context.outcome.rescale(frozenset(lost))
         else:
-            self.env.call_in(min(lost.values()) - self.env.now, lambda: self._rescale(restart))
+            self.env.call_at(min(lost.values()), lambda: self._rescale(restart))
 
     def _give_up_later(self, restart: int, ready_ns: int) -> None:
         """Fail the job after the resource timeout if it gets no slot (NoResourceAvailableException)."""
@@ -354,7 +354,7 @@ class RecoveryHost:
         for restore in self.restores.values():
             restore.cancel_deployment()
         election, missed_ns = self.election, self.cluster.task_managers.silent_since(self.env.now)
-        self.env.call_in(missed_ns - self.env.now, lambda: self._miss_heartbeat(election))
+        self.env.call_at(missed_ns, lambda: self._miss_heartbeat(election))
 
     def _miss_heartbeat(self, election: simpy.Event) -> None:
         """Fail all tasks because the JobMaster's heartbeats timed out (TaskExecutor#disconnectJobManagerConnection).
@@ -423,7 +423,7 @@ class RecoveryHost:
             case recovery.ArmRestart():
                 elapsed = lambda: self.dispatch(recovery.RestartDelayElapsed(self.env.now, command.restart))  # noqa: E731
                 self.stats[command.restart].delayed_ns = at_ns = max(command.at_ns, self.env.now)
-                self.env.call_in(at_ns - self.env.now + self.overheads.restart_ns, elapsed)
+                self.env.call_at(at_ns + self.overheads.restart_ns, elapsed)
             case recovery.RestoreTasks():
                 self.coordinator.dispatch(TasksRestored(self.env.now))
                 self._restore(command)

@@ -109,7 +109,7 @@ class Restore:
         self.caught_up = caught_up
         self._catch_up: CatchUp
         self._downloads: dict[int, simpy.Process] = {}
-        self.env.call_in(ready_ns - self.env.now + self.context.scenario.overheads.deploy_ns, self._deploy)
+        self.env.call_at(ready_ns + self.context.scenario.overheads.deploy_ns, self._deploy)
 
     def cancel(self, tasks: Iterable[int]) -> None:
         """Stop restoring these tasks, which have failed again."""

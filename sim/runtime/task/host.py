@@ -15,7 +15,7 @@ from sim.plane.interface import BARRIERS, FIRST_UNGROUPED_SERIES, Marker, Notice
 from sim.protocol import task_finishing
 from sim.protocol import task_messages as vocabulary
 from sim.protocol.coordinator_messages import Phase, Work
-from sim.protocol.options import BarrierOptions, Ending, FailureReason
+from sim.protocol.options import BarrierOptions, FailureReason, StopMode
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_finishing import EndCommand, EndEvent, EndState, TaskEnd
 from sim.protocol.task_messages import GateClosed, InputEnded, TaskCommand, TaskEvent
@@ -67,7 +67,7 @@ class TaskEnding:
         self.on_close: Callable[[], None] = lambda: None
         self.replaced = False  # the task was restarted, and has another TaskEnding
         self._channels_with_data = len(slot.channels)  # input channels without EndOfData
-        self._ending = Ending.DRAIN
+        self._ending = StopMode.DRAIN
         self._open_gates = set(range(len(layout.task_gates[task])))
         machine = TaskEnd(slot.job.rule, context.periodic, len(channels_out(layout, task)), bool(self._open_gates))
         self._loop = HostLoop(machine, TaskEnd.on, self.carry_out)
@@ -83,9 +83,9 @@ class TaskEnding:
         total = self.slot.vertex.total(self.context.layout.subtask[self.slot.task])
         if total is not None and self.machine.state is EndState.RUNNING:
             if int(self.context.plane.served()[self.slot.task]) >= total:
-                self.dispatch(task_finishing.DataEnded(self.slot.now, Ending.DRAIN))
+                self.dispatch(task_finishing.DataEnded(self.slot.now, StopMode.DRAIN))
 
-    def still_takes_part(self, checkpoint: int, stop: Ending | None, again: Callable[[], None]) -> bool:
+    def still_takes_part(self, checkpoint: int, stop: StopMode | None, again: Callable[[], None]) -> bool:
         """Return whether the task takes part in a checkpoint whose trigger call is executed now.
 
         A closing task declines.  In a stop-with-savepoint a source ends its data first; if its operators have to emit
@@ -101,11 +101,11 @@ class TaskEnding:
                 return False
         return True
 
-    def _stop(self, ending: Ending) -> None:
+    def _stop(self, ending: StopMode) -> None:
         """Stop the reader of a source and end its data (SourceOperatorStreamTask#triggerStopWithSavepointAsync)."""
         if self.machine.state is EndState.RUNNING:
             self.slot.thread.serve_mails_only()
-            if ending is not Ending.AFTERWARDS:
+            if ending is not StopMode.FINISH_AFTER_SAVEPOINT:
                 self.dispatch(task_finishing.DataEnded(self.slot.now, ending))
 
     def on_notice(self, notice: Notice) -> None:
@@ -114,13 +114,13 @@ class TaskEnding:
         if notice.series == (END_OF_DATA if writer.machine.rule.end_of_data_first else END_OF_PARTITION):
             way_ns = 0 if self.context.layout.local[notice.channel] else self.context.scenario.cluster.latency_ns
             self.context.env.call_in(way_ns, lambda: writer.dispatch(task_finishing.OutputRead(self.slot.now)))
-        if writer.machine.ending is not Ending.NO_DRAIN:
+        if writer.machine.ending is not StopMode.NO_DRAIN:
             for part in self.parts:
                 part.channel_ended(notice.channel)
         if notice.series == END_OF_DATA:
             self._channels_with_data -= 1
-            if writer.machine.ending is Ending.NO_DRAIN:
-                self._ending = Ending.NO_DRAIN  # the task drains only if all inputs do
+            if writer.machine.ending is StopMode.NO_DRAIN:
+                self._ending = StopMode.NO_DRAIN  # the task drains only if all inputs do
             if not self._channels_with_data:
                 self.dispatch(task_finishing.DataEnded(self.slot.now, self._ending))
         elif not self.machine.rule.after_finish:
@@ -140,7 +140,7 @@ class TaskEnding:
         """Whether the end of this task needs notifications of completed checkpoints."""
         return self.machine.state is not EndState.RUNNING or self.machine.stop is not None
 
-    def snapshot_begun(self, checkpoint: int, stop: Ending | None) -> None:
+    def snapshot_begun(self, checkpoint: int, stop: StopMode | None) -> None:
         """Handle the start of a snapshot.  For a stop-with-savepoint, `stop` is how the data ends; otherwise None."""
         self._open |= {checkpoint}
         if stop is not None or self.machine.state is not EndState.RUNNING:
@@ -158,8 +158,8 @@ class TaskEnding:
         """Handle that the task has processed the notification of a completed checkpoint."""
         self.dispatch(task_finishing.CompletionHandled(self.slot.now, checkpoint))
         if self.machine.stop == checkpoint and self.slot.thread.mails_only and self.machine.state is EndState.RUNNING:
-            # Ending.AFTERWARDS: the data ends after the savepoint
-            self.dispatch(task_finishing.DataEnded(self.slot.now, Ending.DRAIN))
+            # StopMode.FINISH_AFTER_SAVEPOINT: the data ends after the savepoint
+            self.dispatch(task_finishing.DataEnded(self.slot.now, StopMode.DRAIN))
 
     def aborted(self, checkpoint: int) -> None:
         """Handle the notification of an aborted checkpoint."""

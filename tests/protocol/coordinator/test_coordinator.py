@@ -37,7 +37,7 @@ from sim.protocol.coordinator_messages import (
     WriteMetadata,
 )
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import BarrierOptions, Ending, FailureReason
+from sim.protocol.options import BarrierOptions, FailureReason, StopMode
 from tests.protocol.machines import Running
 
 PERIODIC, MANUAL, SAVEPOINT = RequestKind.PERIODIC, RequestKind.MANUAL, RequestKind.SAVEPOINT
@@ -475,7 +475,7 @@ def test_a_scheduler_starts_once_and_a_task_must_acknowledge():
 
 # ---------------------------------------------------------------------------------------------- stopping with a savepoint
 
-STOP = Savepoint("native", Ending.DRAIN)
+STOP = Savepoint("native", StopMode.DRAIN)
 
 
 def stopping(now=0, **options):

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import Ending
+from sim.protocol.options import StopMode
 from sim.protocol.task_finishing import (
     FINISHING,
     CloseOperators,
@@ -26,7 +26,7 @@ from sim.protocol.task_finishing import (
 )
 from tests.protocol.machines import feed as after
 
-DRAINED, STOPPED = DataEnded(1, Ending.DRAIN), DataEnded(1, Ending.NO_DRAIN)
+DRAINED, STOPPED = DataEnded(1, StopMode.DRAIN), DataEnded(1, StopMode.NO_DRAIN)
 FINISHED, CLOSED, READ, SHUT = OperatorsFinished(2), OperatorsClosed(3), OutputRead(2), InputsClosed(2)
 GONE = [ForwardEndOfPartition(), ReportFinished()]
 
@@ -58,12 +58,12 @@ def test_operators_finish_before_the_end_of_data_leaves():
 
     end, commands = after(end, FINISHED)
 
-    assert (EndState.WAITING, [ForwardEndOfData(Ending.DRAIN), ReportEndOfData()]) == (end.state, commands)
+    assert (EndState.WAITING, [ForwardEndOfData(StopMode.DRAIN), ReportEndOfData()]) == (end.state, commands)
 
 
 def test_a_job_that_stops_where_it_stands_finishes_nothing():
     """No finish(), and the coordinator hears of no end of data: there will be no final checkpoint of its own accord."""
-    assert [QuiesceTimers(), ForwardEndOfData(Ending.NO_DRAIN)] == after(source(), STOPPED)[1]
+    assert [QuiesceTimers(), ForwardEndOfData(StopMode.NO_DRAIN)] == after(source(), STOPPED)[1]
 
 
 def test_a_task_waits_for_the_first_checkpoint_after_its_end():
@@ -138,7 +138,7 @@ def test_with_a_stop_only_its_savepoint_counts(ending):
 def test_a_checkpoint_behind_the_savepoint_of_a_stop_does_not_count():
     """The final checkpoint is taken beside the savepoint, and may be complete before it."""
     end, commands = after(
-        source(), DRAINED, FINISHED, READ, begun(6, stop=Ending.DRAIN), begun(7), ended(7), ended(6), heard(7)
+        source(), DRAINED, FINISHED, READ, begun(6, stop=StopMode.DRAIN), begun(7), ended(7), ended(6), heard(7)
     )
 
     assert CloseOperators() not in commands
@@ -155,9 +155,11 @@ def test_a_task_fails_with_the_savepoint_it_has_begun_to_stop_with():
 
 def test_savepoint_first_and_the_end_afterwards():
     """As before FLIP-147: the savepoint completes, then the operators finish, and nobody waits for what holds that."""
-    _, commands = after(source(), begun(6, stop=Ending.AFTERWARDS), ended(6), heard(6), DRAINED, FINISHED, READ)
+    _, commands = after(
+        source(), begun(6, stop=StopMode.FINISH_AFTER_SAVEPOINT), ended(6), heard(6), DRAINED, FINISHED, READ
+    )
 
-    assert [FinishOperators(), ForwardEndOfData(Ending.DRAIN), CloseOperators()] == commands, (
+    assert [FinishOperators(), ForwardEndOfData(StopMode.DRAIN), CloseOperators()] == commands, (
         "nor is a final checkpoint asked for"
     )
 
@@ -183,11 +185,11 @@ def test_naive_tasks_end_one_after_the_other():
 
 def test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands():
     """They hear of no end of data; the savepoint tells them to ignore the end of their inputs (StreamTask#setSynchronousSavepointId)."""
-    _, commands = after(reader("naive"), begun(6, stop=Ending.NO_DRAIN), ended(6), heard(6), SHUT)
+    _, commands = after(reader("naive"), begun(6, stop=StopMode.NO_DRAIN), ended(6), heard(6), SHUT)
 
     assert [QuiesceTimers(), CloseOperators()] == commands
 
-    _, commands = after(reader("naive"), begun(6, stop=Ending.DRAIN), ended(6), heard(6), SHUT)
+    _, commands = after(reader("naive"), begun(6, stop=StopMode.DRAIN), ended(6), heard(6), SHUT)
 
     assert [FinishOperators()] == commands
 
@@ -217,7 +219,7 @@ def test_the_first_checkpoint_ever_is_waited_for_too():
 def test_the_coordinator_hears_of_an_end_of_data_that_no_checkpoint_holds():
     """Where nobody waits for one, and behind a savepoint that is not complete yet."""
     assert ReportEndOfData() in after(source("off"), DRAINED, FINISHED)[1]
-    assert ReportEndOfData() in after(source(), begun(6, stop=Ending.DRAIN), ended(6), DRAINED, FINISHED)[1]
+    assert ReportEndOfData() in after(source(), begun(6, stop=StopMode.DRAIN), ended(6), DRAINED, FINISHED)[1]
 
 
 @pytest.mark.parametrize("rule", ["commit-at-finish", "discard", "off"])

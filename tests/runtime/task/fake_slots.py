@@ -19,6 +19,9 @@ class FakeClock:
         self._calls = []
         self._number = count()
 
+    def call_at(self, at_ns, action):
+        self.call_in(at_ns - self.now, action)
+
     def call_in(self, delay_ns, action):
         if delay_ns:
             heappush(self._calls, (self.now + delay_ns, next(self._number), action))

@@ -7,7 +7,7 @@ import simpy
 
 from sim.model.job import Snapshot, Vertex
 from sim.model.storage import Storage
-from sim.protocol.options import Ending
+from sim.protocol.options import StopMode
 from sim.protocol.task_finishing import FINISHING, EndState
 from sim.results.tables import CheckpointStats
 from sim.runtime.clock import TwoPlaneEnvironment
@@ -210,9 +210,9 @@ class EndingTask:
 
 def test_a_stop_with_the_savepoint_first_ends_it_afterwards():
     task = EndingTask(SOURCE)
-    task.ending.still_takes_part(4, Ending.AFTERWARDS, lambda: None)
+    task.ending.still_takes_part(4, StopMode.FINISH_AFTER_SAVEPOINT, lambda: None)
     assert (task.thread.mails_only, task.ending.machine.state) == (True, EndState.RUNNING)
-    task.ending.snapshot_begun(4, Ending.AFTERWARDS)
+    task.ending.snapshot_begun(4, StopMode.FINISH_AFTER_SAVEPOINT)
     task.ending.completed(3)
     assert EndState.RUNNING is task.ending.machine.state
     task.ending.completed(4)
@@ -222,6 +222,6 @@ def test_a_stop_with_the_savepoint_first_ends_it_afterwards():
 @pytest.mark.parametrize(("aborted", "fails"), [(4, True), (3, False)])
 def test_the_abort_of_the_savepoint_it_stops_with_fails_it(aborted, fails):
     task = EndingTask(READER)
-    task.ending.snapshot_begun(4, Ending.NO_DRAIN)
+    task.ending.snapshot_begun(4, StopMode.NO_DRAIN)
     task.ending.aborted(aborted)
     assert ([("fail_task", READER, "stop-with-savepoint failed")] if fails else []) == task.log
