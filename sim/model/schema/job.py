@@ -30,7 +30,6 @@ from sim.model.job import (
 )
 from sim.model.options import ValidationContext, attribute_of
 from sim.model.schema.sections import (
-    MAP_OR_TEXT,
     Axis,
     DurationField,
     Law,
@@ -39,6 +38,7 @@ from sim.model.schema.sections import (
     Options,
     Section,
     SizeField,
+    TextOrMap,
     Texts,
     build_model,
     law,
@@ -100,11 +100,8 @@ class Connector(Section):
     """Release of the connector, such as 1.1.0: known defects are judged by it; default: it is not known."""
 
 
-ConnectorField = Annotated[Annotated[ConnectorName, Tag("text")] | Annotated[Connector, Tag("map")], MAP_OR_TEXT]
-CommitField = Annotated[
-    Annotated[str, choice("none", "two-phase", "as-connector"), Tag("text")] | Annotated[Commit, Tag("map")],
-    MAP_OR_TEXT,
-]
+ConnectorField = TextOrMap[ConnectorName, Connector]
+CommitField = TextOrMap[Annotated[str, choice("none", "two-phase", "as-connector")], Commit]
 
 
 # ---- `checkpoint:` as it is written: the options of the model, and what is no single value there.
@@ -136,10 +133,7 @@ def _without_deadline() -> list[str]:
     return [kind.name for kind in BARRIERS.values() if not kind.has_deadline]
 
 
-BarriersField = Annotated[
-    Annotated[str, choice_of(_without_deadline), Tag("text")] | Annotated[DeadlineBarriers, Tag("map")],  # type: ignore[valid-type]
-    MAP_OR_TEXT,
-]
+BarriersField = TextOrMap[Annotated[str, choice_of(_without_deadline)], DeadlineBarriers]  # type: ignore[valid-type]
 
 
 class Checkpoint(Options, of=(StateOptions, CheckpointOptions)):
@@ -249,7 +243,7 @@ class Input(Section):
     """Side output of the upstream vertex that it reads (OutputTag); default: the main output.  Edges of an output carry the same."""
     ship: Axis[Ship]
     """How records choose their reader: Flink's ship strategies; hash is keyBy."""
-    weights: Annotated[Annotated[Skew, Tag("map")] | Annotated[list[Weight], Tag("text")], MAP_OR_TEXT] | None = None
+    weights: TextOrMap[list[Weight], Skew] | None = None
     """hash only: relative weight of each reader subtask, {hot: 70 %}, or {counted: [weight of each subtask]} of another parallelism.
     Default: by their key groups, as Flink's keyBy spreads keys."""
     service: Axis[DurationField] | None = None
@@ -265,7 +259,7 @@ class Input(Section):
         return "key-groups" if isinstance(self.weights, Skew) and self.weights.excess == "key-groups" else "one-key"
 
 
-InputField = Annotated[Annotated[Axis[Ship], Tag("text")] | Annotated[Input, Tag("map")], MAP_OR_TEXT]
+InputField = TextOrMap[Axis[Ship], Input]
 
 
 class Output(Section):
@@ -338,9 +332,7 @@ class Vertex(Options, of=(model.Vertex,)):
     """Tag -> a side output.  Inputs of other vertices name it; default: there is the main output only."""
     window: Window | None = None
     state: State | None = None
-    union_state: (
-        Axis[Annotated[Annotated[Switch, Tag("text")] | Annotated[UnionState, Tag("map")], MAP_OR_TEXT]] | None
-    ) = None
+    union_state: Axis[TextOrMap[Switch, UnionState]] | None = None
     commit: Axis[CommitField] | None = None
     connector: Axis[ConnectorField] | None = None
 

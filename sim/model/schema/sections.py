@@ -262,9 +262,10 @@ def _map_or_text(value: object) -> str:
     return "map" if isinstance(value, (dict, BaseModel)) else "text"
 
 
+M = TypeVar("M")
+TextOrMap = Annotated[Annotated[T, Tag("text")] | Annotated[M, Tag("map")], Discriminator(_map_or_text)]
+"""A value, or a section in its place; only the mistakes of the one that is written are told."""
 ONE_OR_LIST = Discriminator(lambda value: "list" if isinstance(value, list) else "one")
-MAP_OR_TEXT = Discriminator(_map_or_text)
-"""Chooses between the branches tagged "map" and "text", so that only the mistakes of one are told."""
 
 
 # ---- Plain document -> a section.  Errors of pydantic are reported at their keys, in our own words.
@@ -468,8 +469,8 @@ SizeDistribution = _distribution_section(
     SizeSpread,
     [kind for kind in DISTRIBUTIONS.values() if kind.of_sizes],
 )
-DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationDistribution, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
-SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeDistribution, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
+DurationField = TextOrMap[Duration, DurationDistribution]  # type: ignore[valid-type]
+SizeField = TextOrMap[Size, SizeDistribution]  # type: ignore[valid-type]
 
 
 def law(section: int | Law | None, default: Distribution, at: ValidationContext) -> Distribution:
@@ -601,7 +602,8 @@ def annotation_of(record: Option, *, axes: bool = True) -> Any:
         mapping = section_of(record.part)
         if not record.accepts_on_off:
             return mapping
-        leaf: Any = Annotated[Annotated[OnOff, Tag("text")] | Annotated[mapping, Tag("map")], MAP_OR_TEXT]
+        text_or_map: Any = TextOrMap
+        leaf = text_or_map[OnOff, mapping]
     else:
         leaf = DurationField if record.leaf is RANDOM_DURATION else Annotated[Any, record.leaf]
     return one_or_axis[leaf] if axes else leaf
