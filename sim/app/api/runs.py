@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.api.results import Results
-from sim.app.api.study import Study, lists_of, study_of
+from sim.app.api.study import Study, axes_as_changes, study_of
 from sim.app.verbs import diff as diff_verb
 from sim.app.verbs import sweep as sweep_verb
 from sim.app.verbs.diff import Diff
-from sim.app.verbs.options import DiffOptions, SweepOptions, documented, lines_of, with_defaults
+from sim.app.verbs.options import DiffOptions, SweepOptions, changes_as_lines, documented, with_defaults
 from sim.app.verbs.run import StudySource
 from sim.app.verbs.sweep import Sweep, SweepRequest, read_request
 from sim.model.schema.flink_file import flink_change
@@ -40,7 +40,9 @@ def compare(
     Studies, scenario files and existing results may be mixed; results are not computed again.  Unnamed arguments take the
     name of their study, numbered if it is not unique.
 
-    Raises ValueError if there is nothing to compare, and TypeError for what is neither study, results nor path.
+    Raises:
+        ValueError: There is nothing to compare.
+        TypeError: An argument is not a study, results or a path.
     """
     by_name = _by_name(studies)
     if not by_name:
@@ -57,7 +59,9 @@ def compare(
 def simulate(scenario: Study | Scenario, *, engine: Engine = "compiled", checks: bool = True) -> Result:
     """Simulate one scenario once, and return its tables, journal and manifest.
 
-    Raises ValueError if the study has several combinations or the engine is unknown, and TypeError for no scenario.
+    Raises:
+        ValueError: The study has several combinations, or the engine is unknown.
+        TypeError: `scenario` is not a scenario or a study.
     """
     from sim.model import scenario as model
     from sim.runtime import simulate as runtime
@@ -66,7 +70,7 @@ def simulate(scenario: Study | Scenario, *, engine: Engine = "compiled", checks:
         scenario = scenario.single("simulate")
     if not isinstance(scenario, model.Scenario):
         raise TypeError(
-            f'expected a study of one combination (sim.load(...)["aligned"]), not {type(scenario).__name__}'
+            f'expected a study with a single combination (sim.load(...)["aligned"]), not {type(scenario).__name__}'
         )
     return runtime.simulate(scenario, engine=engine, check=checks)
 
@@ -87,7 +91,7 @@ def _by_name(studies: Sequence[object]) -> dict[str, object]:
 
 
 def _combine(by_name: Mapping[str, Results]) -> Results:
-    """Combine results in one comparison; labels of strategies begin with the given names.
+    """Combine results in one comparison, and prefix the labels of strategies with the given names.
 
     The backtest is kept if there is exactly one.
     """
@@ -107,6 +111,7 @@ def _combine(by_name: Mapping[str, Results]) -> Results:
     questions = list(dict.fromkeys(results.question for results in by_name.values() if results.question))
     comparison = Comparison(questions[0] if len(questions) == 1 else "", " and ".join(by_name), runs, baselines, errors)
     assumptions = tuple(dict.fromkeys(line for results in by_name.values() for line in results.assumptions))
+    # the same backtest may belong to several results
     backtests = {id(results.backtest): results.backtest for results in by_name.values() if results.backtest is not None}
     return Results(comparison, assumptions, backtest=next(iter(backtests.values())) if len(backtests) == 1 else None)
 
@@ -122,13 +127,13 @@ def sweep(
 ) -> Sweep:
     """Run a sweep file, or every combination of a study and of `axes` (``{"checkpoint.interval": ["10 s", "30 s"]}``).
 
-    Each cell has a row in `folder` (``runs/<name>-<id>`` by default); a repeated call resumes.  `jobs`: local processes;
+    Each cell has a row in `folder` (``runs/<name>-<id>`` by default); calling it again resumes.  `jobs`: local processes;
     `master`: a Spark master instead, with settings in `conf`.
 
     Raises ScenarioError and OptionError for mistakes in file or options, and TooManyFailuresError if more than
     `max_failures` cells failed.
     """
-    options["changes"] = [*lines_of(options.get("changes", ())), *lists_of(axes or {})]
+    options["changes"] = [*changes_as_lines(options.get("changes", ())), *axes_as_changes(axes or {})]
     request = _sweep_of_study(source, options) if isinstance(source, Study) else read_request(Path(source), **options)
     return sweep_verb.sweep(request, **options)
 
@@ -137,7 +142,7 @@ def _sweep_of_study(study: Study, options: SweepOptions) -> SweepRequest:
     """Return the sweep of a study with `changes` and `flink` applied."""
     options = with_defaults(SweepOptions, options)
     flink = [] if options["flink"] is None else [flink_change(Path(options["flink"]), study.origin.file)]
-    changed = study.with_([*flink, *lines_of(options["changes"])])
+    changed = study.with_([*flink, *changes_as_lines(options["changes"])])
     definition = replace(of_study(changed.read), name=changed.name)
     # These options are applied.  `pinned` reproduces the study, so that the printed command repeats the sweep.
     options["changes"], options["flink"] = changed.pinned, None
@@ -156,7 +161,7 @@ def diff(
     """Compare the inputs of `a` and `b`, and their results.
 
     `a`, `b`: studies, scenario files, sources that `import_job` reads, or folders written by `run`.
-    `folder`: output folder for the answer and all rows.
+    `folder`: output folder for the comparison and its rows.
 
     Raises ScenarioError, RecordingError or FolderError if a side cannot be read, and OptionError if `folder` cannot be
     written.

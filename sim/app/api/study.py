@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.api.results import Results, RunAgain
 from sim.app.verbs.common import MAX_ROWS, Displayed, preformatted
-from sim.app.verbs.options import RunOptions, documented, lines_of
+from sim.app.verbs.options import RunOptions, changes_as_lines, documented
 from sim.app.verbs.run import StudySource, origin_of, read_request, run
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_file import flink_change
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sim.studies.run_folder import Runs
 
 
-def lists_of(axes: Mapping[str, Sequence[Any]] | Any) -> list[str]:
+def axes_as_changes(axes: Mapping[str, Sequence[Any]] | Any) -> list[str]:
     """Return axes as ``key=[...]`` changes.  TypeError: the values of an axis are not a list."""
     if not isinstance(axes, Mapping):
         raise TypeError(f'axes: expected {{"checkpoint.interval": ["10 s", "30 s"]}}, not {type(axes).__name__}')
@@ -131,8 +131,10 @@ class Study(Displayed, RunAgain):
         ScenarioError: an unknown key or invalid value.  TypeError: changes of another form.
         """
         lines = [
-            *lines_of(changes),
-            *lines_of({f"{name}.{key}": value for name, part in sections.items() for key, value in part.items()}),
+            *changes_as_lines(changes),
+            *changes_as_lines(
+                {f"{name}.{key}": value for name, part in sections.items() for key, value in part.items()}
+            ),
         ]
         keys = [line.partition("=")[0] for line in lines]
         kept = tuple(
@@ -206,7 +208,7 @@ class Study(Displayed, RunAgain):
         apply_flink(plain, reading, self.origin.folder)
         values = dict(self.chosen)
         picked = {axis.name: _value(plain, axis, values[axis.name]) for axis in self.read.axes if axis.name in values}
-        return (*self.origin.changes, *lines_of(picked))
+        return (*self.origin.changes, *changes_as_lines(picked))
 
     def single(self, what: str) -> Scenario:
         """Return the model of the only combination.  ValueError: there are several.  `what`: caller, for the message."""
@@ -290,12 +292,12 @@ def load(file: str | PathLike[str], changes: Changes = (), *, flink: str | PathL
             "is a folder; a scenario file (.yaml) was expected: a folder of results has one, and tables that pandas.read_parquet reads",
         )
     deployed = [] if flink is None else [flink_change(Path(flink), Path(file))]
-    return _checked(Study(origin_of(Path(file), [*deployed, *lines_of(changes)])))
+    return _checked(Study(origin_of(Path(file), [*deployed, *changes_as_lines(changes)])))
 
 
 def loads(text: str, name: str = "scenario", *, changes: Changes = (), folder: str | PathLike[str] = ".") -> Study:
     """Read a scenario from text.  Paths in it are relative to `folder`.  Raises the errors of `load`."""
-    return _checked(Study(StudySource(text, name, Path(folder) / f"{name}.yaml", tuple(lines_of(changes)))))
+    return _checked(Study(StudySource(text, name, Path(folder) / f"{name}.yaml", tuple(changes_as_lines(changes)))))
 
 
 def study_of(what: object) -> Study:

@@ -26,7 +26,7 @@ from sim.app.verbs.common import (
 )
 from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, report_remarks
 from sim.app.verbs.importing import draft_of, text_of, with_backtest
-from sim.app.verbs.options import AdviseOptions, command_line, lines_of, path_of, with_all_options
+from sim.app.verbs.options import AdviseOptions, changes_as_lines, command_line, path_of, with_all_options
 from sim.jobs.infer.heap import last_restart_ms
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import where_to_look
@@ -141,7 +141,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
         parse_positive_seconds(name, given[name]) for name in ("within", "budget", "horizon")
     )
     job = job_of(source, listener) if isinstance(source, Path) else source
-    job = replace(job, changes=(*job.changes, *lines_of(given["changes"])))
+    job = replace(job, changes=(*job.changes, *changes_as_lines(given["changes"])))
     prices = load_prices(given["prices"])
     flink = path_of(given["flink"])
     deployed = None if flink is None else read_flink_file(flink)

@@ -17,7 +17,7 @@ from sim.app.verbs.common import (
 )
 from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json
 from sim.app.verbs.importing import draft_of, text_of
-from sim.app.verbs.options import DiffOptions, command_line, lines_of, path_of, portable, with_all_options
+from sim.app.verbs.options import DiffOptions, changes_as_lines, command_line, path_of, portable, with_all_options
 from sim.app.verbs.run import StudySource
 from sim.jobs.reading import read_source
 from sim.model.files import replace_file
@@ -54,14 +54,14 @@ class DiffRequest:
     def side(self, name: Literal["a", "b"]) -> tuple[Path, tuple[str, ...]]:
         """Return the path of a side and the changes to this side only."""
         source: Path | StudySource = getattr(self, name)
-        own_changes = tuple(lines_of(self.options["changes_a"] if name == "a" else self.options["changes_b"]))
+        own_changes = tuple(changes_as_lines(self.options["changes_a"] if name == "a" else self.options["changes_b"]))
         return (
             (source.file, (*source.changes, *own_changes)) if isinstance(source, StudySource) else (source, own_changes)
         )
 
     def command(self, folder: Path | None) -> str:
         (a, of_a), (b, of_b) = self.side("a"), self.side("b")
-        changes = {"changes": lines_of(self.options["changes"]), "changes_a": of_a, "changes_b": of_b}
+        changes = {"changes": changes_as_lines(self.options["changes"]), "changes_a": of_a, "changes_b": of_b}
         return command_line("diff", [a, b], DiffOptions, {**self.options, **changes, "folder": folder})
 
 
@@ -200,7 +200,7 @@ def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
     """Return a side: a study, a scenario file, the scenario of a results folder, or an imported job."""
     source, strategy = getattr(request, name), request.options["strategy"]
     place, own_changes = request.side(name)
-    changes = (*lines_of(request.options["changes"]), *own_changes)
+    changes = (*changes_as_lines(request.options["changes"]), *own_changes)
     if isinstance(source, StudySource):
         return side_of(portable(place), source.text, source.folder, changes, strategy)
     if place.is_dir() and (place / "comparison.json").is_file():

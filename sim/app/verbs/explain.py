@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from sim.app.verbs.common import SILENT, Displayed, Listener, OptionError, Work, stoppable
 from sim.app.verbs.findings import issue_remarks, known_issues_json, report_remarks
 from sim.app.verbs.importing import JobPlace, place_of, scenarios_of_source
-from sim.app.verbs.options import ExplainOptions, FilePath, lines_of, refuse_others, with_all_options
+from sim.app.verbs.options import ExplainOptions, FilePath, changes_as_lines, refuse_others, with_all_options
 from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import (
     NoCheckpointError,
@@ -165,7 +165,7 @@ def explain_job(source: FilePath, *, listener: Listener = SILENT, **given: Unpac
         refuse_others(ExplainOptions, given, "real jobs")
         return explain_real_job(place_of([name], given, given["deadline"]), checkpoint=checkpoint, listener=listener)
     refuse_others(ExplainOptions, given, "simulated runs")
-    runs = runs_of(Path(name), lines_of(given["changes"]))
+    runs = runs_of(Path(name), changes_as_lines(given["changes"]))
     return explain_runs(runs, checkpoint, strategy=given["strategy"], listener=listener)
 
 

@@ -153,7 +153,7 @@ def path_of(path: FilePath | None) -> Path | None:
 _EXPECTED = """expected {"checkpoint.interval": "10 s"} or ["checkpoint.interval=10 s"]"""
 
 
-def lines_of(changes: Changes | Any) -> list[str]:
+def changes_as_lines(changes: Changes | Any) -> list[str]:
     """Return overrides as ``key=value`` lines.
 
     TypeError: `changes` is neither a mapping from keys to values nor a list of ``key=value`` lines.

@@ -16,8 +16,8 @@ from sim.app.verbs.options import (
     FilePath,
     ReportOptions,
     TimelineOptions,
+    changes_as_lines,
     command_line,
-    lines_of,
     refuse_others,
     with_all_options,
 )
@@ -51,7 +51,7 @@ def animate(name: str, file: Path, *, listener: Listener = SILENT, **given: Unpa
         raise OptionError(
             "out", f"{file}: expected a file that ends in .html: one checkpoint is written as an animation"
         )
-    runs = runs_of(Path(name), lines_of(given["changes"]))
+    runs = runs_of(Path(name), changes_as_lines(given["changes"]))
     command = command_line("timeline", [Path(name), "-o", file], TimelineOptions, given)
     page = player_page(runs, given["checkpoint"], given["strategy"], command=command, listener=listener)
     write_page(page, file)

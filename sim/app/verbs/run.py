@@ -25,8 +25,8 @@ from sim.app.verbs.options import (
     CheckOptions,
     RunFileOptions,
     RunOptions,
+    changes_as_lines,
     command_line,
-    lines_of,
     path_of,
     portable,
     relative_path,
@@ -179,7 +179,7 @@ def origin_of(file: Path, changes: Sequence[str] = ()) -> StudySource:
 def read_file(file: Path, **options: Unpack[RunFileOptions]) -> RunRequest:
     """Read a scenario file, and apply the changes that the options make.  ScenarioError: mistakes in it."""
     options = with_defaults(RunFileOptions, options)
-    changes = lines_of(options["changes"])
+    changes = changes_as_lines(options["changes"])
     if options["flink"] is not None:
         changes.insert(0, flink_change(Path(options["flink"]), file))
     return read_request(origin_of(file, changes))

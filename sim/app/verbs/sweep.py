@@ -30,7 +30,7 @@ from sim.app.verbs.findings import (
     of_problem,
     report_remarks,
 )
-from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of, with_all_options, with_defaults
+from sim.app.verbs.options import SweepOptions, changes_as_lines, command_line, path_of, with_all_options, with_defaults
 from sim.model.files import locked
 from sim.model.schema.flink_file import flink_change
 from sim.model.text import capitalised
@@ -216,7 +216,7 @@ def read_request(file: Path, definition: Definition | None = None, **options: Un
     ScenarioError: mistakes in it.
     """
     given = with_defaults(SweepOptions, options)
-    changes = lines_of(given["changes"])
+    changes = changes_as_lines(given["changes"])
     if given["flink"] is not None:
         changes.insert(0, flink_change(Path(given["flink"]), varied_scenario(file)))
     return SweepRequest(definition or define(file, changes), file, tuple(changes))

@@ -48,7 +48,7 @@ SCENARIO, PAGE, METRICS = "job.yaml", "index.html", "ckptsim.prom"
 MAX_REQUESTS = 2000
 """REST requests per poll.  A job of 30 vertices with 30 new checkpoints takes half of them."""
 MIN_POLL_TIME_LIMIT_S = 30.0
-"""A poll may take as long as the polling interval, and at least this long."""
+"""Time limit of a poll: the polling interval, or this if that is shorter."""
 MAX_EVENTS = 1000
 """Events kept in memory; the folder has all of them."""
 FORECAST_RETRY_S = 900.0

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sim.studies.traces.choices import Choices
@@ -27,13 +26,13 @@ def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Ch
 
     Raises TraceFileError if the tables cannot be written.
     """
-    staging, counts = Path(out, STAGING), _Counts()
+    staging, counts = Path(out, STAGING), list[pd.DataFrame]()
     try:
         shutil.rmtree(staging, ignore_errors=True)
         for name in TABLES:
             Path(staging, name).mkdir(parents=True)
         for number, file in enumerate(files):
-            _write(counts.of(rows_of(file, choices)), staging, number)
+            _write(_counted(rows_of(file, choices), counts), staging, number)
         for name in TABLES:
             (staging / name / "_SUCCESS").touch()  # as Spark writes it, for programs that wait for it
             shutil.rmtree(Path(out, name), ignore_errors=True)
@@ -42,33 +41,22 @@ def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Ch
         raise TraceFileError(f"the tables cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return counts.table()
+    return _summed(pd.concat(counts))
 
 
-class _Counts:
-    """The number of rows by COUNT_KEYS, and the first line of each."""
-
-    def __init__(self) -> None:
-        self._parts = list[pa.Table]()
-
-    def of(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        """Yield the non-empty batches unchanged, and count their rows."""
-        for batch in batches:
-            if batch.num_rows:
-                columns = [*map(batch.column, COUNT_KEYS), pc.fill_null(batch.column("count"), 1), batch.column("line")]
-                self._parts.append(_summed(pa.table(columns, [*COUNT_KEYS, "count", "line"])))
-                yield batch
-
-    def table(self) -> pd.DataFrame:
-        """Return the counts, a row per trace, file, kind and reason."""
-        counts: pd.DataFrame = _summed(pa.concat_tables(self._parts)).to_pandas()
-        return counts.sort_values(COUNT_KEYS, na_position="first", ignore_index=True)
+def _counted(batches: Iterable[pa.RecordBatch], counts: list[pd.DataFrame]) -> Iterator[pa.RecordBatch]:
+    """Yield the non-empty batches, and add the number of their rows by COUNT_KEYS to `counts`."""
+    for batch in batches:
+        if batch.num_rows:
+            rows = batch.select([*COUNT_KEYS, "count", "line"]).to_pandas()
+            counts.append(_summed(rows.assign(count=rows["count"].fillna(1))))
+            yield batch
 
 
-def _summed(rows: pa.Table) -> pa.Table:
+def _summed(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the sum of `count` and the smallest `line` for each combination of COUNT_KEYS."""
-    sums = rows.group_by(COUNT_KEYS).aggregate([("count", "sum"), ("line", "min")])
-    return sums.select([*COUNT_KEYS, "count_sum", "line_min"]).rename_columns([*COUNT_KEYS, "count", "line"])
+    sums = rows.groupby(COUNT_KEYS, dropna=False, as_index=False).agg({"count": "sum", "line": "min"})
+    return sums.sort_values(COUNT_KEYS, na_position="first", ignore_index=True).astype({"count": int})
 
 
 def _write(batches: Iterable[pa.RecordBatch], staging: Path, number: int) -> None:
