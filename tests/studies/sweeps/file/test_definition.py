@@ -367,7 +367,7 @@ def test_windows_that_are_not_meant_are_refused(over_a_day, written, keys, messa
 
 
 def test_a_load_in_another_unit_is_refused_until_its_scale_is_written(over_a_day):
-    with pytest.raises(ScenarioError, match=r"'cpu_percent' is per cent, not a rate of records: query "):
+    with pytest.raises(ScenarioError, match=r"'cpu_percent' is per cent by its name, not a rate of records: query "):
         over_a_day(lambda at: at, "column: cpu_percent, at: [3 h]", header="t,cpu_percent")
     found = over_a_day(lambda at: at, "column: cpu_percent, scale: 10, at: [3 h]", header="t,cpu_percent")
 
