@@ -168,7 +168,9 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
         span_ms = whole_periods_ms(triggers_ms[triggers_ms >= begin_ms], begin_ms, 1e3 * end_s)
         begin_s, until_s = (math.floor(ms / 1e3) for ms in span_ms)  # rows are of seconds
         events = _one_off_events_s(run, end_s)
-        whole = _Requests(run["requests"], begin_s, until_s, _whole_intervals_s(events, triggers_ms))
+        whole = _Requests(
+            run["requests"], begin_s, until_s, _whole_intervals_s(events, triggers_ms[triggers_ms >= begin_ms])
+        )
         is_left = not np.isnan(whole.per_hour(["put"]))
         of_runs.append(whole if is_left else whole._replace(one_off_events_s=events))
     rows = [compute_columns(StorageUse, requests)[0] for requests in of_runs]
@@ -204,7 +206,7 @@ def _one_off_events_s(run: Tables, end_s: float) -> list[tuple[float, float]]:
 def _whole_intervals_s(
     events_s: Sequence[tuple[float, float]], triggers_ms: pd.Series[float]
 ) -> list[tuple[float, float]]:
-    """Return the events [s], from the last trigger before each to the first regular trigger after it.
+    """Return the events [s], from the last trigger before each to the first regular trigger after it, if there are both.
 
     What is left of a run is then whole intervals with their checkpoints: neither those that are overdue after a savepoint, nor an
     interval that a restart cuts short.  A trigger is regular if the next one does not follow sooner than usual.
@@ -212,9 +214,10 @@ def _whole_intervals_s(
     times_s = np.floor(np.unique(triggers_ms.to_numpy(dtype=float)) / 1e3)  # rows are of seconds
     gaps_s = np.diff(times_s)
     regular_s = times_s[np.append(gaps_s >= _REGULAR_SHARE * np.median(gaps_s), True)] if len(gaps_s) else times_s
+    whole = [(times_s[times_s <= begin_s], regular_s[regular_s >= until_s]) for begin_s, until_s in events_s]
     return [
-        (max(times_s[times_s <= begin_s], default=begin_s), min(regular_s[regular_s >= until_s], default=until_s))
-        for begin_s, until_s in events_s
+        (before[-1], after[0]) if len(before) and len(after) else event
+        for (before, after), event in zip(whole, events_s, strict=True)
     ]
 
 
