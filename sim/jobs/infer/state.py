@@ -290,14 +290,18 @@ def infer_growth(
         return
     slope, half = linear_regression(seconds, size_bytes).slope, len(sizes) // 2
     late_slope = linear_regression(seconds[half:], size_bytes[half:]).slope
-    if late_slope < _MIN_LATE_SLOPE * slope:
+    if late_slope < _MIN_LATE_SLOPE * slope and _is_line(seconds[:half], size_bytes[:half]):
         _put_level(section, options, points[half].id, size_bytes, per_second)
-    elif correlation(seconds, size_bytes) >= _MIN_CORRELATION and round(slope / per_second) >= 1:
+    elif _is_line(seconds, size_bytes) and round(slope / per_second) >= 1:
         begin = max(size_bytes[0] - slope * seconds_between(points), 0)
         origin = f"one interval before checkpoint {points[0].id}, the first known, which has {size_bytes[0]:,} bytes; it grows from there"
         why = f"({len(sizes)} checkpoints on a line, to {size_bytes[-1]:,} bytes in {points[-1].id})"
         _put_size_and_growth(section, begin, origin, slope, why, per_second)
         _put_or_ask_for_ttl(section, options, seconds[-1] - seconds[0])
+
+
+def _is_line(seconds: Sequence[float], size_bytes: Sequence[int]) -> bool:
+    return len({*size_bytes}) > 1 and correlation(seconds, size_bytes) >= _MIN_CORRELATION
 
 
 def _put_size_and_growth(
