@@ -199,13 +199,6 @@ def held_by_savepoints(told, match):
     return True
 
 
-def nearly_late(told, match):
-    """Most take a shorter time: else each may begin when the one before has ended, and more often is wanted."""
-    usual_ms, last_ms = number(match["usual"]), told.usual[-1].end_to_end_duration
-    most_ms = median(point.end_to_end_duration for point in told.usual)
-    return same_ms(match["took"], last_ms) and most_ms < 0.85 * usual_ms and last_ms <= 1.05 * usual_ms
-
-
 def no_end(told, match):
     told.point = told.history.checkpoint(int(match["id"]))
     passed_ms = told.point.end_to_end_duration
@@ -649,11 +642,6 @@ TEMPLATES = (
         r"No checkpoint was triggered during savepoints? (?P<ids>[^:]+): periodic ones wait for savepoints unless "
         r"max-concurrent-checkpoints is above 1",
         held_by_savepoints,
-    ),
-    template(
-        "nearly late",
-        r"The last took (?P<took>MS) of the (?P<usual>MS) that usually pass between triggers: a longer one delays the next",
-        nearly_late,
     ),
     template(
         "in-flight data",

@@ -237,7 +237,6 @@ UNEXERCISED = {
     "savepoint differs",
     "its manager ends",
     "no places",
-    "nearly late",
     "no subtasks",
     "triggers that stopped",
     "path goes on",

@@ -10,7 +10,6 @@ from sim.explain.explanation import Account, duration, sentence, title
 from sim.jobs.history.explanation import (
     account,
     choice_text,
-    clock,
     feature_rows,
     features_text,
     head_text,
@@ -28,6 +27,7 @@ from sim.jobs.history.history import (
     slow_subtasks_text,
     subtasks_of,
 )
+from sim.jobs.source.job_log import clock
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS
 from sim.results.formats import MISSING, TextTable, bytes_text, ms_text, share_text
@@ -193,7 +193,7 @@ def _all_checkpoints(history: History) -> Iterator[Block]:
         (points[-1].trigger_timestamp - first_ms + points[-1].end_to_end_duration) / 1e3,
     )
     if drawn is not None:
-        caption = f"A bar per checkpoint, stacked by the phases of its critical path. The first was triggered at {clock(points[0])} UTC."
+        caption = f"A bar per checkpoint, stacked by the phases of its critical path. The first was triggered at {clock(first_ms)} UTC."
         yield Block("How long each checkpoint took, by phase", chart=drawn, caption=caption)
 
 

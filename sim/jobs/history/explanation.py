@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import groupby, pairwise
 from statistics import median
 from textwrap import fill
@@ -27,7 +26,7 @@ from sim.jobs.history.history import (
 )
 from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, held_triggers, in_common, profile
 from sim.jobs.history.path import steps
-from sim.jobs.source.job_log import LAST_MS
+from sim.jobs.source.job_log import clock
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_answers import first_names
 from sim.model.text import capitalised, one_line
@@ -170,14 +169,9 @@ def head_text(history: History) -> str:
     counted = f" of {history.counted}" if history.counted > count else ""
     if not count:
         return f"{one_line(history.name, 60)}{version}{barriers}: no checkpoint is known."
-    times = f"{clock(history.checkpoints[0])} to {clock(history.checkpoints[-1])} UTC"
+    times = f"{' to '.join(clock(history.checkpoints[index].trigger_timestamp) for index in (0, -1))} UTC"
     subtasks = "" if detailed_count == count else f", {detailed_count} with statistics of their subtasks"
     return f"{one_line(history.name, 60)}{version}{barriers}: {count}{counted} checkpoint{' is' if count == 1 else 's are'} known{subtasks}, {times}."
-
-
-def clock(point: RecordedCheckpoint) -> str:
-    """Return the trigger time in UTC, for example ``2026-01-31 09:30:00``."""
-    return f"{datetime.fromtimestamp(min(point.trigger_timestamp, LAST_MS) / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 # ------------------------------------------------------------------------------------------ the whole history
@@ -329,7 +323,7 @@ def slow_rows(answer: HistoryAnswer, most: int) -> list[list[str]]:
             longest = explained.longest
             where = f"{share_text(longest.duration_ns / explained.duration_ns)} {longest.name}, {longest.place}"
         failure = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 120)}"
-        rows.append([str(point.id), clock(point), took, f"{where}{failure}"])
+        rows.append([str(point.id), clock(point.trigger_timestamp), took, f"{where}{failure}"])
     return rows if len(rows) > 1 else []
 
 
@@ -339,7 +333,7 @@ def _slow_lines(answer: HistoryAnswer) -> Iterator[str]:
     # A line "and 1 more" would take as much space as the row that it replaces.
     rows = slow_rows(answer, _MAX_ROWS + 1 if max(numbers) == _MAX_ROWS + 1 else _MAX_ROWS)
     for number, at, took, what in rows:
-        yield _cut(f"{number:>6}  {at[11:]}  {took:>7}  {what}")
+        yield _cut(f"{number:>6}  {at[-8:]}  {took:>7}  {what}")
     if rows and (unlisted := sum(numbers) - len(rows)):
         yield f"        and {unlisted} more"
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import pairwise
 from math import comb, factorial, prod
 from statistics import fmean, median
@@ -20,7 +19,7 @@ from scipy.stats import fisher_exact, mannwhitneyu, spearmanr
 from sim.jobs.history.causes import name_of, p_value_of, periodic_events
 from sim.jobs.history.history import History, is_acknowledged, slow_subtasks, subtasks_of
 from sim.jobs.history.path import PathStep, steps
-from sim.jobs.source.job_log import LAST_MS
+from sim.jobs.source.job_log import LAST_MS, clock
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_answers import first_names
 from sim.model.text import one_line
@@ -73,8 +72,6 @@ def profile(
 
 _LATE_TRIGGER_FACTOR = 1.5
 """Minimum time between two triggers / median time between triggers for a late trigger."""
-_NEARLY_LATE = 0.8
-"""Minimum duration / median time between triggers of a checkpoint that is about to delay the next one."""
 _MIN_TRIGGERS = 3
 """Minimum number of times between triggers for a median."""
 
@@ -133,7 +130,7 @@ def _steps_back(history: History) -> list[int]:
 
 
 def held_triggers(history: History) -> Iterator[str]:
-    """Yield sentences on what delays triggers: long savepoints, or a last checkpoint that took nearly the whole interval."""
+    """Yield sentences on triggers: a clock that was set back, and savepoints that delayed them."""
     if steps := _steps_back(history):
         yield f"The clock goes back before checkpoint {first_names(list(map(str, steps)))}: times before and after do not compare."
     usual_ms = _usual_distance_ms(history)
@@ -150,12 +147,6 @@ def held_triggers(history: History) -> Iterator[str]:
             f"No checkpoint was triggered during savepoint{'s' if len(delaying) > 1 else ''} {first_names(delaying)}: periodic ones wait for "
             "savepoints unless max-concurrent-checkpoints is above 1."
         )
-    durations = [point.end_to_end_duration for point in history.usual]
-    # If most checkpoints took that long, each may have waited for the one before.  Then the configured interval is
-    # shorter than the time between triggers, so the comparison says nothing.
-    if durations and median(durations) < _NEARLY_LATE * usual_ms <= durations[-1] <= usual_ms:
-        last, usual = ms_text(durations[-1]), ms_text(usual_ms)
-        yield f"The last took {last} of the {usual} that usually pass between triggers: a longer one delays the next."
 
 
 def previous(history: History, point: RecordedCheckpoint) -> RecordedCheckpoint | None:
@@ -436,7 +427,7 @@ def _between_restarts(history: History, points: Sequence[RecordedCheckpoint]) ->
         ):
             continue
         p = float(mannwhitneyu(inside, outside, alternative="greater").pvalue)
-        begin, end = (f"{datetime.fromtimestamp(ms / 1000, UTC):%H:%M:%S}" for ms in (begin_ms, end_ms))
+        begin, end = (clock(at_ms)[-8:] for at_ms in (begin_ms, end_ms))
         is_first, is_last = number == 0, number == len(starts) - 1
         when = f"before the restart at {end}" if is_first else f"after the restart at {begin}" if is_last else ""
         when = when or f"between the restarts at {begin} and {end}"

@@ -338,19 +338,10 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
     A `sign` of -1 means that checkpoints have become shorter.  Then the threads and the part that shrank most are returned.
     """
     differences = [
-        Cause(
-            f"load of '{name}' {times_text(factor)} ({per_second_text(was)} -> {per_second_text(is_)})",
-            factor,
-            name,
-            "load",
-        )
-        for name, was, is_, factor in _ratios(usual.load, now.load, EQUAL_LOAD_FACTOR)
-    ]
-    differences += [
-        Cause(f"state of '{name}' {times_text(factor)} ({bytes_text(was)} -> {bytes_text(is_)})", factor, name, "state")
-        for name, was, is_, factor in _ratios(usual.state, now.state, MIN_STATE_FACTOR)
-    ]
-    differences = differences[:MAX_CAUSES]
+        Cause(f"{kind} of '{name}' {times_text(factor)} ({text(was)} -> {text(is_)})", factor, name, kind)
+        for kind, text, alike in (("load", per_second_text, EQUAL_LOAD_FACTOR), ("state", bytes_text, MIN_STATE_FACTOR))
+        for name, was, is_, factor in _ratios(getattr(usual, kind), getattr(now, kind), alike)
+    ][:MAX_CAUSES]
     busier = _largest_difference(usual.busy, now.busy, _MIN_BUSY_DIFFERENCE, sign, usual.busy.keys() & now.busy.keys())
     differences += [
         Cause(

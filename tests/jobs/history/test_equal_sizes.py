@@ -2,7 +2,7 @@
 
 import json
 
-from sim.app.verbs.explain import explain_job
+from sim.app.verbs.explain import explain_real_job
 from sim.app.verbs.importing import JobPlace
 from sim.jobs.history.history import sharing
 from sim.jobs.source.recorded_job import RecordedCheckpoint
@@ -64,7 +64,7 @@ def test_in_flight_data_is_in_both_sizes_and_no_sign_of_full_checkpoints(tmp_pat
         for point in points(*[(12_020 * MB, 12_300 * MB)] * 5)
     ]
     (tmp_path / "checkpoints.json").write_text(json.dumps({"counts": {"total": 5}, "history": rows}))
-    text = " ".join(explain_job(JobPlace([tmp_path / "checkpoints.json"])).text.split())
+    text = " ".join(explain_real_job(JobPlace([tmp_path / "checkpoints.json"])).text.split())
 
     assert "In-flight data that barriers overtook (persisted_data) is 100 % of what checkpoint 6 wrote, 12 GB" in text
     assert "equals full size" not in text
@@ -84,14 +84,14 @@ def test_an_answer_of_the_configuration_without_periodic_checkpoints(tmp_path):
     (tmp_path / "config.json").write_text(
         json.dumps({"mode": "exactly_once", "interval": 2**63 - 1, "timeout": 600_000, "min_pause": 0})
     )
-    said = " ".join(explain_job(JobPlace([tmp_path / "config.json"])).text.split())
+    said = " ".join(explain_real_job(JobPlace([tmp_path / "config.json"])).text.split())
 
     assert "No periodic checkpoints (interval: none), pause 0 ms, timeout 10 min." in said
 
 
 def told(folder, config):
     (folder / "config.json").write_text(json.dumps(config))
-    return " ".join(explain_job(JobPlace([folder / "config.json"])).text.split())
+    return " ".join(explain_real_job(JobPlace([folder / "config.json"])).text.split())
 
 
 def test_an_answer_of_the_configuration_says_what_it_means(tmp_path):
