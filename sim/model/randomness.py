@@ -198,13 +198,13 @@ SLICES = 4096
 
 
 @lru_cache(maxsize=256)
-def quantile_table(law: Distribution, slices: int = SLICES) -> tuple[int, ...]:
-    """Return a distribution as `slices` integers in ascending order, in the unit of its mean; one entry if it is constant."""
+def quantile_table(law: Distribution) -> tuple[int, ...]:
+    """Return a distribution as `SLICES` integers in ascending order, in the unit of its mean; one entry if it is constant."""
     if law.kind == "constant" or law.mean == 0:
         return (law.mean,)
     partial_mean = DISTRIBUTIONS[law.kind].partial_mean(law)
-    edges = [partial_mean(i / slices) for i in range(slices)] + [1.0]
-    return tuple(round(law.mean * slices * (b - a)) for a, b in pairwise(edges))
+    edges = [partial_mean(i / SLICES) for i in range(SLICES)] + [1.0]
+    return tuple(round(law.mean * SLICES * (b - a)) for a, b in pairwise(edges))
 
 
 def size_table(law: Distribution) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Move Flink keys, of `flink:` and of the file in `flink-file:`, to their places in the document before validation.
+"""Apply Flink keys, of `flink:` and of the file in `flink-file:`, to the scenario document before validation.
 
 A modelled key has the same effect as the scenario key for it.  Other keys are listed in warnings; a misspelt modelled key
 is an error.  Both ``execution.checkpointing.interval: 30s`` and the nested form of config.yaml are read.
@@ -45,7 +45,7 @@ _TTL = "table.exec.state.ttl"  # of the operators of a SQL job
 _LSM, _CHANGELOG = ("job", "VERTEX", "state", "lsm"), ("job", "VERTEX", "state", "changelog")
 _STORE = ("storage", "object-store")
 LOCAL_BACKUP, LOCAL_RESTORE = "execution.checkpointing.local-backup.enabled", "execution.state-recovery.from-local"
-LOCAL_RECOVERY = "state.backend.local-recovery"  # the old option, which is both
+LOCAL_RECOVERY = "state.backend.local-recovery"  # deprecated option that enables both
 CHANGELOG = "state.changelog.enabled"
 MERGING = "execution.checkpointing.file-merging.enabled"
 _SLOTS = "taskmanager.numberOfTaskSlots"
@@ -81,15 +81,21 @@ def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
 
 
 class _FlinkKeyMapper:
-    """Moves Flink keys into a document."""
+    """Applies Flink keys to a document.
+
+    `apply` first parses all keys, those with the highest precedence first, and sets the ones that are independent of each
+    other.  Then it sets those that depend on other keys or on the sections that the scenario has.
+    """
 
     def __init__(self, plain: Mapping, reading: Reading) -> None:
         self.plain = plain
         self.reading = reading
         self.file: FlinkFile | None = None
-        self.entries: list[tuple[str, DocumentPath, Any]] = []  # key as it is written, its place, its value
-        self.places: dict[str, DocumentPath] = {}  # key of Flink -> where it is written
-        self.values: dict[str, list[str | bool]] = {}  # special keys: one value, or those of an axis
+        self.entries: list[
+            tuple[str, DocumentPath, Any]
+        ] = []  # (key as it is written, path where it is written, value)
+        self.source_of: dict[str, DocumentPath] = {}  # key of Flink -> path where it is written
+        self.values: dict[str, list[str | bool]] = {}  # key -> its parsed value, or those of a sweep axis
         self.lists: set[str] = set()
         self.keys, self.current = modelled_keys(), current_names()
 
@@ -98,13 +104,13 @@ class _FlinkKeyMapper:
 
     def apply(self) -> None:
         if self.file is not None:
-            for path, value, mark in self.file.beside.values():
+            for path, value, mark in self.file.derived.values():
                 self.reading.marks[FILE, path[-1]] = replace(mark, path=f"{self.file.kind}: {path[-1]}")
                 self._set(path, value, (FILE, path[-1]))
         profile, others = self._profile(), list[tuple[str, DocumentPath]]()
-        for written, place, value in sorted(self.entries, key=lambda entry: -self._rank(entry[1])):
+        for written, place, value in sorted(self.entries, key=lambda entry: -self._precedence(entry[1])):
             key = self.current.get(written, written)
-            if key in self.places:
+            if key in self.source_of:
                 self._on_duplicate_key(key, place)
             elif key not in self.keys:
                 self._on_unmodelled_key(written, place, value, others)
@@ -119,11 +125,11 @@ class _FlinkKeyMapper:
                     and self.file.is_patch
                     and isinstance(node := value_at(self.plain, tuple(section)), Mapping)
                 ):
-                    node.pop(name, None)
+                    node.pop(name, None)  # null in a patch removes the key
                 self.reading.warn(place, "has no value: Flink does not set it")
             else:
-                self.places[key] = place
-                self._read(key, place, value)
+                self.source_of[key] = place
+                self._parse_value(key, place, value)
         self._barriers()
         self._buffer_timeout()
         self._apply_toggle(f"{_DEBLOAT}enabled", ("cluster", "network", "debloat"))
@@ -142,14 +148,16 @@ class _FlinkKeyMapper:
 
     def _ask_for_interval(self) -> None:
         """Report a missing interval.  Flink's default is no checkpoints, but the program may set one, so nothing is assumed."""
-        if INTERVAL not in self.places:
+        if INTERVAL not in self.source_of:
             what = f"sets no {INTERVAL}, and nor does the scenario: the job takes no checkpoints, unless its program sets an interval"
             self.reading.wrong(
                 (FILE, ""), f"{what}; write checkpoint: {{interval: off}}, or the interval, e.g. {{interval: 30 s}}"
             )
-        self._set(("checkpoint", "interval"), "off", (FILE, ""))  # one message is enough
+        self._set(
+            ("checkpoint", "interval"), "off", (FILE, "")
+        )  # a placeholder, so that validation does not report it again
 
-    def _rank(self, place: DocumentPath) -> int:
+    def _precedence(self, place: DocumentPath) -> int:
         """Return the precedence of a value: 2 for --set, 1 for the file of --flink, 0 for the scenario and its files."""
         if place[0] == FILE:
             return int(self.reading.marks[FILE,].file != self.reading.file)
@@ -158,8 +166,8 @@ class _FlinkKeyMapper:
 
     def _on_duplicate_key(self, key: str, place: DocumentPath) -> None:
         """Handle a key that was already read with the same or a higher precedence."""
-        first = self.places[key]
-        if self._rank(first) == self._rank(place):
+        first = self.source_of[key]
+        if self._precedence(first) == self._precedence(place):
             self.reading.wrong(place, f"is the same option as {dotted(first[1:])}, which is given too")
 
     def _on_unmodelled_key(
@@ -196,15 +204,15 @@ class _FlinkKeyMapper:
             taken = [
                 f"{'.'.join(path)} {value}"
                 + (f" (simulated as profile {profile_of(value)})" if path[-1] == "version" else "")
-                for path, value, _ in self.file.beside.values()
+                for path, value, _ in self.file.derived.values()
             ]
             taken += [
                 f"{key} {str(self._written(key)).replace('True', 'true').replace('False', 'false')}"
-                for key, place in self.places.items()
+                for key, place in self.source_of.items()
                 if place[0] == FILE and key in self.values
             ]
             self.reading.note((FILE, ""), f"{len(taken)} values taken: {', '.join(taken) or 'none'}")
-        for source in (("flink",), (FILE, "")):
+        for source in (("flink",), (FILE, "")):  # the block, and the file as a whole
             if found := [key for key, place in others if place[0] == source[0]]:
                 more = f" and {len(found) - 3} more" if len(found) > 3 else ""
                 count = f"{len(found)} keys" if more or len(found) > 1 else "1 key"
@@ -213,7 +221,7 @@ class _FlinkKeyMapper:
                     source, f"not modelled, no effect here: {count} of Flink: {', '.join(found[:3])}{more} ({listed})"
                 )
 
-    def _read(self, key: str, place: DocumentPath, value: Any) -> None:
+    def _parse_value(self, key: str, place: DocumentPath, value: Any) -> None:
         form = self.keys[key].form
         given = value if isinstance(value, list) else [value]
         if isinstance(value, list) and place[0] == FILE:
@@ -224,9 +232,9 @@ class _FlinkKeyMapper:
             try:
                 read.append(_READERS[form](item))
             except units.UnitError as error:
-                is_filled_in = not re.search(r"\$\{|\{\{|^\$", str(item))
+                has_placeholder = re.search(r"\$\{|\{\{|^\$", str(item))
                 self.reading.wrong(
-                    place, str(error) if is_filled_in else f"'{item}' is a placeholder: fill in its value first"
+                    place, f"'{item}' is a placeholder: fill in its value first" if has_placeholder else str(error)
                 )
         if len(read) < len(given) or not read:
             return
@@ -249,7 +257,7 @@ class _FlinkKeyMapper:
 
     def _set(self, path: tuple[str, ...], value: Any, key: str | DocumentPath) -> None:
         """Set a value at `path`, unless a value with higher precedence is set; two values of the scenario are an error."""
-        place = self.places[key] if isinstance(key, str) else key
+        place = self.source_of[key] if isinstance(key, str) else key
         node = self.plain
         for depth, step in enumerate(path[:-1]):
             if node.get(step) is None:
@@ -261,7 +269,7 @@ class _FlinkKeyMapper:
             mark = self.reading.marks[path]
             if mark.file != self.reading.file:
                 return
-            if not self._rank(place):
+            if not self._precedence(place):
                 self.reading.wrong(place, f"is given too as {dotted(path)} on line {mark.line}: write it once")
                 return
             if str(node[path[-1]]) != str(value):
@@ -292,9 +300,9 @@ class _FlinkKeyMapper:
             if choice not in choices:
                 choices.append(choice)
         if ALIGNED_TIMEOUT in written and True not in self.values.get(UNALIGNED, [False]):
-            self.reading.warn(self.places[ALIGNED_TIMEOUT], f"has no effect without {UNALIGNED}: true")
+            self.reading.warn(self.source_of[ALIGNED_TIMEOUT], f"has no effect without {UNALIGNED}: true")
         if True in self.values.get(UNALIGNED, [False]) and self.values.get(MODE) == ["at_least_once"]:
-            self.reading.warn(self.places[UNALIGNED], f"has no effect with {MODE}: AT_LEAST_ONCE")
+            self.reading.warn(self.source_of[UNALIGNED], f"has no effect with {MODE}: AT_LEAST_ONCE")
         swept = any(key in self.lists for key in written) and len(choices) > 1
         self._set(("checkpoint", "barriers"), choices if swept else choices[0], written[0])
 
@@ -310,13 +318,13 @@ class _FlinkKeyMapper:
         details = {name: key for key, name in self._keys_in_section(path).items() if key in self.values}
         if enabled not in self.values or not any(self.values[enabled]):
             for key in details.values():
-                self.reading.warn(self.places[key], f"has no effect without {enabled}: true")
+                self.reading.warn(self.source_of[key], f"has no effect without {enabled}: true")
         if enabled not in self.values:
             return
         section = Mapping((name, self._written(key)) for name, key in details.items())
         choices: list[Any] = [(section or "on") if on else "off" for on in self.values[enabled]]
         for name, key in details.items():  # for messages about the details
-            place = self.places[key]
+            place = self.source_of[key]
             self.reading.marks[(*path, name)] = replace(
                 self.reading.marks[place], path=f"{dotted(place)} {section[name]}"
             )
@@ -338,7 +346,7 @@ class _FlinkKeyMapper:
                 other = (
                     f"with {_RESTART}type: {strategy}" if is_written else f"without {_RESTART}type: {key.flink.when}"
                 )
-                self.reading.warn(self.places[name], f"has no effect {other}")
+                self.reading.warn(self.source_of[name], f"has no effect {other}")
             elif name in self.values:
                 if self.values[name] != [None]:  # without limit, as if nothing was said
                     self._set(key.path, self._written(name), name)
@@ -356,7 +364,7 @@ class _FlinkKeyMapper:
             return
         placement = value_at(self.plain, ("cluster", "placement"))
         if placement not in (None, "spread"):
-            self.reading.warn(self.places[_SLOTS], f"has no effect with cluster.placement: {placement}")
+            self.reading.warn(self.source_of[_SLOTS], f"has no effect with cluster.placement: {placement}")
             return
         self._set(("cluster", "slots"), self._written(_SLOTS), _SLOTS)
 
@@ -366,14 +374,16 @@ class _FlinkKeyMapper:
             return
         inside = self.keys[key].path[2 + len(section) :]
         holders = list(self._vertices_with_section(section))
-        replaces = key == "state.backend.type" and self._rank(self.places[key])
+        replaces = key == "state.backend.type" and self._precedence(self.source_of[key])
         explicit = [vertex for vertex, body in holders if value_at(body, inside) is not None]
         for vertex, _ in holders:
             if replaces or vertex not in explicit:
                 self._set(("job", vertex, *section, *inside), value, key)
-        if explicit and len(explicit) == len(holders) and not replaces and self.places[key][0] == FILE:
+        if explicit and len(explicit) == len(holders) and not replaces and self.source_of[key][0] == FILE:
             named = f"{', '.join(explicit[:3])}{' ...' * (len(explicit) > 3)}"
-            self.reading.warn(self.places[key], f"has no effect: it is a default, and vertices say their own: {named}")
+            self.reading.warn(
+                self.source_of[key], f"has no effect: it is a default, and vertices say their own: {named}"
+            )
 
     def _vertices_with_section(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
         """Yield (vertex, section) of the vertices that have a section."""
@@ -396,7 +406,7 @@ class _FlinkKeyMapper:
                 used.add(key)
         for key, value in values.items():
             if value not in (None, False) and key not in used and key != CHANGELOG:
-                self.reading.warn(self.places[key], "has no effect: no vertex has such state")
+                self.reading.warn(self.source_of[key], "has no effect: no vertex has such state")
 
     def _state_values_for(self, state: Mapping, values: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
         """Yield (path inside `state:`, value, key) of each key that applies to a vertex with this state.
@@ -412,7 +422,7 @@ class _FlinkKeyMapper:
             yield ("ttl",), values[_TTL], _TTL
         is_on = state.get("changelog") in (True, "on")
         if is_on and any(key in values for key in self._keys_in_section(_CHANGELOG)):
-            state["changelog"] = None  # a section takes its place
+            state["changelog"] = None  # replaced by a section below
         if is_on or values.get(CHANGELOG) or isinstance(state.get("changelog"), Mapping):
             for key, name in self._keys_in_section(_CHANGELOG).items():
                 if key not in values and not values.get(CHANGELOG):
@@ -439,7 +449,7 @@ class _FlinkKeyMapper:
             )
         elif any(map(any, both)):
             key, needed = (LOCAL_BACKUP, LOCAL_RESTORE) if any(both[0]) else (LOCAL_RESTORE, LOCAL_BACKUP)
-            self.reading.warn(self.places[key], f"has no effect without {needed}: true")
+            self.reading.warn(self.source_of[key], f"has no effect without {needed}: true")
 
     def _storage(self) -> None:
         """Move the keys of uploads to an object store, which have no effect with other storage."""
@@ -447,7 +457,7 @@ class _FlinkKeyMapper:
             if key in self.values and isinstance(value_at(self.plain, _STORE), Mapping):
                 self._set((*_STORE, name), self._single(key), key)
             elif key in self.values:
-                self.reading.warn(self.places[key], "has no effect: storage: has no object-store")
+                self.reading.warn(self.source_of[key], "has no effect: storage: has no object-store")
 
     def _written(self, key: str) -> Any:
         """Return a value as written, or the list of an axis."""
@@ -455,7 +465,7 @@ class _FlinkKeyMapper:
 
     def _single(self, key: str) -> Any:
         if key in self.lists:
-            self.reading.wrong(self.places[key], "cannot be a list: sweep the value in the vertex or section itself")
+            self.reading.wrong(self.source_of[key], "cannot be a list: sweep the value in the vertex or section itself")
             return None
         return self.values[key][0] if key in self.values else None
 

@@ -62,7 +62,7 @@ class FlinkFile:
     resource: str = ""  # name of the Kubernetes resource; "" if it has none
     keys: dict[str, tuple[Any, Mark]] = field(default_factory=dict)  # dotted key -> value and its position
     # other fields of a manifest: field -> path of the option that it sets, value and its position
-    beside: dict[str, tuple[tuple[str, ...], Any, Mark]] = field(default_factory=dict)
+    derived: dict[str, tuple[tuple[str, ...], Any, Mark]] = field(default_factory=dict)
     block: DocumentPath = ()  # path of the mapping with Flink's keys; () for the whole document
     marks: dict[DocumentPath, Mark] = field(default_factory=dict)  # path in the document -> position
     ignored: tuple[Problem, ...] = ()  # lines without effect
@@ -164,7 +164,7 @@ def about_file(read: FlinkFile) -> dict[str, str]:
     If a configuration of Flink does not set the checkpoint interval, the result has an entry that says so.
     """
     about, names = {key: about_key(key) for key in read.keys}, current_names()
-    about |= {name: f"sets {'.'.join(path)}" for name, (path, *_) in read.beside.items()}
+    about |= {name: f"sets {'.'.join(path)}" for name, (path, *_) in read.derived.items()}
     if read.block != ("flink",) and INTERVAL not in {names.get(key, key) for key in about}:
         about[INTERVAL] = "not set: the job takes no checkpoints, unless its program sets an interval"
     return about
@@ -313,11 +313,11 @@ def _add_spec(result: FlinkFile, plain: Mapping, reading: Reading) -> None:
         result.keys["parallelism.default"] = parallelism
     version, cores = value("flinkVersion"), value("taskManager.resource.cpu")
     if match := re.fullmatch(r"v(\d+)_(\d+)", str(version[0])):
-        result.beside["spec.flinkVersion"] = ("cluster", "version"), f"{match[1]}.{match[2]}", version[1]
+        result.derived["spec.flinkVersion"] = ("cluster", "version"), f"{match[1]}.{match[2]}", version[1]
     if match := re.fullmatch(r"([1-9]\d*)(\.0*)?", str(cores[0])):
-        result.beside["spec.taskManager.resource.cpu"] = ("cluster", "cores"), int(match[1]), cores[1]
+        result.derived["spec.taskManager.resource.cpu"] = ("cluster", "cores"), int(match[1]), cores[1]
     if ("kind",) in reading.marks and value("mode")[0] != "standalone":  # a patch has no kind
-        result.beside["kind"] = ("restart", "provider"), "kubernetes", reading.marks[("kind",)]
+        result.derived["kind"] = ("restart", "provider"), "kubernetes", reading.marks[("kind",)]
     for name in _NOT_MODELLED:
-        if (value_of_key := value(name))[0] is not None and f"spec.{name}" not in result.beside:
+        if (value_of_key := value(name))[0] is not None and f"spec.{name}" not in result.derived:
             result.keys[f"spec.{name}"] = value_of_key
