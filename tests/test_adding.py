@@ -259,16 +259,16 @@ def test_a_feature_of_a_task(monkeypatch, tmp_path):
 
 def test_a_checker(monkeypatch):
     """An invariant: it observes an event, and what it reports is told with the run."""
-    law = "there is no third checkpoint"
+    statement = "there is no third checkpoint"
 
     class Superstition(Invariant):
         def completed(self, checkpoint, retained):
             if checkpoint == 3:
-                self.report(law, f"{len(retained)} are kept")
+                self.report(statement, f"{len(retained)} are kept")
 
     assert simulate(scenario()).violations == ()
     monkeypatch.setattr(registry, "INVARIANTS", (*registry.INVARIANTS, Superstition))
-    assert [(law, "1 are kept")] == [(found.law, found.fact) for found in simulate(scenario()).violations]
+    assert [(statement, "1 are kept")] == [(found.invariant, found.fact) for found in simulate(scenario()).violations]
 
 
 def test_a_restart_strategy(monkeypatch):

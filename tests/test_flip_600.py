@@ -70,7 +70,7 @@ def test_a_fallback_is_older():
 
     assert len({row.checkpoint for row in rows}) == 3
     assert all(row.number < row.checkpoint for row in rows)
-    assert [row.law for row in result.violations] == [DISCARDED], "F3"
+    assert [row.invariant for row in result.violations] == [DISCARDED], "F3"
 
 
 def test_the_table_of_costs_is_what_the_benchmark_prints():

@@ -14,7 +14,7 @@ from sim.results.journal import Entry, EventType
 class Violation:
     """A violation of an invariant by a simulated run."""
 
-    law: str  # text of the invariant
+    invariant: str  # its text
     time_ns: int  # simulated time of the violation
     where: str  # checkpoint, task, channel or file
     fact: str  # what was found instead
@@ -22,7 +22,7 @@ class Violation:
     records_twice: int = 0  # number of records committed twice
 
     def __str__(self) -> str:
-        lines = [f"{time_text(self.time_ns)}  {self.where}: {self.fact}", f"  but: {self.law}"]
+        lines = [f"{time_text(self.time_ns)}  {self.where}: {self.fact}", f"  but: {self.invariant}"]
         return "\n".join([*lines, *(f"    {line}" for line in self.evidence)])
 
 

@@ -131,7 +131,7 @@ def test_what_is_gone_is_told(missing, notes):
     account._check_unreferenced = lambda: None
     (violation,) = ended(account)
 
-    assert (violation.law, violation.time_ns, violation.where) == (RETAINED_FILES_LAW, 7, "checkpoint 1")
+    assert (violation.invariant, violation.time_ns, violation.where) == (RETAINED_FILES_LAW, 7, "checkpoint 1")
     assert (f"{len(missing)} of its 9 files are gone", notes) == (violation.fact, violation.evidence)
 
 

@@ -84,7 +84,7 @@ def test_transactions_live_as_long_as_their_timeout():
     early, late = ("its transaction is lost after 11 ms", "its transaction is committed after 41 ms")
 
     for timeout_ms, expected in ((10, [late]), (11, [early, late]), (40, [early, late]), (41, [early])):
-        found = [row.fact for row in judged(*commits, timeout_ms=timeout_ms) if row.law == output.TIMELY]
+        found = [row.fact for row in judged(*commits, timeout_ms=timeout_ms) if row.invariant == output.TIMELY]
         assert found == [f"{fact}, its timeout is {timeout_ms} ms" for fact in expected]
 
 

@@ -178,12 +178,12 @@ class TestCuts:
         account, turns = restored
         account._exactly_once = False
         assert len(end_facts(account, *turns, RESTORED._replace(checkpoint=1))) == 4, "those that lose something"
-        assert [(row.law, row.fact) for row in account.repetitions] == [(ONCE, "7 bytes are processed twice")]
+        assert [(row.invariant, row.fact) for row in account.repetitions] == [(ONCE, "7 bytes are processed twice")]
 
     def test_a_restart_goes_back_to_the_latest_checkpoint(self, account, monkeypatch):
         rows = COMPLETED._replace(checkpoint=5), COMPLETED, RESTORED._replace(checkpoint=5)
         (found,) = ended(account, *rows)
-        assert (found.law, found.fact) == (GOES_BACK, "checkpoint 5 is restored, the latest completed one is 6")
+        assert (found.invariant, found.fact) == (GOES_BACK, "checkpoint 5 is restored, the latest completed one is 6")
         monkeypatch.setattr(account.context.stats[LATEST], "savepoint_format", "native")
         assert end_facts(account, *rows) == []
 

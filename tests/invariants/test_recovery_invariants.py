@@ -244,7 +244,7 @@ def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
     replaced = "20 s" if broken == "compute_rescale_ns" else "50 s"
     found = run(f"restart.replacement={replaced}", "run.duration=90 s").violations
 
-    assert ([STABLE_SLOTS] if law else []) == [violation.law for violation in found]
+    assert ([STABLE_SLOTS] if law else []) == [violation.invariant for violation in found]
     assert all(violation.fact.startswith(law) for violation in found)
 
 

@@ -30,7 +30,7 @@ rescale: {at: 5700 ms, parallelism: {parse: 4, work: 4}}
 
 def broken(result):
     """The invariants that a run has violated -> the first fact of each."""
-    return {row.law: row.fact for row in reversed(result.violations)}
+    return {row.invariant: row.fact for row in reversed(result.violations)}
 
 
 def test_a_region_that_always_fails_gets_older_without_bound():
@@ -48,7 +48,7 @@ def test_files_that_are_written_over_stay():
     """F3: those of a task that acknowledged, in a region that failed."""
     found = run(FOR_A_WHILE).violations
 
-    assert [row.law for row in found] == [DISCARDED]
+    assert [row.invariant for row in found] == [DISCARDED]
     assert found[0].where == "the file keyed/parse/1/3"
 
 
@@ -84,7 +84,7 @@ SPLITS = "checkpoint.region.split-interval=250ms"
 
 
 def owners(result):
-    return {row.where: row.fact for row in result.violations if row.law == ONE_OWNER}
+    return {row.where: row.fact for row in result.violations if row.invariant == ONE_OWNER}
 
 
 def test_splits_have_two_owners_or_none():
@@ -174,4 +174,4 @@ def test_a_job_that_begins_with_older_parts_commits_what_they_hold():
     result = run(slow, "instances={count: 2, from: checkpoint, claim: claim}", "run.duration=5600ms")
 
     assert {row.checkpoint for row in result.journal.only({EventType.JOB_RESTORED})} == {3}
-    assert {row.law for row in result.violations} <= {DISCARDED}
+    assert {row.invariant for row in result.violations} <= {DISCARDED}

@@ -108,9 +108,9 @@ def run(seed):
         return None
     except Exception as error:  # noqa: BLE001 - it is a finding, told with its world
         return [], [f"{type(error).__name__}: {str(error)[:300]}"], 0, 0
-    found = [FINDINGS[row.law] for row in result.violations if row.law in FINDINGS]
+    found = [FINDINGS[row.invariant] for row in result.violations if row.invariant in FINDINGS]
     # a torn region is told by other laws as well; a transaction of a failed region stays open for longer
-    unknown = [row for row in result.violations if row.law not in FINDINGS and TIMED_OUT not in row.fact]
+    unknown = [row for row in result.violations if row.invariant not in FINDINGS and TIMED_OUT not in row.fact]
     others = [] if "F4" in found else [str(row).splitlines()[0] for row in unknown]
     others += [str(row).splitlines()[0] for row in result.repetitions] if "F4" not in found else []
     if others and simulate(read_scenario(write(regional(seed, enabled=False), "A world."), folder=FOLDER)).violations:

@@ -188,4 +188,4 @@ def test_invariant_82_is_broken_by_a_coordinator_that_nobody_misses(monkeypatch)
     found = lost_for_a_second(chain(1, rate=100)).violations()
 
     assert found
-    assert {"without a JobManager none of its actions happens"} == {row.law for row in found}
+    assert {"without a JobManager none of its actions happens"} == {row.invariant for row in found}

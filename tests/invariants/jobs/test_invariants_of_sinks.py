@@ -158,7 +158,7 @@ def test_invariant_17_is_broken_when_an_abort_drops_the_files(committer):
     assert aborted & {part.epoch for part in epochs}
     assert all(part.missing == (len(part.files) if part.epoch in aborted else 0) for part in epochs)
     assert {"every file of committed output exists in full when it is committed"} == {
-        violation.law for violation in world.violations()
+        violation.invariant for violation in world.violations()
     }
 
 

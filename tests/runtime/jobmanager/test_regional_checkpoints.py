@@ -47,7 +47,7 @@ def test_a_region_that_is_slow_for_a_while_falls_back_and_catches_up():
     assert set(result.checkpoints["status"]) == {"COMPLETED"}
     assert replaced(result) == {3: {2}, 4: {2}}, "the reference of 4 is 3, its state that of 2"
     assert [row.number for row in result.journal.only({EventType.NOTIFIED_FALLBACK})] == [2, 3]
-    assert [row.law for row in result.violations] == [DISCARDED], "F3"
+    assert [row.invariant for row in result.violations] == [DISCARDED], "F3"
 
 
 def test_files_of_an_acknowledgement_that_arrives_after_the_timeout_are_deleted():
@@ -57,7 +57,9 @@ def test_files_of_an_acknowledgement_that_arrives_after_the_timeout_are_deleted(
     (late,) = {row.checkpoint for row in result.journal.only({EventType.PART_REPLACED})}
     files = result.files[result.files["path"].str.contains(f"/chk-{late}/")]
 
-    assert [row.law for row in result.violations] == [DISCARDED], "F3: files of 'parse', which acknowledged in time"
+    assert [row.invariant for row in result.violations] == [DISCARDED], (
+        "F3: files of 'parse', which acknowledged in time"
+    )
     assert (files["deleted"] < 0).sum() == 1
 
 
@@ -68,7 +70,7 @@ def test_a_restart_reads_each_part_under_its_own_number(changes):
 
     assert restored & replaced(result).keys()
     assert len(result.recoveries) == 2
-    assert {row.law for row in result.violations} <= {AGE}
+    assert {row.invariant for row in result.violations} <= {AGE}
 
 
 def test_nothing_changes_for_a_job_whose_regions_do_not_fail():

@@ -28,7 +28,7 @@ def test_a_snapshot_that_says_otherwise_is_told(monkeypatch):
     monkeypatch.setattr(KernelPlane, "bare_position", position)
     violations = simulate(scenario(chain(), UNALIGNED, seconds=1)).violations
 
-    assert {NOTED} == {violation.law for violation in violations}
+    assert {NOTED} == {violation.invariant for violation in violations}
     assert "it says that" in violations[0].fact
     assert any("begins snapshot" in line for line in violations[0].evidence)
 
