@@ -14,7 +14,7 @@ from sim.results.journal import Entry, EventType
 from sim.results.tables import CheckpointStats
 from sim.runtime.context import KeptSnapshot, RestoredState
 from sim.runtime.invariants.files import (
-    RETAINED_FILES_LAW,
+    RETAINED_FILES,
     FileLifetimes,
     OwnedFile,
     StoredSnapshots,
@@ -131,7 +131,7 @@ def test_what_is_gone_is_told(missing, notes):
     account._check_unreferenced = lambda: None
     (violation,) = ended(account)
 
-    assert (violation.invariant, violation.time_ns, violation.where) == (RETAINED_FILES_LAW, 7, "checkpoint 1")
+    assert (violation.invariant, violation.time_ns, violation.where) == (RETAINED_FILES, 7, "checkpoint 1")
     assert (f"{len(missing)} of its 9 files are gone", notes) == (violation.fact, violation.evidence)
 
 

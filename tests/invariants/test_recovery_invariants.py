@@ -224,14 +224,14 @@ def test_it_takes_a_completed_checkpoint_along_or_has_waited_for_one():
 
 
 @pytest.mark.parametrize(
-    ("broken", "law"),
+    ("broken", "fact"),
     [
         (None, None),
         ("compute_start", "it goes on without all slots after"),
         ("compute_rescale_ns", "it is rescaled after"),
     ],
 )
-def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
+def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, fact):
     from sim.protocol import recovery as adaptive
     from sim.runtime.jobmanager import recovery_host as scheduler
 
@@ -244,8 +244,8 @@ def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
     replaced = "20 s" if broken == "compute_rescale_ns" else "50 s"
     found = run(f"restart.replacement={replaced}", "run.duration=90 s").violations
 
-    assert ([STABLE_SLOTS] if law else []) == [violation.invariant for violation in found]
-    assert all(violation.fact.startswith(law) for violation in found)
+    assert ([STABLE_SLOTS] if fact else []) == [violation.invariant for violation in found]
+    assert all(violation.fact.startswith(fact) for violation in found)
 
 
 # Told what is not true of a job with six complete checkpoints.

@@ -85,12 +85,12 @@ def end_of_deletions_ns(since_ns: int, deletions: Iterable[tuple[int, int]]) -> 
     return since_ns
 
 
-# ---- Retained snapshots refer to complete files, and files that no snapshot refers to are deleted soon (law 91).
+# ---- Retained snapshots refer to complete files, and files that no snapshot refers to are deleted soon (invariant 91).
 #
 # References of completed checkpoints to files are compared with the content of storage at the end of the run.  A file is
 # unreferenced when the oldest retained checkpoint is newer than all checkpoints that refer to the file.
 
-RETAINED_FILES_LAW = "all files that retained checkpoints and savepoints refer to are complete"
+RETAINED_FILES = "all files that retained checkpoints and savepoints refer to are complete"
 GOES = "a file is named by a snapshot that is kept or under way, or it is deleted soon"
 
 _MIN_LATER_CHECKPOINTS = 3
@@ -137,7 +137,7 @@ class FileLifetimes(Invariant):
                 fact = f"{len(snapshot.missing)} of its {snapshot.files} files are gone"
                 notes = [f"missing: {path}" for path in snapshot.missing[:3]]
                 notes += ["..."] if len(snapshot.missing) > 3 else []
-                self.report(RETAINED_FILES_LAW, fact, where=snapshot.what, notes=notes)
+                self.report(RETAINED_FILES, fact, where=snapshot.what, notes=notes)
         # obsolete files can be deleted only without a storage outage, and by the same JobManager for the whole job
         scenario = self.context.scenario
         lost = any(isinstance(fault.what, StorageOutage | JobManagerDown) for fault in scenario.faults)
@@ -213,7 +213,7 @@ def _checkpoint_of(stored: StoredFile) -> int:
 
 
 # ---- Stored snapshots: a completed checkpoint has stored its metadata, all bytes of its files, and its in-flight data
-# (laws 107 to 112, and 125).  A restart reads as many bytes as were written.
+# (invariants 107 to 112, and 125).  A restart reads as many bytes as were written.
 
 METADATA_FIRST = "a checkpoint is complete when its metadata is durable"
 IN_FULL = "a file has all the bytes that a completed checkpoint names in it"
@@ -354,9 +354,9 @@ class StoredSnapshots(Invariant):
         if gone := [file for file in self._not_claimed if files[file].deleted_ns is not None]:
             self._report(UNCLAIMED, self.context.begun_from, _not_claimed(len(gone), "deleted"))
 
-    def _report(self, law: str, checkpoint: int, fact: str) -> None:
+    def _report(self, invariant: str, checkpoint: int, fact: str) -> None:
         """Report a violation by a checkpoint, once per invariant."""
-        self.report(law, fact, checkpoint=checkpoint, once=True)
+        self.report(invariant, fact, checkpoint=checkpoint, once=True)
 
     def _in_files(self, parts: Mapping[int, TaskSnapshot]) -> int:
         """Return the in-flight data in files that these tasks must read [bytes].
