@@ -44,7 +44,7 @@ def headline(question: Question, results: pd.DataFrame, selection: Selection) ->
     return " ".join(
         [
             *_unmeasured(question, selection),
-            *_hopeless_windows(question, results, selection),
+            *_hopeless_windows(question, selection),
             *_failures(question, results, selection),
             *_without_checkpoints(question, results, selection),
             *_overloaded(question, results),
@@ -63,32 +63,19 @@ def _unmeasured(question: Question, selection: Selection) -> Iterator[str]:
         yield f"No run has a value of {column}: there was nothing to measure.{' Its limit cannot be kept.' * is_limited}"
 
 
-def _hopeless_windows(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
+def _hopeless_windows(question: Question, selection: Selection) -> Iterator[str]:
     """Yield a sentence on windows in which no setting makes the value final, e.g. all output visible within the run."""
     if not selection.hopeless:
         return
     does = COLUMNS[question.least].ends or "end"
-    rows = planned(results)
-    rows = rows[~has_no_result(rows)]
-    if "bottleneck" in rows and selection.sample == "windows" and "window" in rows:
-        rows = rows[rows["window"].astype(str).isin(selection.hopeless)]
     keys = ", ".join(question.settings)
-    where = f"{_bottleneck(rows)}{_window_names(selection.hopeless, selection)}"
+    where = _window_names(selection.hopeless, selection)
     yield f"In {_window_count(len(selection.hopeless), selection)} the job does not {does} with any {keys}{where}."
 
 
 def _window_names(windows: Sequence[str], selection: Selection) -> str:
     """Return the names of windows in brackets, or "" if they are all windows."""
     return f" ({_listed_names(windows)})" if len(windows) < len(selection.windows) else ""
-
-
-def _bottleneck(rows: pd.DataFrame) -> str:
-    """Return a clause on the most frequent bottleneck, or "" if it is unknown."""
-    if "bottleneck" not in rows or (vertices := rows["bottleneck"].replace("", None).dropna()).empty:
-        return ""
-    vertex = str(vertices.mode().iloc[0])
-    share = float(rows.loc[rows["bottleneck"] == vertex, "busy_share"].mean())
-    return f": '{vertex}' is {100 * share:.0f} % busy there" if not math.isnan(share) else ""
 
 
 def _failures(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
