@@ -122,6 +122,8 @@ INSTEAD = {
     "new": "ckptsim init NAME",
     "--spark": "--master 'local[*]' or spark://HOST:PORT",
     "--output": "--out",
+    "--axis": "--set KEY='[V1, V2]'",
+    "--seed": "--set run.seed=N",
     "--parallelism": "--jobs, or --set job.VERTEX.parallelism=N",
 }
 """Verbs and options of other tools that users try -> the equivalent here."""

@@ -305,7 +305,9 @@ def heading(name: str) -> str:
 def page_of(folder: Path) -> Page:
     """Return the page of a results folder of any verb.  FolderError, ScenarioError: it cannot be read."""
     if not folder.is_dir():
-        raise FolderError(f"{folder}: is not a folder: give one that 'ckptsim run', 'sweep', 'advise' or 'diff' wrote")
+        raise FolderError(
+            f"{folder}: is not a folder of results: 'ckptsim run FILE --out FOLDER', 'sweep', 'advise' and 'diff' write one"
+        )
     for name in (ANSWER, ADVICE, DIFF):
         if (folder / name).is_file():
             return answer_page(folder, name)

@@ -91,10 +91,15 @@ class WatchResult:
 def watch(
     url: str, *, listener: Listener = SILENT, clock: WatchClock | None = None, **options: Unpack[WatchOptions]
 ) -> WatchResult:
-    """Watch until `duration` is over or the command is interrupted.  Each event is passed to `listener.result`.
+    """Poll a running job and compare its checkpoints with a forecast, until `duration` is over or the call is interrupted.
 
-    RestError: the first poll of a new folder fails.  MemoryFileError: the folder is damaged.  OptionError: an invalid
-    value.
+    `url`: the JobManager (``"http://jobmanager:8081"``).  A call with the same `folder` resumes.  Each event is passed to
+    `listener.result`.
+
+    Raises:
+        RestError: The first poll of a new folder fails.
+        MemoryFileError: The folder is damaged.
+        OptionError (a ValueError): An invalid value.
     """
     session = _Session(url, options, listener, clock or WatchClock())
     writable_folder(session.folder)
