@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from sim.model.text import Address
 from sim.studies.traces.parsing import TraceFileError
 
 NON_TRACE_SUFFIXES = (".md", ".rst", ".html", ".yaml", ".yml", ".toml", ".py", ".ipynb", ".png", ".jpg", ".svg", ".pdf")
@@ -40,6 +41,10 @@ def list_files(root: str, *, exclude: str | None = None) -> TraceListing:
 
     Raises TraceFileError if there are none, or if `root` cannot be listed.
     """
+    if root.startswith(("http://", "https://")):
+        raise TraceFileError(
+            f"{Address(root)}: is not a folder or bucket: store the answer in a file, curl -o load.json URL"
+        )
     notes = list[str]()
     try:
         filesystem, base = filesystem_of(root)
