@@ -3,7 +3,7 @@
 import pytest
 
 import benchmarks.lab  # noqa: F401 - a recording is the lab's
-from sim.app.verbs.explain import explain_job, is_real
+from sim.app.verbs.explain import explain_real_job, is_real
 from sim.app.verbs.importing import JobPlace, draft_of
 from sim.jobs.observations import Measured
 from sim.jobs.reading import read_any, read_source, to_document
@@ -112,7 +112,7 @@ def test_a_file_of_another_kind_is_named_with_the_command_that_reads_it(tmp_path
         read_source([tmp_path / name])
     if is_real(str(tmp_path / name)):
         with pytest.raises(RecordingError, match=f"{name}: {what}"):
-            explain_job(JobPlace([tmp_path / name]))
+            explain_real_job(JobPlace([tmp_path / name]))
     elif not what.startswith("is a scenario"):
         with pytest.raises(ScenarioError, match=f"{name}: {what}"):
             load(tmp_path / name)
@@ -142,6 +142,6 @@ def test_a_folder_without_what_is_needed_says_which_file_is_missing(tmp_path, fi
 
     assert is_real(str(tmp_path))
     with pytest.raises(RecordingError, match=said):
-        explain_job(JobPlace([tmp_path]))
+        explain_real_job(JobPlace([tmp_path]))
     with pytest.raises(RecordingError, match=said):
         draft_of(read_source([tmp_path]))
