@@ -66,13 +66,13 @@
 
   const heading = panel => [panel.title, panel.y.title && !panel.y.names.length ? `[${panel.y.title}]` : ""].filter(Boolean).join(" ");
   const isAbove = (own, width) => Math.max(0, ...own.names.map(name => name.length)) * LETTER > width * 0.36;
-  const zoomed = chart => chart.linked ? chart.panels.flatMap((panel, number) => panel.x.names.length ? [] : [number]) : [];
+  const zoomed = chart => chart.zoomGroup ? chart.panels.flatMap((panel, number) => panel.x.names.length ? [] : [number]) : [];
   const named = chart => [...new Set(chart.series.filter(series => series.name).map(series => series.name))];
 
   function axis(own, number, colours, most, above, split) {
     const rows = own.names.length, places = [...Array(rows).keys()], isX = own.place === "x";
     const label = rows ? { color: colours.ink, fontSize: SMALL, formatter: value => own.names[value] ?? "", customValues: places }
-      : { color: colours.ink, fontSize: SMALL, hideOverlap: true, formatter: value => `${tick(value)}${own.ending}`,
+      : { color: colours.ink, fontSize: SMALL, hideOverlap: true, formatter: value => `${tick(value)}${own.suffix}`,
         showMinLabel: isRound(own.low), showMaxLabel: isRound(own.high) };
     if (above) Object.assign(label, { inside: true, align: "left", verticalAlign: "middle", margin: 0, lineHeight: 14,
       formatter: value => `${own.names[value] ?? ""}\n\n` }); // the empty lines are where the bar is
@@ -163,9 +163,9 @@
     state.instance = window.echarts.init(state.place, null, { renderer: "svg", width, height: made.height });
     state.instance.setOption(made.option);
     state.place.querySelector("svg")?.setAttribute("aria-hidden", "true");
-    if (state.chart.linked) {
-      state.instance.group = state.chart.linked;
-      window.echarts.connect(state.chart.linked);
+    if (state.chart.zoomGroup) {
+      state.instance.group = state.chart.zoomGroup;
+      window.echarts.connect(state.chart.zoomGroup);
     }
     state.instance.on("legendselectchanged", event => state.figure.querySelectorAll(".legend button").forEach(button =>
       button.setAttribute("aria-pressed", String(event.selected[button.dataset.name] !== false))));

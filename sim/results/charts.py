@@ -36,16 +36,16 @@ def figure(height: float) -> Figure:
     return Figure(figsize=(_WIDTH_INCHES, height), layout="constrained")
 
 
-def label(text: object, longest: int = 40) -> str:
-    """Return a text for a figure, of at most `longest` characters.
+def label(text: object, max_chars: int = 40) -> str:
+    """Return a text for a figure, of at most `max_chars` characters.
 
     "$" is escaped.  A leading "_" gets a space before it, because matplotlib would hide the text in legends.
     """
-    name = one_line(text, longest).replace("$", r"\$")
+    name = one_line(text, max_chars).replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name
 
 
-def svg(drawn: Figure, name: str) -> str:
+def svg(figure: Figure, name: str) -> str:
     """Return a figure as an SVG element without a size.  `name`: prefix that makes its ids unique on the page."""
     import matplotlib as mpl
 
@@ -53,12 +53,15 @@ def svg(drawn: Figure, name: str) -> str:
     style = mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif"})
     with style, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser uses its own fonts
-        drawn.savefig(
+        figure.savefig(
             file, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )
     text = file.getvalue()
+    # without what comes before the element, and without metadata
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    # ids of the page
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{name}-", text)
+    # without sizes, which the page sets
     text = re.sub(
         r'(<svg [^>]*?)width="[^"]*" height="[^"]*"',
         r'\1aria-hidden="true"',
@@ -66,6 +69,7 @@ def svg(drawn: Figure, name: str) -> str:
         count=1,
     )
     text = re.sub(r' (?:width|height)="[\d.]+pt"', "", text)
+    # without a font family
     text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
     for i, colour in enumerate(COLOURS):
         text = text.replace(colour, f"var(--c{i})")
@@ -89,7 +93,7 @@ SHAPES = ("band", "box", "line", "point", "ring", "rule", "span", "tick")
 _TEXTS = ("series", "shape", "text")
 _NUMBERS = ("x", "y", "x2", "y2")
 _COLUMNS = ("panel", *_TEXTS, *_NUMBERS)
-INK = -1
+TEXT_COLOUR = -1
 """Colour number that means the text colour, instead of an index in COLOURS."""
 _SIGNIFICANT_DIGITS = 6
 """Significant digits of numbers in the data for the browser."""
@@ -101,7 +105,7 @@ class ChartAxis:
     """An axis of a panel."""
 
     title: str = ""
-    ending: str = ""  # suffix of each number, e.g. its unit
+    suffix: str = ""  # of each number, e.g. its unit
     low: float | None = None  # start of the axis; None if the marks determine it
     high: float | None = None  # end of the axis; None if the marks determine it
     names: tuple[str, ...] = ()  # names of rows: the first is at position 0, at the top
@@ -110,7 +114,7 @@ class ChartAxis:
     def heading(self) -> str:
         """Return the title, followed by the start of the axis if that is above zero, so that readers notice it."""
         is_cut = self.low is not None and self.low > 0 and not self.names
-        return ", ".join(filter(None, [self.title, f"from {self.low:.4g}{self.ending}"])) if is_cut else self.title
+        return ", ".join(filter(None, [self.title, f"from {self.low:.4g}{self.suffix}"])) if is_cut else self.title
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,29 +130,29 @@ class Panel:
 class Chart:
     """The description of a chart.
 
-    `marks` has a row per mark, with the columns that `chart` describes.  Numbers are in the units of their axes.
+    `marks` has a row per mark, with the columns that `make_chart` describes.  Numbers are in the units of their axes.
     """
 
     panels: tuple[Panel, ...]
     marks: pd.DataFrame
-    colours: Mapping[str, int]  # series -> index in COLOURS, or INK
-    linked: str = ""  # charts with the same name here are zoomed together; "" if it is zoomed alone
+    colours: Mapping[str, int]  # series -> index in COLOURS, or TEXT_COLOUR
+    zoom_group: str = ""  # charts with the same name here are zoomed together; "" if it is zoomed alone
 
     @property
     def series(self) -> list[str]:
         return list(self.colours)
 
-    def of(self, panel: int, shape: str) -> pd.DataFrame:
+    def marks_of(self, panel: int, shape: str) -> pd.DataFrame:
         """Return the marks of one shape in a panel."""
         return self.marks[(self.marks["panel"] == panel) & (self.marks["shape"] == shape)]
 
 
-def chart(
+def make_chart(
     marks: pd.DataFrame | Iterable[Mapping[str, object]],
     panels: Sequence[Panel],
     *,
     colours: Mapping[str, int] | None = None,
-    linked: str = "",
+    zoom_group: str = "",
 ) -> Chart:
     """Return the description of a chart.
 
@@ -161,7 +165,7 @@ def chart(
     * x2, y2: end
     * text: tooltip
 
-    `colours`: series -> index in COLOURS, or INK; by default, series get colours in order of appearance.  `linked`: see
+    `colours`: series -> index in COLOURS, or TEXT_COLOUR; by default, series get colours in order of appearance.  `zoom_group`: see
     `Chart`.
 
     Raises ValueError if a shape is unknown.
@@ -181,27 +185,27 @@ def chart(
     table["series"] = [one_line(str(text), _MAX_NAME_CHARS) for text in table["series"]]
     table["text"] = [one_line(str(text), _MAX_TOOLTIP_CHARS) for text in table["text"]]
     names = dict.fromkeys(table["series"])
-    chosen = {one_line(name, _MAX_NAME_CHARS): number for name, number in (colours or {}).items()}
-    colour_of = {name: chosen.get(name, number) for number, name in enumerate(names)}
-    return Chart(tuple(panels), table, colour_of, linked)
+    given_colours = {one_line(name, _MAX_NAME_CHARS): index for name, index in (colours or {}).items()}
+    colour_of = {name: given_colours.get(name, index) for index, name in enumerate(names)}
+    return Chart(tuple(panels), table, colour_of, zoom_group)
 
 
-def described(drawn: Chart) -> dict[str, Any]:
+def to_json(chart: Chart) -> dict[str, Any]:
     """Return the chart as JSON-ready data for the browser."""
-    groups = drawn.marks.groupby(["panel", "series", "shape"], sort=False)
+    groups = chart.marks.groupby(["panel", "series", "shape"], sort=False)
     series = [
         {
             "panel": int(str(panel)),
             "name": str(name),
             "shape": str(shape),
-            "colour": drawn.colours[str(name)],
-            "order": drawn.series.index(str(name)),
+            "colour": chart.colours[str(name)],
+            "order": chart.series.index(str(name)),
             "marks": [_mark(row) for row in rows.to_dict("records")],
         }
         for (panel, name, shape), rows in groups
     ]
-    panels = [{"title": row.title, "x": _axis(row.x), "y": _axis(row.y)} for row in drawn.panels]
-    return {"panels": panels, "series": series, "linked": drawn.linked}
+    panels = [{"title": row.title, "x": _axis(row.x), "y": _axis(row.y)} for row in chart.panels]
+    return {"panels": panels, "series": series, "zoomGroup": chart.zoom_group}
 
 
 def _mark(row: Mapping[Any, Any]) -> list[Any]:
@@ -216,7 +220,7 @@ def _axis(axis: ChartAxis) -> dict[str, Any]:
     """Return an axis as JSON-ready data for the browser."""
     return {
         "title": axis.heading,
-        "ending": axis.ending,
+        "suffix": axis.suffix,
         "low": _rounded(axis.low),
         "high": _rounded(axis.high),
         "names": list(axis.names),
@@ -239,22 +243,22 @@ MARKERS = "os^Dv<>P"
 DASHES = ("-", "--", "-.", ":")
 _MAX_LABEL_CHARS = 28
 """Maximum characters of labels for a legend with two columns; with longer ones it has one."""
-_MAX_NAME_BESIDE_CHARS = 26
+_MAX_ROW_NAME_CHARS_LEFT = 26
 """Maximum characters of row names to the left of rows; if one is longer, names are above their rows."""
 
 
-def still(drawn: Chart) -> Figure:
+def to_figure(chart: Chart) -> Figure:
     """Return the chart as a matplotlib figure in the placeholder colours that `svg` replaces."""
-    heights = [_height(panel) for panel in drawn.panels]
-    named = _legend(drawn)
-    columns = 1 if max(map(len, named), default=0) > _MAX_LABEL_CHARS else 2
-    picture = figure(sum(heights) + 0.4 + 0.18 * math.ceil(len(named) / columns))
+    heights = [_height(panel) for panel in chart.panels]
+    legend_names = [name for name in chart.series if name]
+    columns = 1 if max(map(len, legend_names), default=0) > _MAX_LABEL_CHARS else 2
+    picture = figure(sum(heights) + 0.4 + 0.18 * math.ceil(len(legend_names) / columns))
     grid = picture.subplots(len(heights), squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-    for number, (axes, panel) in enumerate(zip(grid, drawn.panels, strict=True)):
-        _draw_panel(axes, drawn, number, panel)
+    for number, (axes, panel) in enumerate(zip(grid, chart.panels, strict=True)):
+        _draw_panel(axes, chart, number, panel)
     handles = {name: handle for axes in grid for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-    if len(named) > 1 or any(shape in _SHAPES_WITH_LEGEND for shape in drawn.marks["shape"]):
-        listed = {label(name, 60): handles[label(name, 60)] for name in named if label(name, 60) in handles}
+    if len(legend_names) > 1 or any(shape in _SHAPES_WITH_LEGEND for shape in chart.marks["shape"]):
+        listed = {label(name, 60): handles[label(name, 60)] for name in legend_names if label(name, 60) in handles}
         picture.legend(
             list(listed.values()),
             list(listed),
@@ -267,34 +271,31 @@ def still(drawn: Chart) -> Figure:
     return picture
 
 
-def is_above(axis: ChartAxis) -> bool:
+def has_names_above_rows(axis: ChartAxis) -> bool:
     """Return True if row names are written above their rows."""
-    return max(map(len, axis.names), default=0) > _MAX_NAME_BESIDE_CHARS
+    return max(map(len, axis.names), default=0) > _MAX_ROW_NAME_CHARS_LEFT
 
 
 _SHAPES_WITH_LEGEND = {"rule", "tick", "band"}
 """Shapes that need a legend even if there is only one series."""
 
 
-def _legend(drawn: Chart) -> list[str]:
-    """Return the names of the series that need a legend."""
-    return [name for name in drawn.series if name]
-
-
 def _height(panel: Panel) -> float:
     """Return the height of a panel in inches, including its title and axis labels."""
     around = (0.22 if panel.title else 0.05) + (0.5 if panel.x.heading else 0.3)
     rows = len(panel.y.names)
-    return around + ((0.36 if is_above(panel.y) else 0.2) * max(rows, 2) if rows else 1.35)
+    return around + ((0.36 if has_names_above_rows(panel.y) else 0.2) * max(rows, 2) if rows else 1.35)
 
 
-def _draw_panel(axes: Axes, drawn: Chart, number: int, panel: Panel) -> None:
+def _draw_panel(axes: Axes, chart: Chart, number: int, panel: Panel) -> None:
     """Draw the marks of a panel, and its axes."""
-    marks = drawn.marks[drawn.marks["panel"] == number]
+    marks = chart.marks[chart.marks["panel"] == number]
     names: set[str] = set()
     for (name, shape), rows in marks.groupby(["series", "shape"], sort=False):
-        order = drawn.series.index(str(name))
-        colour = SVG_INK if drawn.colours[str(name)] == INK else COLOURS[drawn.colours[str(name)] % len(COLOURS)]
+        order = chart.series.index(str(name))
+        colour = (
+            SVG_INK if chart.colours[str(name)] == TEXT_COLOUR else COLOURS[chart.colours[str(name)] % len(COLOURS)]
+        )
         text = label(name, 60) if str(name) and name not in names else None
         names.add(str(name))
         _DRAW[str(shape)](axes, rows, Pen(colour, text, order))
@@ -321,14 +322,14 @@ def _ticks(axes: Axes, panel: Panel) -> None:
     """Set the ticks of both axes, or the names of rows."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    for axis, described_axis, max_ticks in ((axes.xaxis, panel.x, 5), (axes.yaxis, panel.y, 6)):
-        if described_axis.names:
+    for axis, own, max_ticks in ((axes.xaxis, panel.x, 5), (axes.yaxis, panel.y, 6)):
+        if own.names:
             continue
         axis.set_major_locator(MaxNLocator(max_ticks, steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(FuncFormatter(lambda value, _, ending=described_axis.ending: f"{value:g}{ending}"))
+        axis.set_major_formatter(FuncFormatter(lambda value, _, suffix=own.suffix: f"{value:g}{suffix}"))
     if not panel.y.names:
         return
-    above = is_above(panel.y)
+    above = has_names_above_rows(panel.y)
     axes.set_ylim(len(panel.y.names) - 0.45, -0.9 if above else -0.6)
     if above:
         axes.set_yticks([])
@@ -337,7 +338,7 @@ def _ticks(axes: Axes, panel: Panel) -> None:
             text = axes.text(0, row - 0.27, label(name, 62), va="bottom", transform=axes.get_yaxis_transform())
             text.set(fontsize=SMALL_TEXT_POINTS, color=SVG_INK)
     else:
-        axes.set_yticks(range(len(panel.y.names)), [label(name, _MAX_NAME_BESIDE_CHARS) for name in panel.y.names])
+        axes.set_yticks(range(len(panel.y.names)), [label(name, _MAX_ROW_NAME_CHARS_LEFT) for name in panel.y.names])
 
 
 # ---- Drawing functions, one per shape.
@@ -380,6 +381,7 @@ def _span(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
 
 def _band(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
     for row in rows.to_dict("records"):
+        # without an end: far beyond the axis, whose limits are set later
         end = max(axes.get_xlim()[1], row["x"]) * 1e3 if math.isnan(row["x2"]) else row["x2"]
         axes.axvspan(row["x"], end, color=GRID, alpha=0.35, lw=0, label=pen.label)
 

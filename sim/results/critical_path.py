@@ -40,7 +40,8 @@ class PathKind(StrEnum):
     OUTPUT = "own output"  # the task's barriers must leave its output queues before channel state is complete
     CHANNEL_STATE = "channel state"  # in-flight data is written, after it is complete
     ACKNOWLEDGEMENT = "acknowledgement"
-    UNREPORTED = "no acknowledgement"  # of a real job: Flink reports no times of a subtask that has not acknowledged
+    # of a real job (`sim.jobs.history.path`): Flink reports no times of a subtask that has not acknowledged
+    UNREPORTED = "no acknowledgement"
     FINALISATION = "finalisation"  # the coordinator writes the metadata and completes the checkpoint
     NOTIFICATION = "notification"  # the notification travels and waits for the thread of the committer
     COMMIT = "commit"
@@ -86,11 +87,11 @@ class CriticalPath:
     # from the trigger to the last acknowledgement, to the failure, or, if the checkpoint is in progress, to the end of the run
     parts: tuple[PathPart, ...]
     after: tuple[PathPart, ...] = ()  # from the last acknowledgement to the last commit
-    is_open: bool = False  # the checkpoint did not complete: the last part would have taken longer, by an unknown time
+    is_open: bool = False  # the checkpoint did not complete: the duration of the last part is a lower bound
 
     @property
     def begin_ns(self) -> int:
-        """Return the begin of the first part.
+        """Return the start of the first part.
 
         `parts` is empty if all tasks acknowledge at the time of the trigger.  Raises ValueError if `after` is empty, too.
         """
@@ -117,6 +118,7 @@ def file_parts(
         if file.created_ns < end_ns
     ]
     while end_ns > begin_ns:
+        # of files that are durable at the same time, the one that was created first
         earlier = [
             (end, -file.created_ns, file) for end, file in spans if begin_ns < end <= end_ns and file.created_ns < end
         ]
@@ -210,13 +212,13 @@ def _after(
     stats: CheckpointStats, begin_ns: int, committer: int, visible_ns: int, commits: Mapping[int, int]
 ) -> tuple[PathPart, ...]:
     """Return the parts after the last acknowledgement: finalisation, and the notification and commit of the last committer."""
-    end_ns = stats.completed_ns
-    parts = [PathPart(PathKind.FINALISATION, begin_ns, end_ns)]
+    completed_ns = stats.completed_ns
+    parts = [PathPart(PathKind.FINALISATION, begin_ns, completed_ns)]
     if committer >= 0:
-        working_ns = max(end_ns, visible_ns - commits.get(committer, 0))
+        commit_start_ns = max(completed_ns, visible_ns - commits.get(committer, 0))
         parts += [
-            PathPart(PathKind.NOTIFICATION, end_ns, working_ns, committer),
-            PathPart(PathKind.COMMIT, working_ns, visible_ns, committer),
+            PathPart(PathKind.NOTIFICATION, completed_ns, commit_start_ns, committer),
+            PathPart(PathKind.COMMIT, commit_start_ns, visible_ns, committer),
         ]
     return tuple(part for part in parts if part.duration_ns > 0)
 
@@ -258,7 +260,7 @@ class _Search:
     def from_last_acknowledgement(self) -> None:
         """Search backwards from the last acknowledgement."""
         task, end_ns = self.trace.acknowledged
-        finished_ns = self._at(EventType.ASYNC_FINISHED, task, end_ns)
+        finished_ns = self._time_of(EventType.ASYNC_FINISHED, task, end_ns)
         self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
         self._before_acknowledgement(task, finished_ns)
 
@@ -271,15 +273,19 @@ class _Search:
         end_ns = self.trace.end_ns
         declined = [task for task in self.trace.tasks if EventType.DECLINED in self._times(task)]
         unacknowledged = [task for task in self.trace.tasks if EventType.ACKNOWLEDGED not in self._times(task)]
-        blocking = declined or [task for task in unacknowledged if not self._waits_for_another(task)] or unacknowledged
+        blocking = (
+            declined
+            or [task for task in unacknowledged if not self._is_waiting_for_another_task(task)]
+            or unacknowledged
+        )
         if blocking:
             self._add_interrupted_part(min(blocking, key=lambda task: (self._stage_begin_ns(task), task)), end_ns)
         else:  # metadata was being written
             self._add(PathKind.FINALISATION, self.trace.acknowledged[1], end_ns)
             self.from_last_acknowledgement()
 
-    def _waits_for_another(self, task: int) -> bool:
-        """Return True if the next stage of this task waits for another task: its barrier, or its in-flight data."""
+    def _is_waiting_for_another_task(self, task: int) -> bool:
+        """Return True if the next stage of this task waits for a barrier or in-flight data of another task."""
         times, is_late = self._times(task), not all(map(self._has_forwarded, self._writers_of(task)))
         if EventType.SNAPSHOT_BEGUN not in times:
             return is_late
@@ -328,15 +334,15 @@ class _Search:
 
     def _before_acknowledgement(self, task: int, end_ns: int) -> None:
         """Continue with the state or the channel state, whichever was written last."""
-        channel_state_ns = self._at(EventType.CHANNEL_STATE_WRITTEN, task, -1)
-        if channel_state_ns == end_ns and self._at(EventType.STATE_WRITTEN, task, end_ns) < end_ns:
+        channel_state_ns = self._time_of(EventType.CHANNEL_STATE_WRITTEN, task, -1)
+        if channel_state_ns == end_ns and self._time_of(EventType.STATE_WRITTEN, task, end_ns) < end_ns:
             self._before_channel_state(task, end_ns)
         else:
             self._before_state_written(task, end_ns)
 
     def _before_state_written(self, task: int, end_ns: int) -> None:
         """Continue with the files and other work of the asynchronous part, and the wait for its thread."""
-        begun_ns = self._before(EventType.SYNC_FINISHED, task, end_ns)
+        begun_ns = self._time_or_end(EventType.SYNC_FINISHED, task, end_ns)
         free_ns = min(end_ns, begun_ns + self.trace.async_queue_ns(task))
         self._parts += file_parts(
             self.files(task, free_ns, end_ns), free_ns, end_ns, task, PathKind.ASYNC_WORK, PathKind.UPLOAD
@@ -346,13 +352,13 @@ class _Search:
 
     def _before_sync_end(self, task: int, end_ns: int) -> None:
         """Continue with the synchronous part."""
-        forwarded_ns = self._before(EventType.BARRIER_FORWARDED, task, end_ns)
+        forwarded_ns = self._time_or_end(EventType.BARRIER_FORWARDED, task, end_ns)
         self._add(PathKind.SYNC, forwarded_ns, end_ns, task)
         self._before_forward(task, forwarded_ns)
 
     def _before_forward(self, task: int, end_ns: int) -> None:
         """Continue with the work and the files before the barrier."""
-        begun_ns = self._before(EventType.SNAPSHOT_BEGUN, task, end_ns)
+        begun_ns = self._time_or_end(EventType.SNAPSHOT_BEGUN, task, end_ns)
         self._parts += file_parts(
             self.files(task, begun_ns, end_ns), begun_ns, end_ns, task, PathKind.PRE_BARRIER, PathKind.FLUSH
         )
@@ -363,9 +369,9 @@ class _Search:
         arrivals = self.trace.arrivals(task, end_ns)[: self.trace.beginnings.get(task)]
         if arrivals and arrivals[-1][0] == end_ns:
             self._before_arrival(task, arrivals[-1][1], end_ns)
-        elif self._at(EventType.TRIGGER_RECEIVED, task, -1) >= end_ns:
+        elif self._time_of(EventType.TRIGGER_RECEIVED, task, -1) >= end_ns:
             self._before_trigger(task, end_ns)
-        elif arrivals and self._at(EventType.INPUT_PRIORITISED, task, -1) == end_ns:
+        elif arrivals and self._time_of(EventType.INPUT_PRIORITISED, task, -1) == end_ns:
             self._before_timeout(task, end_ns, arrivals)
         elif arrivals:
             time_ns, channel = arrivals[-1]
@@ -389,7 +395,7 @@ class _Search:
 
     def _before_channel_state(self, task: int, end_ns: int) -> None:
         """Continue with the task of the group whose in-flight data was complete last: then the shared file is closed."""
-        complete = {member: self._at(EventType.IN_FLIGHT_COMPLETE, member, -1) for member in self._group(task)}
+        complete = {member: self._time_of(EventType.IN_FLIGHT_COMPLETE, member, -1) for member in self._group(task)}
         # empty if the file was closed because the checkpoint failed
         done = [member for member in complete if complete[member] <= end_ns]
         last = max(done, key=lambda member: (complete[member], member == task), default=task)
@@ -399,11 +405,11 @@ class _Search:
 
     def _before_in_flight_complete(self, task: int, end_ns: int) -> None:
         """Continue with the last barrier that arrived, or with the wait for the task's own barriers to leave its output queues."""
-        forwarded_ns = self._at(EventType.BARRIER_FORWARDED, task, end_ns)
+        forwarded_ns = self._time_of(EventType.BARRIER_FORWARDED, task, end_ns)
         arrivals = self.trace.arrivals(task, end_ns)
         if forwarded_ns == end_ns:
             self._before_forward(task, end_ns)
-        elif self._at(EventType.OUTPUT_CONVERTED, task, -1) == end_ns:
+        elif self._time_of(EventType.OUTPUT_CONVERTED, task, -1) == end_ns:
             self._add(PathKind.TIMEOUT, forwarded_ns, end_ns, task)
             self._before_forward(task, forwarded_ns)
         elif arrivals and arrivals[-1][0] == end_ns:
@@ -429,7 +435,7 @@ class _Search:
 
     def _sent_ns(self, channel: int) -> tuple[int, int]:
         """Return a key that sorts channels by the time at which their barriers were sent; those that were not come first."""
-        return self._at(EventType.BARRIER_FORWARDED, self.graph.writer(channel), -1), -channel
+        return self._time_of(EventType.BARRIER_FORWARDED, self.graph.writer(channel), -1), -channel
 
     def _add_channel_parts(self, task: int, channel: int, end_ns: int, first_ns: int) -> None:
         """Add the parts between the output of the writer and the thread of the reader.
@@ -441,17 +447,20 @@ class _Search:
             self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
             self._before_dispatch(min(end_ns, self._dispatched_ns))
             return
-        sent_ns = self._before(EventType.BARRIER_FORWARDED, writer, end_ns)
-        overtaking = (self._at(EventType.OUTPUT_CONVERTED, writer, -1), self._at(EventType.INPUT_PRIORITISED, task, -1))
+        sent_ns = self._time_or_end(EventType.BARRIER_FORWARDED, writer, end_ns)
+        overtaking = (
+            self._time_of(EventType.OUTPUT_CONVERTED, writer, -1),
+            self._time_of(EventType.INPUT_PRIORITISED, task, -1),
+        )
         overtook_ns = max((time_ns for time_ns in overtaking if sent_ns < time_ns <= end_ns), default=sent_ns)
-        allowed_ns = self._until_timeout(sent_ns, overtook_ns)
+        allowed_ns = self._overtake_allowed_ns(sent_ns, overtook_ns)
         first_ns = min(max(first_ns, allowed_ns), end_ns)
         self._add(PathKind.ALIGNMENT, first_ns, end_ns, task, channel)
         self._add(PathKind.QUEUE, allowed_ns, first_ns, task, channel)
         self._add(PathKind.TIMEOUT, sent_ns, allowed_ns, task, channel)
         self._upstream_of_barrier = writer, sent_ns
 
-    def _until_timeout(self, begin_ns: int, overtook_ns: int) -> int:
+    def _overtake_allowed_ns(self, begin_ns: int, overtook_ns: int) -> int:
         """Return the time at which the alignment timeout allowed a barrier to overtake.
 
         The barrier overtakes later if the thread of the task is busy at that time.
@@ -490,18 +499,18 @@ class _Search:
         """Return the time of the first event of each kind of a task [ns]."""
         return self.trace.times.get(task, {})
 
-    def _at(self, event_type: EventType, task: int, default_ns: int) -> int:
+    def _time_of(self, event_type: EventType, task: int, default_ns: int) -> int:
         """Return the time of the first such event of a task [ns], or `default_ns` if there is none."""
         return self._times(task).get(event_type, default_ns)
 
-    def _before(self, event_type: EventType, task: int, end_ns: int) -> int:
+    def _time_or_end(self, event_type: EventType, task: int, end_ns: int) -> int:
         """Return the time of the first such event of a task [ns], at most `end_ns`."""
-        return min(self._at(event_type, task, end_ns), end_ns)
+        return min(self._time_of(event_type, task, end_ns), end_ns)
 
     @property
     def _dispatched_ns(self) -> int:
         """Return the time [ns] at which the coordinator called the tasks."""
-        return self._at(EventType.TASKS_TRIGGERED, -1, self.trace.trigger_ns)
+        return self._time_of(EventType.TASKS_TRIGGERED, -1, self.trace.trigger_ns)
 
     def _stage(self, task: int) -> EventType | None:
         """Return the last stage that the task has reached, or None."""

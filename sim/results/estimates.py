@@ -23,11 +23,12 @@ def half_width(values: Sequence[float] | NDArray[np.float64], confidence: float 
     return float(critical(count, confidence) * np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else np.inf
 
 
-def critical(count: int, confidence: float) -> float:
-    """Return the two-sided critical value of Student's t for `count` values; inf for fewer than two."""
+def critical(counts: npt.ArrayLike, confidence: float) -> NDArray[np.float64]:
+    """Return the two-sided critical values of Student's t for these numbers of values; NaN for fewer than two."""
     from scipy.stats import t
 
-    return float(t.ppf((1 + confidence) / 2, count - 1)) if count > 1 else np.inf
+    values: NDArray[np.float64] = t.ppf((1 + confidence) / 2, np.asarray(counts) - 1)
+    return values
 
 
 # ---- The change of a mean over pairs of runs with the same random numbers (Law, Simulation Modeling and Analysis, chapter 11).

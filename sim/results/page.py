@@ -13,7 +13,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from sim.model.text import one_line, printable
-from sim.results.charts import described, still, svg
+from sim.results.charts import svg, to_figure, to_json
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -67,11 +67,11 @@ def html(page: Page) -> str:
     from markupsafe import Markup
 
     charts = {i: block.chart for i, block in enumerate(page.blocks) if block.chart is not None}
-    pictures = {i: Markup(svg(still(drawn), f"f{i}")) for i, drawn in charts.items()}
+    pictures = {i: Markup(svg(to_figure(drawn), f"f{i}")) for i, drawn in charts.items()}
     scripts = {}
     if charts:
         scripts = {
-            "charts": Markup(_in_script({str(i): described(drawn) for i, drawn in charts.items()})),
+            "charts": Markup(_in_script({str(i): to_json(drawn) for i, drawn in charts.items()})),
             "library": b64encode((files("sim.results") / "echarts.min.js.gz").read_bytes()).decode(),
             "draw": Markup((files("sim.results") / "browser.js").read_text(encoding="utf-8")),
         }

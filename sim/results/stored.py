@@ -15,11 +15,11 @@ from sim.model.job import Job, Vertex
 from sim.model.quantities import COST, PLANNED_RESTARTS, Prices
 from sim.model.sinks import SINKS, SinkKind
 from sim.results.columns import Population, ResultColumn, columns_of, compute_columns, result_column
-from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
+from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text
 from sim.results.rates import Tables
 from sim.results.tables import first_uploads, is_periodic, job_of
 
-# ---- Requests and bytes of an object store per hour, after the warm-up and the first upload, without what happened once.
+# ---- Requests and bytes of an object store per hour, after the warm-up and the first upload, without one-off events.
 
 _NEGLIGIBLE_WRITE_BYTES = 8_000_000
 """Number of bytes that an object store with 80 MB/s writes within the noise of durations (`sim.results.estimates`)."""
@@ -55,24 +55,24 @@ class _Requests(NamedTuple):
     table: pd.DataFrame
     begin_s: float
     end_s: float
-    one_off_events_s: Sequence[tuple[float, float]] = ()  # begin and end of what happened once: see `_one_off_events_s`
+    one_off_events_s: Sequence[tuple[float, float]] = ()  # (begin, end): see `_one_off_events_s`
 
     def per_hour(self, columns: Sequence[str]) -> float:
-        """Return the sum of these columns per hour, without what happened once, or NaN if unknown."""
+        """Return the sum of these columns per hour, without one-off events, or NaN if unknown."""
         if not self.is_known:
             return np.nan
-        times, lasts_s = self.table["time"], self.end_s - self.begin_s
+        times, period_s = self.table["time"], self.end_s - self.begin_s
         is_counted, latest_s = times.between(self.begin_s, self.end_s, inclusive="left"), self.begin_s
         for begin_s, end_s in sorted(self.one_off_events_s):
             begin_s, end_s = (
                 max(math.floor(begin_s), latest_s),
                 min(math.ceil(end_s), self.end_s),
-            )  # rows are of seconds
+            )  # one row per second
             if end_s > begin_s:
                 is_counted &= ~times.between(begin_s, end_s, inclusive="left")
-                lasts_s, latest_s = lasts_s - (end_s - begin_s), end_s
+                period_s, latest_s = period_s - (end_s - begin_s), end_s
         rows = self.table[is_counted]
-        return float(sum(rows[name].sum() for name in columns) * (3600 / lasts_s)) if lasts_s > 0 else np.nan
+        return float(sum(rows[name].sum() for name in columns) * (3600 / period_s)) if period_s > 0 else np.nan
 
     @property
     def is_known(self) -> bool:
@@ -127,14 +127,14 @@ class StorageUse:
         heading="503 per hour",
     )
     stored_bytes: float = result_column(
-        "held by the object store, mean over time: retained checkpoints and shared files",
+        "bytes in the object store, time-weighted mean: retained checkpoints and shared files",
         Population.AFTER_WARMUP,
         lambda run: run.mean_stored,
         title="held by the object store, mean",
         heading="stored",
     )
     moved_bytes_per_hour: float = _hourly_rate_column(
-        "written to the object store and read from it",
+        "bytes written to the object store and read from it",
         "written",
         "read",
         text=bytes_text,
@@ -159,14 +159,14 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
     """Return the storage use, mean over runs.
 
     The evaluated period begins after the warm-up and the first upload of the first job, and ends with the run (`ends_s`).
-    Of that it has whole intervals between checkpoints, without what happened once.
+    It is cut to whole checkpoint intervals, and one-off events are left out.
     """
     of_runs = []
     for run, end_s in zip(runs, ends_s, strict=True):
         triggers_ms = run["checkpoints"].loc[is_periodic(run["checkpoints"]), "trigger_timestamp"]
         begin_ms = 1e3 * max(warmup_s, _first_upload_end_s(run["checkpoints"]))
         span_ms = whole_periods_ms(triggers_ms[triggers_ms >= begin_ms], begin_ms, 1e3 * end_s)
-        begin_s, until_s = (math.floor(ms / 1e3) for ms in span_ms)  # rows are of seconds
+        begin_s, until_s = (math.floor(ms / 1e3) for ms in span_ms)  # one row per second
         events = _one_off_events_s(run, end_s)
         whole = _Requests(
             run["requests"], begin_s, until_s, _whole_intervals_s(events, triggers_ms[triggers_ms >= begin_ms])
@@ -180,7 +180,7 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
 def _first_upload_end_s(checkpoints: pd.DataFrame) -> float:
     """Return the end of the first upload of the first job [s], or 0 if there is none.
 
-    It is left out of the monthly cost, because a month has one such upload, not one per run.
+    It is left out of the monthly cost, because it happens once, not once per simulated run.
     """
     rows = checkpoints[first_uploads(checkpoints)]
     rows = rows[job_of(rows) == job_of(checkpoints).min()]
@@ -260,7 +260,7 @@ def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_
 def whole_periods_ms(times_ms: pd.Series[float], begin_ms: float, end_ms: float) -> tuple[float, float]:
     """Return the begin and the end [ms] of a span of whole periods of events: rates in it do not depend on when a run ends.
 
-    It ranges from the first event, which does not count, to the last one.  It is the given span if there are fewer than two
+    It is the span (first event, last event].  It is the given span if there are fewer than two
     events, or if the last one was more than two periods before the end.
     """
     times = np.unique(times_ms.to_numpy(dtype=float))
@@ -280,19 +280,19 @@ def rolled_back_sentences(run: Tables, *, twice: int, connectors: Collection[str
     commits, checkpoints, restarts, restores = (
         run[name] for name in ("commits", "checkpoints", "recoveries", "restores")
     )
-    fresh = commits[~commits["again"].astype(bool)]
+    first_commits = commits[~commits["again"].astype(bool)]
     for job, old_job, kind, number, begun_ms in zip(
         *(restores[column].tolist() for column in ("job", "restored_job", "restored_type", "restored_id", "begun")),
         strict=True,
     ):
-        before = fresh[(fresh["x_job"] == old_job) & (fresh["commit_timestamp"] <= begun_ms)]
+        before = first_commits[(first_commits["x_job"] == old_job) & (first_commits["commit_timestamp"] <= begun_ms)]
         newest = int(before["checkpoint"].max()) if len(before) else 0
         if newest <= number:
             continue
         replayed = float(restarts.loc[restarts["x_job"] == job, "replayed_records"].head(1).sum())
-        committed = set(fresh.loc[fresh["x_job"] == job, "checkpoint"])
+        committed = set(first_commits.loc[first_commits["x_job"] == job, "checkpoint"])
         completed = checkpoints[(checkpoints["x_job"] == job) & (checkpoints["status"] == "COMPLETED").to_numpy()]
-        held = sorted(id_ for id_ in completed["id"].astype(int) if id_ <= newest and id_ not in committed)
+        uncommitted = sorted(id_ for id_ in completed["id"].astype(int) if id_ <= newest and id_ not in committed)
         again = f", {count_text(twice)} of them are committed twice" if committed and twice else ""
         text = (
             f"job {job} begins from {kind} {number} of job {old_job}, which had committed up to checkpoint {newest}: "
@@ -303,10 +303,10 @@ def rolled_back_sentences(run: Tables, *, twice: int, connectors: Collection[str
                 f", if it has a new job id; one that keeps its id (application mode with high availability, Kubernetes operator) drops the "
                 f"output of its checkpoints {number + 1} to {newest} for good (iceberg#10892, not simulated)"
             )
-        if "iceberg-v1" in connectors and held:
+        if "iceberg-v1" in connectors and uncommitted:
             text += (
-                f"; its checkpoints {held[0]} to {held[-1]} commit nothing, as their numbers are not above {newest}: a failure before a "
-                "later one is committed may lose their records (iceberg#10892)"
+                f"; its checkpoints {uncommitted[0]} to {uncommitted[-1]} commit nothing, as their numbers are not above {newest}: a failure before "
+                "a later one is committed may lose their records (iceberg#10892)"
             )
         yield text
 
@@ -314,18 +314,17 @@ def rolled_back_sentences(run: Tables, *, twice: int, connectors: Collection[str
 # ---- Printed tables on checkpoint storage: cost of snapshots, their dependencies, and consequences of deletions.
 
 
-def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[TextTable]:
+def snapshot_tables(runs: Mapping[str, Tables]) -> list[TextTable]:
     """Return the tables on snapshots of the strategies that have savepoints or jobs started from a snapshot.
 
-    Tables without rows are left out.  `runs`: strategy -> tables of one run.  `edges`: (upstream, downstream) of the job
-    graph.
+    Tables without rows are left out.  `runs`: strategy -> tables of one run.
     """
     reporting = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
     sections: tuple[tuple[str, list[str], Callable[[Tables], Iterator[list[str]]]], ...] = (
         (
             "Duration and size of snapshots",
-            ["snapshot", "n", "p50", "max", "written", "state", "throughput during it"],
-            partial(_snapshot_rows, edges=edges),
+            ["snapshot", "n", "p50", "max", "written", "state"],
+            _snapshot_rows,
         ),
         (
             "Jobs restored from a snapshot",
@@ -362,8 +361,8 @@ def _savepoints(run: Tables) -> pd.Series[bool]:
     return run["checkpoints"]["savepointFormat"] != ""
 
 
-def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
-    """Yield a row per kind of snapshot: number, durations, sizes, and for savepoints the throughput while in progress."""
+def _snapshot_rows(run: Tables) -> Iterator[list[str]]:
+    """Yield a row per kind of snapshot: number, durations and sizes."""
     done = _completed_by_kind(run)
     for kind, rows in done.groupby(done["kind"].astype(str), sort=False):
         name = f"{kind!s} savepoint" if kind in ("canonical", "native") else str(kind)
@@ -374,9 +373,6 @@ def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[li
             ms_text(rows["end_to_end_duration"].max()),
             bytes_text(rows["checkpointed_size"].median()),
             bytes_text(rows["state_size"].median()),
-            per_second_text(_throughput(run["series"], edges, rows))
-            if (rows["savepointFormat"] != "").all()
-            else MISSING,
         ]
 
 
@@ -399,16 +395,6 @@ def _completed_by_kind(run: Tables) -> pd.DataFrame:
         if len(after):
             done.loc[after["trigger_timestamp"].idxmin(), "kind"] = "checkpoint after a savepoint"
     return done
-
-
-def _throughput(series: pd.DataFrame, edges: Sequence[tuple[str, str]], during: pd.DataFrame) -> float:
-    """Return the records/s that sinks processed while one of these snapshots was in progress, or NaN if unknown."""
-    sinks = series[~series["vertex"].isin({upstream for upstream, _ in edges})]
-    inside = pd.Series(data=False, index=sinks.index)
-    for begin, end in during[["trigger_timestamp", "end"]].itertuples(index=False, name=None):
-        inside |= (sinks["time"] - 1 >= begin / 1e3) & (sinks["time"] <= end / 1e3)
-    seconds = sinks.loc[inside, "time"].nunique()
-    return float(sinks.loc[inside, "numRecordsInPerSecond"].sum()) / seconds if seconds else math.nan
 
 
 def _restore_rows(run: Tables) -> Iterator[list[str]]:
@@ -446,8 +432,8 @@ def _kept_rows(run: Tables) -> Iterator[list[str]]:
 
 def _loss_rows(run: Tables) -> Iterator[list[str]]:
     """Yield a row per job directory that contains files of other jobs' snapshots, with those snapshots."""
-    there = run["files"][(run["files"]["deleted"] < 0) & (run["files"]["scope"] != "savepoint")]
-    for owner, files in there.groupby("owner"):
+    existing_files = run["files"][(run["files"]["deleted"] < 0) & (run["files"]["scope"] != "savepoint")]
+    for owner, files in existing_files.groupby("owner"):
         needed = {
             name for names in files["needed_by"] for name in names.split() if name.partition("/")[0] != str(owner)
         }

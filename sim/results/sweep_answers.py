@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from sim.model import units
 from sim.model.quantities import parse_condition
 from sim.model.text import PrintableError
 from sim.results.columns import text, unit_of
-from sim.results.estimates import critical, half_width
+from sim.results.estimates import critical
 from sim.results.summary import STATISTICS
 
 # ---- The values of a sweep in each window and with each setting.
@@ -114,38 +113,40 @@ def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Obs
     axes = [name for name in rows.columns[:-1] if name not in (*settings, *_NO_AXES)]
     window, seed, sample = _sample(rows, axes)
     windows, window_of = numbered(rows, window)
-    worlds, world_of = numbered(rows, [*window, *seed])
+    _, world_of = numbered(rows, [*window, *seed])
     names, setting_of = numbered(rows, settings)
-    flags = scored(results, column)
-
-    def summed(values: NDArray[Any], row_of: NDArray[np.int64], count: int) -> Floats:
-        """Return the sums over the values with the same number in `row_of`, by this number and setting."""
-        sums = np.zeros((count, len(names)))
-        np.add.at(sums, (row_of, setting_of) if values.ndim == 1 else row_of, values.astype(float))
-        return sums
-
-    def by_world(values: NDArray[Any]) -> Floats:
-        return summed(values, world_of, len(worlds))
-
-    value = flags["value"].to_numpy(dtype=float)
-    known, runs = by_world(~np.isnan(value)), by_world(np.ones(len(rows)))
-    unfinished, lost, died = (by_world(flags[name].to_numpy()) > 0 for name in ("unfinished", "lost", "dead"))
-    score = np.where(known > 0, by_world(np.nan_to_num(value)) / np.maximum(known, 1), np.nan)
-    longest = np.max(np.where(known > 0, score, -np.inf), axis=1, keepdims=True)  # longest known value in each world
-    score = np.where(unfinished, longest, score)  # so that a run does not benefit from being cut off early
-    # not lost if no setting has a value and this one did not fail
-    lost &= died | (known > 0).any(axis=1, keepdims=True)
-    window_of_world = np.zeros(len(worlds), dtype=np.int64)
-    window_of_world[world_of] = window_of
-    has, is_unfinished, is_lost, count, total = (
-        summed(values, window_of_world, len(windows))
-        for values in (~np.isnan(score), unfinished, lost, runs, np.nan_to_num(score))
+    flags = scored(results, column).assign(window=window_of, world=world_of, setting=setting_of)
+    runs = flags.groupby(["window", "world", "setting"]).agg(
+        value=("value", "mean"),
+        unfinished=("unfinished", "any"),
+        lost=("lost", "any"),
+        dead=("dead", "any"),
+        runs=("value", "size"),
     )
-    means = np.where((has > 0) & (is_lost == 0), total / np.maximum(has, 1), np.nan)
+    longest = runs["value"].groupby("world").transform("max")
+    runs["value"] = runs["value"].mask(runs["unfinished"], longest)  # so that no run benefits from being cut off early
+    # not lost if no setting has a value and this one did not fail
+    runs["lost"] &= runs["dead"] | longest.notna()
+    cells = runs.groupby(["window", "setting"]).agg(
+        scores=("value", "mean"), unfinished=("unfinished", "any"), lost=("lost", "any"), runs=("runs", "sum")
+    )
+    cells["scores"] = cells["scores"].mask(cells["lost"])
     index, columns = pd.Index([" | ".join(name) for name in windows], name="window"), _columns(names, settings)
-    tables = (means, is_unfinished > 0, is_lost > 0, count.astype(np.int64))
-    scores, bounds, losses, counts = (pd.DataFrame(table, index=index, columns=columns) for table in tables)
-    return Observed(scores, bounds, losses, counts, sample)
+
+    every = pd.MultiIndex.from_product([range(len(windows)), range(len(names))])
+
+    def table(name: str, missing: float) -> pd.DataFrame:
+        """Return a column of `cells` as a table, with `missing` where a setting did not run."""
+        found = cells[name].reindex(every, fill_value=missing).to_numpy()
+        return pd.DataFrame(found.reshape(len(windows), len(names)), index, columns)
+
+    return Observed(
+        table("scores", np.nan),
+        table("unfinished", missing=False),
+        table("lost", missing=False),
+        table("runs", 0),
+        sample,
+    )
 
 
 def _columns(names: Sequence[tuple[str, ...]], settings: Sequence[str]) -> pd.Index:
@@ -272,8 +273,7 @@ def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]
         table = observed(results, settings, column)
         lost, unfinished, counted = table.lost.sum(), table.unfinished.sum(), table.scores.count()
         parts[column] = table.scores.mean().where(lost == 0)
-        spread = table.scores.apply(lambda values: half_width(values.dropna().to_numpy()))
-        parts[f"{column} ±"] = spread.where((lost == 0) & (unfinished < counted), np.inf)
+        parts[f"{column} ±"] = half_widths(table.scores).where((lost == 0) & (unfinished < counted), np.inf)
         parts |= {
             f"{column} n": counted,
             f"{column} unfinished": unfinished,
@@ -281,6 +281,12 @@ def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]
             f"{column} of": (table.runs > 0).sum(),
         }
     return pd.DataFrame(parts)
+
+
+def half_widths(values: pd.DataFrame, confidence: float = 0.95) -> pd.Series[float]:
+    """Return, for each column, half the width of the confidence interval of its mean; inf for fewer than two values."""
+    found: pd.Series[float] = values.sem().mul(critical(values.count(), confidence)).fillna(np.inf)
+    return found
 
 
 def joint_confidence(count: int) -> float:
@@ -315,11 +321,10 @@ def differences(
     )
     lost = table.lost.any() | bool(table.lost[against].any())
     confidence = joint_confidence(scores.shape[1])
-    widths = differences.apply(lambda values: half_width(values.dropna().to_numpy(), confidence))
     return pd.DataFrame(
         {
             "difference": differences.mean().mask(lost),
-            "±": widths.mask(lost, np.inf),
+            "±": half_widths(differences, confidence).mask(lost, np.inf),
             "windows": differences.count(),
             "unfinished": unfinished.sum(),
         }
@@ -445,33 +450,38 @@ def choose(
     unmeasured = tuple(
         column for column, table in by_column.items() if not (table.scores.notna() | table.lost).to_numpy().any()
     )
-    standings = []
-    values, behind = counted.to_numpy(dtype=float), ranking.behind.to_numpy()
-    lost = (ranking.lost & ~failed.to_numpy()[:, np.newaxis]).to_numpy()
-    for position, setting in enumerate(settings_of(ranking.scores.columns)):
-        known = values[:, position][~np.isnan(values[:, position])]
-        standings.append(
-            Standing(
-                setting,
-                float(known.mean()) if len(known) else np.nan,
-                half_width(known),
-                int(behind[:, position].sum()),
-                tuple(limit.column for limit, table in of_limits.items() if not _keeps_limit(table, position, limit)),
-                tuple(limit.column for limit, table in of_limits.items() if _may_change(table, position, limit)),
-                tuple(
-                    window for limit, table in of_limits.items() for window in _exceeded_windows(table, position, limit)
-                ),
-                int(lost[:, position].sum()),
-                int((~ran.iloc[:, position]).sum()),
-                counts_of[least].get(setting),
-                {
-                    limit.column: sample
-                    for limit in limits
-                    if (sample := counts_of[limit.column].get(setting)) is not None
-                    and sample < smallest_sample_of(limit.column)
-                },
-            )
+    broken = [(limit.column, _breaks_limit(table, limit)) for limit, table in of_limits.items()]
+    unsure = [(limit.column, _may_change(table, limit)) for limit, table in of_limits.items()]
+    counts_by_setting = zip(
+        settings_of(ranking.scores.columns),
+        counted.mean(),
+        half_widths(counted),
+        ranking.behind.sum(),
+        ranking.lost[~failed].sum(),
+        (~ran).sum(),
+        strict=True,
+    )
+    standings = [
+        Standing(
+            setting,
+            float(mean),
+            float(half),
+            int(behind),
+            tuple(column for column, breaks in broken if breaks.iloc[position]),
+            tuple(column for column, may_change in unsure if may_change.iloc[position]),
+            tuple(window for limit, table in of_limits.items() for window in _exceeded_windows(table, position, limit)),
+            int(lost),
+            int(absent),
+            counts_of[least].get(setting),
+            {
+                limit.column: sample
+                for limit in limits
+                if (sample := counts_of[limit.column].get(setting)) is not None
+                and sample < smallest_sample_of(limit.column)
+            },
         )
+        for position, (setting, mean, half, behind, lost, absent) in enumerate(counts_by_setting)
+    ]
     standings = _with_ranks(standings, smallest_sample_of(least))
     ordered = sorted(
         standings, key=lambda standing: (not standing.eligible, not standing.sound, standing.behind, standing.value)
@@ -505,25 +515,10 @@ def surely_worse(values: Floats, unfinished: Flags, confidence: float) -> Flags:
         for j in np.flatnonzero(only_i.any(axis=0)):
             differences[:, j] = _cap_bounds(differences[:, j], only_i[:, j])
         only_other = (~unfinished[:, [i]] & unfinished & ~np.isnan(differences)).any(axis=0)
-        worse[i] = _surely_above_zero(differences, confidence) & ~only_other
+        # Student's t-test: a single difference is never significant; two or more equal, positive ones are
+        columns = pd.DataFrame(differences)
+        worse[i] = (columns.mean() > half_widths(columns, confidence)).to_numpy() & ~only_other
     return worse
-
-
-def _surely_above_zero(differences: Floats, confidence: float) -> Flags:
-    """Return, for each column, whether its mean is significantly above 0 by Student's t-test.
-
-    A single difference is never significant.  Two or more equal, positive differences are.
-    """
-    known = ~np.isnan(differences)
-    sizes = known.sum(axis=0)
-    filled = np.where(known, differences, 0.0)
-    mean = filled.sum(axis=0) / np.maximum(sizes, 1)
-    squares = (np.where(known, differences - mean, 0.0) ** 2).sum(axis=0)
-    squares[squares <= (TIE_TOLERANCE * np.abs(mean)) ** 2 * sizes] = 0.0
-    error = np.sqrt(squares / np.maximum(sizes - 1, 1) / np.maximum(sizes, 1))
-    bounds = {size: critical(int(size), confidence) for size in np.unique(sizes)}
-    least = np.array([bounds[size] if size > 1 else 0.0 for size in sizes])
-    return np.asarray((sizes > 1) & (mean > least * error))
 
 
 def _cap_bounds(differences: Floats, unfinished: Flags) -> Floats:
@@ -556,11 +551,11 @@ def _with_ranks(standings: Sequence[Standing], needed: int) -> list[Standing]:
     return [replace(standing, ranked=standing.setting in ranked or not standing.sound) for standing in standings]
 
 
-def _keeps_limit(table: Observed, position: int, limit: Limit) -> bool:
-    """Return True if the mean is within the limit, no run failed, and, for an upper limit, no value is a lower bound."""
-    if table.lost.iloc[:, position].any() or (np.isfinite(limit.at_most) and table.unfinished.iloc[:, position].any()):
-        return False
-    return limit.kept(float(table.scores.iloc[:, position].mean()))
+def _breaks_limit(table: Observed, limit: Limit) -> pd.Series[bool]:
+    """Return, for each setting, whether its mean breaks the limit, a run failed, or, for an upper limit, a value is a lower bound."""
+    is_broken: pd.Series[bool] = ~table.scores.mean().map(limit.kept)
+    is_broken |= table.lost.any() | (table.unfinished.any() & np.isfinite(limit.at_most))
+    return is_broken
 
 
 def _exceeded_windows(table: Observed, position: int, limit: Limit) -> list[Exceeded]:
@@ -573,12 +568,12 @@ def _exceeded_windows(table: Observed, position: int, limit: Limit) -> list[Exce
     return sorted(windows, key=lambda window: window.value, reverse=bool(np.isfinite(limit.at_most)))
 
 
-def _may_change(table: Observed, position: int, limit: Limit) -> bool:
-    """Return True if the limit is inside the confidence interval of the mean."""
-    values = table.scores.iloc[:, position].dropna().to_numpy()
-    if not len(values) or np.isinf(half := half_width(values)) or table.lost.iloc[:, position].any():
-        return False
-    return bool(limit.kept(values.mean() - half) != limit.kept(values.mean() + half))
+def _may_change(table: Observed, limit: Limit) -> pd.Series[bool]:
+    """Return, for each setting, whether the limit is inside the confidence interval of the mean."""
+    mean, half = table.scores.mean(), half_widths(table.scores)
+    is_inside: pd.Series[bool] = (mean - half).map(limit.kept) != (mean + half).map(limit.kept)
+    is_inside &= (half < np.inf) & ~table.lost.any()
+    return is_inside
 
 
 def _with_choice(selection: Selection, ranking: Observed, counted: pd.DataFrame, reference: Setting) -> Selection:

@@ -54,9 +54,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "question": comparison.question,
         "strategies": [json_ready(row) for row in rows],
         "not_completed": {
-            line.label: [checkpoint.row for checkpoint in line.not_completed]
-            for line in comparison.strategies
-            if line.not_completed
+            line.label: list(map(asdict, line.not_completed)) for line in comparison.strategies if line.not_completed
         },
         "verdict": comparison.verdict,
         "overload": comparison.overload,

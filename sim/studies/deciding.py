@@ -1,27 +1,27 @@
 """Sensitivity of an answer to values that the scenario omits, and to the checkpoint timeout.
 
-An omitted value costs nothing in a simulation (network card, bandwidth of a stream, latency of a file), or has Flink's
-default (one slot per TaskManager).  This module simulates the scenario again with a likely value, and reports the value if
-the duration of a checkpoint changes by more than noise.  The checkpoint is the first upload or, without one, the median
-checkpoint, of the strategy where it takes longest.  A value is tried only if an estimate shows that it may matter.
+An omitted network card or latency of files costs nothing in a simulation.  Arithmetic gives the time that a likely value
+needs at least for one checkpoint: the first upload or, without one, the median checkpoint, of the strategy where it takes
+longest.  The value is reported if that is longer than the simulated duration by more than noise.
 
-Checkpoints that expire are tried with a longer timeout.  The warm-up needs no further run: the results are summarized again.
+Checkpoints that expire are simulated again with a longer timeout.  The warm-up needs no further run: the results are
+summarized again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sim.model.scenario import AUTO_WARM_UP, Scenario
 from sim.model.units import MS
 from sim.results.estimates import is_noise
-from sim.results.formats import bytes_text, ms_text
+from sim.results.formats import ms_text
 from sim.results.side_by_side import Single
 from sim.results.tables import EXPIRED
 from sim.runtime.plane_spec import hosts
@@ -34,43 +34,28 @@ from sim.studies.remarks.assumptions import TIMEOUT, WARM_UP, DecidingAssumption
 from sim.studies.replications import Replications
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sim.studies.comparison import Comparison
 
 LIKELY_NIC_BYTES_PER_SECOND = 1_250_000_000
 """Bandwidth of a network card of 10 Gbit/s."""
-LIKELY_STREAM_BYTES_PER_SECOND = 80_000_000
-"""Bandwidth of one request to an object store; the default of `sim.model.storage.ObjectStore`."""
 LIKELY_LATENCY_NS = 40_000_000
 """Median latency of one request to an object store; the default of `sim.model.storage.ObjectStore`."""
-MIN_COST_SHARE = 0.1
-"""Minimum estimated time that a value costs a checkpoint, as a share of the checkpoint's duration, for which it is tried."""
-LIKELY_SLOTS = 4
-"""Slots per TaskManager that are tried.
-
-Channels between tasks of one TaskManager have no receiving buffers, so about half as much data is in flight.
-"""
-MIN_IN_FLIGHT_BYTES, MIN_IN_FLIGHT_CHANGE = 1_000_000, 0.3
-"""Minimum in-flight data of a checkpoint [bytes], and minimum relative change of it, for which a value is reported."""
-MAX_DECIDING_RUNS = 2
-"""Maximum runs with a longer timeout, and maximum runs with likely values (those with the largest estimated time)."""
+MAX_TRIALS = 2
+"""Maximum runs with a longer timeout."""
 TIMEOUT_FACTOR = 6
 """Factor by which the timeout of expiring checkpoints is multiplied."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueTrial:
-    """A planned run with one changed value: a likely value of an omitted option, or a longer timeout."""
+class TimeoutTrial(NamedTuple):
+    """A planned run with a longer timeout."""
 
-    assumption: DecidingAssumption  # before the run, `after_ms` is an estimated lower bound, or the longer timeout
-    single: Single  # the checkpoint whose duration is compared
+    assumption: DecidingAssumption  # before the run, `after_ms` is the longer timeout
+    single: Single  # the checkpoint that expired
     scenario: Scenario
-    moves_in_flight: bool = False  # the value may change the in-flight data that the checkpoint stores
 
 
 def deciding(
-    comparison: Comparison, planned: Sequence[ValueTrial], *, watch: Watch = no_watch
+    comparison: Comparison, planned: Sequence[TimeoutTrial], *, watch: Watch = no_watch
 ) -> tuple[DecidingAssumption, ...]:
     """Run the planned trials (see `trials`), and return the assumptions that change a result by more than noise.
 
@@ -78,20 +63,16 @@ def deciding(
     """
     cells = [Cell(trial.scenario, identity(trial.scenario)) for trial in planned]
     results = dict(run_each(partial(simulated, "compiled", False), cells, jobs=1, watch=watch))
-    assumptions = (
-        _assumption_if_deciding(trial, result)
+    tried = (
+        _with_longer_timeout(trial, result)
         for i, trial in enumerate(planned)
         if isinstance(result := results[i], Result)
     )
-    return (*filter(None, assumptions), *_warm_up(comparison))
+    return (*filter(None, tried), *_omitted(comparison), *_warm_up(comparison))
 
 
-def trials(comparison: Comparison) -> list[ValueTrial]:
-    """Return the runs to try.
-
-    Strategies whose checkpoints fail most often by expiring, or whose longest savepoint expires, are tried with a longer timeout.
-    Of the omitted values, those with the largest estimated cost are tried.
-    """
+def trials(comparison: Comparison) -> list[TimeoutTrial]:
+    """Return runs with a longer timeout, of strategies whose checkpoints fail most often by expiring, or whose longest savepoint does."""
     expired = [
         (line.label, single)
         for kind in ("failed", "savepoint")
@@ -100,10 +81,7 @@ def trials(comparison: Comparison) -> list[ValueTrial]:
         if _failure(single, comparison.results[line.label][0]) == EXPIRED
         and comparison.results[line.label][0].scenario.has_one_timeout
     ]
-    return [
-        *(_timeout_trial(label, single, comparison.results[label][0]) for label, single in expired[:MAX_DECIDING_RUNS]),
-        *_likely_value_trials(comparison),
-    ]
+    return [_timeout_trial(label, single, comparison.results[label][0]) for label, single in expired[:MAX_TRIALS]]
 
 
 def _failure(single: Single, result: Result) -> str:
@@ -111,7 +89,7 @@ def _failure(single: Single, result: Result) -> str:
     return "".join(result.checkpoints.loc[_row(single, result), "failure_message"])
 
 
-def _timeout_trial(label: str, single: Single, result: Result) -> ValueTrial:
+def _timeout_trial(label: str, single: Single, result: Result) -> TimeoutTrial:
     """Return a trial with a longer timeout.  Its run ends soon after the checkpoint would expire, or as planned if that is earlier."""
     options = result.scenario.checkpoint
     timeout_ns = TIMEOUT_FACTOR * options.timeout_ns
@@ -125,94 +103,78 @@ def _timeout_trial(label: str, single: Single, result: Result) -> ValueTrial:
         single.duration_ms,
         timeout_ns / MS,
     )
-    return ValueTrial(assumption, single, _shortened(longer, single, result, timeout_ns / MS))
-
-
-def _shortened(scenario: Scenario, single: Single, result: Result, lasts_ms: float) -> Scenario:
-    """Return the scenario, ending 1 s after the checkpoint has lasted `lasts_ms`, and without a warm-up.  It never ends later than before."""
     trigger_ms = float(result.checkpoints.loc[_row(single, result), "trigger_timestamp"].iloc[0])
-    end_ns = int((trigger_ms + lasts_ms + 1000) * MS)
-    run = replace(scenario.run, duration_ns=min(scenario.run.duration_ns, end_ns), warmup_ns=0)
-    return replace(scenario, run=run)
+    end_ns = int(trigger_ms * MS) + timeout_ns + 1000 * MS
+    run = replace(longer.run, duration_ns=min(longer.run.duration_ns, end_ns), warmup_ns=0)
+    return TimeoutTrial(assumption, single, replace(longer, run=run))
 
 
-def _likely_value_trials(comparison: Comparison) -> list[ValueTrial]:
-    """Return trials of omitted values for the slowest first upload or median checkpoint of all strategies."""
-    singles = [(line.singles.first_upload or line.singles.median, line.label) for line in comparison.strategies]
-    candidates = [(single, label) for single, label in singles if single is not None and not single.replication]
-    if not candidates:
-        return []
-    single, label = max(candidates, key=lambda item: item[0].duration_ms)
-    result, trials = comparison.results[label][0], list[ValueTrial]()
-    for assumption, scenario, moves_in_flight in _likely_values(single, result, label):
-        least_ms = assumption.after_ms
-        if moves_in_flight or not (is_noise(least_ms, 0.0) or least_ms < MIN_COST_SHARE * single.duration_ms):
-            shortened = _shortened(scenario, single, result, 2 * (single.duration_ms + least_ms))
-            trials.append(ValueTrial(assumption, single, shortened, moves_in_flight))
-    return sorted(trials, key=lambda trial: -trial.assumption.after_ms)[:MAX_DECIDING_RUNS]
+def _with_longer_timeout(trial: TimeoutTrial, result: Result) -> DecidingAssumption | None:
+    """Return the assumption with the checkpoint's duration under the longer timeout; a bound if it did not complete.
 
-
-def _likely_values(single: Single, result: Result, label: str) -> Iterator[tuple[DecidingAssumption, Scenario, bool]]:
-    """Yield (assumption, scenario with a likely value instead, whether the value may change in-flight data).
-
-    `after_ms` of an assumption is the estimated time that the likely value costs, e.g. that of writing all bytes through a
-    network card.  It is a lower bound of the checkpoint's duration.
+    Return None if the checkpoint failed for another reason, or if the run ended before the original timeout was exceeded.
     """
-    scenario, storage = result.scenario, result.scenario.storage
-    by_manager, by_subtask = _written(single, result)
+    rows = result.checkpoints[_row(trial.single, result)]
+    if rows.empty:
+        return None
+    row = rows.iloc[0]
+    is_complete, is_open = row["status"] == "COMPLETED", row["status"] == "IN_PROGRESS"
+    lasted_ms = result.ended_ns / MS - row["trigger_timestamp"] if is_open else row["end_to_end_duration"]
+    is_measured = is_complete or is_open or row["failure_message"] == EXPIRED
+    if not is_measured or (not is_complete and is_noise(lasted_ms, trial.assumption.before_ms)):
+        return None
+    return replace(trial.assumption, after_ms=float(lasted_ms), is_bound=not is_complete)
 
-    def assuming(key: str, assumed: str, tried: str, least_ms: float, **numbers: Any) -> DecidingAssumption:
-        moves = f"{single} ({label})"
-        return DecidingAssumption(key, assumed, tried, moves, single.duration_ms, least_ms, is_bound=True, **numbers)
 
-    def with_storage(**changes: Any) -> Scenario:
-        return replace(scenario, storage=replace(storage, **changes))
-
+def _omitted(comparison: Comparison) -> Iterator[DecidingAssumption]:
+    """Yield omitted values of storage whose likely value makes the slowest first upload or median checkpoint longer."""
+    singles = [(line.singles.first_upload or line.singles.median, line.label) for line in comparison.strategies]
+    found = [(single, label) for single, label in singles if single is not None and not single.replication]
+    if not found:
+        return
+    single, label = max(found, key=lambda item: item[0].duration_ms)
+    result = comparison.results[label][0]
+    storage, uploading_ms, took_ms = result.scenario.storage, single.path.upload_ms, single.duration_ms
     is_flat = storage.dfs is None and storage.object_store is None and storage.other is None
-    uploading_ms = single.path.upload_ms
-    is_unlimited = is_flat and storage.bytes_per_second is None  # then the bandwidth is tried instead of the card
-    if storage.nic_bytes_per_second is None and by_manager and uploading_ms > 0 and not is_unlimited:
-        key = "storage.nic" + (" beside dfs or object-store" if is_flat else "")
-        least_ms = 1e3 * by_manager / LIKELY_NIC_BYTES_PER_SECOND
-        assumption = assuming(
-            "storage.nic",
-            f"no network card limits what task managers write ({key})",
-            "10 Gbit/s each",
-            least_ms,
-            bytes_per_second=1e3 * single.written_bytes / uploading_ms,
-            count=len(set(hosts(scenario))),
-        )
-        # streams of flat storage do not share a card, so each gets the bandwidth with which all of them fit the card
-        bandwidth = int((storage.bytes_per_second or LIKELY_NIC_BYTES_PER_SECOND) * min(1.0, uploading_ms / least_ms))
-        with_card = (
-            {"bytes_per_second": max(1, bandwidth)}
-            if is_flat
-            else {"nic_bytes_per_second": LIKELY_NIC_BYTES_PER_SECOND}
-        )
-        yield assumption, with_storage(**with_card), False
-    if is_unlimited and by_subtask:
-        assumed = "no bandwidth limits a stream of storage (storage.bandwidth)"
-        tried = f"{bytes_text(LIKELY_STREAM_BYTES_PER_SECOND)}/s each"
-        assumption = assuming("storage.bandwidth", assumed, tried, 1e3 * by_subtask / LIKELY_STREAM_BYTES_PER_SECOND)
-        yield assumption, with_storage(bytes_per_second=LIKELY_STREAM_BYTES_PER_SECOND), False
+    beside = " beside dfs or object-store" if is_flat else ""
     files = int((result.tables["path"].loc[_row(single, result, "path"), "file"] != "").sum())
-    if is_flat and storage.close_ns == 0 and files:
-        assumed, each_ms = "files have no latency (storage.file-latency)", LIKELY_LATENCY_NS / MS
-        assumption = assuming("storage.file-latency", assumed, ms_text(each_ms), files * each_ms, count=files)
-        yield assumption, with_storage(close_ns=LIKELY_LATENCY_NS), False
+    omitted = []
+    if (
+        storage.nic_bytes_per_second is None
+        and uploading_ms > 0
+        and (not is_flat or storage.bytes_per_second is not None)
+    ):
+        omitted.append(
+            DecidingAssumption(
+                "storage.nic",
+                f"no network card limits what task managers write (storage.nic{beside})",
+                "10 Gbit/s each",
+                f"{single} ({label})",
+                took_ms,
+                1e3 * _most_written_bytes(single, result) / LIKELY_NIC_BYTES_PER_SECOND,
+                is_bound=True,
+                bytes_per_second=1e3 * single.written_bytes / uploading_ms,
+                count=len(set(hosts(result.scenario))),
+            )
+        )
+    if is_flat and storage.close_ns == 0:
+        omitted.append(
+            DecidingAssumption(
+                "storage.file-latency",
+                "files have no latency (storage.file-latency)",
+                ms_text(LIKELY_LATENCY_NS / MS),
+                f"{single} ({label})",
+                took_ms,
+                took_ms + files * LIKELY_LATENCY_NS / MS,
+                is_bound=True,
+                count=files,
+            )
+        )
+    yield from (own for own in omitted if not is_noise(own.after_ms, took_ms))
 
-    cluster, parallelism = scenario.cluster, max(vertex.parallelism for vertex in scenario.job.vertices)
-    if cluster.placement == "spread" and cluster.slots is None and parallelism > 1:
-        waits_ms = float(np.nansum([single.path.queue_ms, single.path.timeout_ms, single.path.alignment_ms]))
-        least_ms = waits_ms / 2 * (min(LIKELY_SLOTS, parallelism) - 1) / parallelism
-        assumed = "each task manager has one slot (cluster.slots)"
-        assumption = assuming("cluster.slots", assumed, f"{LIKELY_SLOTS} slots each", least_ms)
-        with_slots = replace(scenario, cluster=replace(cluster, slots=LIKELY_SLOTS))
-        yield assumption, with_slots, single.persisted_bytes > MIN_IN_FLIGHT_BYTES
 
-
-def _written(single: Single, result: Result) -> tuple[float, float]:
-    """Return (most bytes written by one TaskManager, most bytes written by one subtask) for the checkpoint."""
+def _most_written_bytes(single: Single, result: Result) -> int:
+    """Return the most bytes that one TaskManager writes for the checkpoint."""
     rows = result.tables["subtasks"][_row(single, result, "subtasks")]
     names = [(vertex.name, i) for vertex in result.scenario.job.vertices for i in range(vertex.parallelism)]
     manager_of = dict(zip(names, hosts(result.scenario), strict=True))
@@ -220,7 +182,7 @@ def _written(single: Single, result: Result) -> tuple[float, float]:
     for name, index, size in rows[["vertex", "index", "checkpointed_size"]].itertuples(index=False, name=None):
         if (manager := manager_of.get((name, index))) is not None:  # else the job was scaled up
             totals[manager] += size
-    return max(totals.values(), default=0.0), float(rows["checkpointed_size"].max()) if len(rows) else 0.0
+    return max(totals.values(), default=0)
 
 
 def _row(single: Single, result: Result, table: str = "checkpoints") -> np.ndarray:
@@ -228,47 +190,6 @@ def _row(single: Single, result: Result, table: str = "checkpoints") -> np.ndarr
     rows = result.tables[table]
     mask: np.ndarray = (rows["id"] == single.number).to_numpy()
     return mask & (rows["x_job"] == single.job).to_numpy() if "x_job" in rows and single.job is not None else mask
-
-
-def _assumption_if_deciding(trial: ValueTrial, result: Result) -> DecidingAssumption | None:
-    """Return the assumption with the result of its run.
-
-    Return None if the value changes nothing by more than noise, or if the run ended before it showed a change.
-    """
-    rows, assumption = result.checkpoints[_row(trial.single, result)], trial.assumption
-    if assumption.key == TIMEOUT:
-        return _with_longer_timeout(assumption, rows, result.ended_ns / MS)
-    if rows.empty or rows["status"].iloc[0] != "COMPLETED":
-        return (
-            None
-            if assumption.after_ms <= assumption.before_ms or is_noise(assumption.after_ms, assumption.before_ms)
-            else assumption
-        )
-    took_ms, stored = (float(rows[column].iloc[0]) for column in ("end_to_end_duration", "persisted_data"))
-    measured = replace(assumption, after_ms=took_ms, is_bound=False)
-    if not is_noise(*sorted((took_ms, assumption.before_ms), reverse=True)):
-        return measured
-    less, more = sorted((stored, trial.single.persisted_bytes))
-    moves = trial.moves_in_flight and less < (1 - MIN_IN_FLIGHT_CHANGE) * more
-    return replace(measured, in_flight_bytes=(trial.single.persisted_bytes, stored)) if moves else None
-
-
-def _with_longer_timeout(
-    assumption: DecidingAssumption, rows: pd.DataFrame, ended_ms: float
-) -> DecidingAssumption | None:
-    """Return the assumption with the checkpoint's duration under the longer timeout; a bound if it did not complete.
-
-    Return None if the checkpoint failed for another reason, or if the run ended before the original timeout was exceeded.
-    """
-    if rows.empty:
-        return None
-    row = rows.iloc[0]
-    is_complete, is_open = row["status"] == "COMPLETED", row["status"] == "IN_PROGRESS"
-    lasted_ms = ended_ms - row["trigger_timestamp"] if is_open else row["end_to_end_duration"]
-    is_measured = is_complete or is_open or row["failure_message"] == EXPIRED
-    if not is_measured or (not is_complete and is_noise(lasted_ms, assumption.before_ms)):
-        return None
-    return replace(assumption, after_ms=float(lasted_ms), is_bound=not is_complete)
 
 
 def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:

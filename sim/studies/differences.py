@@ -91,9 +91,6 @@ class InputChange:
     def key(self) -> str:
         return key_of(self.path)
 
-    def sentence(self) -> str:
-        return f"{self.key}: {self.before_text} -> {self.after_text}"
-
 
 @dataclass(frozen=True, slots=True)
 class InputDifferences:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from textwrap import wrap
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -121,8 +120,6 @@ class QuantityDifference:
     def text(self) -> str:
         """Return ``throughput: 196/s -> 389/s (+194/s)``."""
         (before, after), change = self.sides_text(), self.effect_text()
-        if self.is_same:
-            return f"{self.title}: {before}, the same"
         return f"{self.title}: {before} -> {after}" + ("" if change == MISSING else f" ({change})")
 
     def relative_text(self) -> str:
@@ -289,12 +286,8 @@ def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
     )
 
 
-# ---- Texts: an overview of at most 15 lines of 80 characters, and tables.
+# ---- Texts: the verdict, and tables.
 
-MAX_LINE_CHARS, MAX_LINES, LABEL_CHARS = 80, 15, 8
-"""Characters per line, lines of the overview, and characters of the label column."""
-MAX_INPUTS, MAX_QUANTITIES = 6, 3
-"""Maximum differing inputs and maximum quantities in the overview; the tables list all of them."""
 MAX_VALUE_CHARS = 60
 """Maximum characters of a value in a table; JSON has the full value."""
 NO_DIFFERENCE = "Nothing that is simulated differs: the same values, or values that mean the same."
@@ -317,19 +310,6 @@ def verdict(differences: InputDifferences, quantities: Sequence[QuantityDifferen
     if not has_failed and died.any().sum() == 1 == died.all().sum():
         return f"The job of {died.all().idxmax()} dies in each run, the other runs on{cause}; {first.text}."
     return f"{capitalised(first.text)}{cause}."
-
-
-def screen(differences: InputDifferences, quantities: Sequence[QuantityDifference], verdict: str, runs: str) -> str:
-    """Return the overview: the verdict, differing inputs, the main quantities, and a line on the runs (`runs`)."""
-    head, changes, vertices = wrap(verdict, MAX_LINE_CHARS), differences.changes, list(_vertices(differences))
-    if not changes:
-        return "\n".join([*head, *_labelled("inputs", vertices)])
-    tail = _labelled("answer", _leading_texts(quantities)) + _labelled("runs", [runs])
-    room = MAX_LINES - len(head) - len(tail) - len(vertices) - 2
-    inputs = [change.sentence() for change in changes[: min(max(room, 0), MAX_INPUTS)]]
-    more = [f"... and {len(changes) - len(inputs)} more below"] if len(inputs) < len(changes) else []
-    head += _labelled("inputs", [_count_inputs(differences), *vertices, *inputs, *more])
-    return "\n".join([*head[: MAX_LINES - len(tail)], *tail])
 
 
 def tables(differences: InputDifferences, quantities: Sequence[QuantityDifference]) -> list[TextTable]:
@@ -367,30 +347,9 @@ def _count_inputs(differences: InputDifferences) -> str:
     return f"{count} input{'' if count == 1 else 's'} {'differs' if count == 1 else 'differ'}"
 
 
-def _vertices(differences: InputDifferences) -> Iterator[str]:
+def vertex_lines(differences: InputDifferences) -> Iterator[str]:
     """Yield a line each on renamed, added and removed vertices, if there are any."""
     renamed = [f"{old} -> {new}" for old, new in differences.renamed]
     for change, names in (("renamed", renamed), ("added", differences.added), ("removed", differences.removed)):
         if names:
             yield f"{change}: {', '.join(names)}"
-
-
-def _leading_texts(quantities: Sequence[QuantityDifference]) -> list[str]:
-    """Return a line for the quantity of the verdict, and for others of LEADING."""
-    first = leading(quantities)
-    others = [quantity for column in LEADING for quantity in quantities if quantity.column == column]
-    texts = dict.fromkeys(quantity.text for quantity in (first, *others) if quantity is not None)
-    return list(texts)[:MAX_QUANTITIES]
-
-
-def _labelled(label: str, texts: Sequence[str]) -> list[str]:
-    """Return a line per text, the first one with the label."""
-    return [f"{label if not i else '':{LABEL_CHARS}}{_cut(text)}" for i, text in enumerate(texts)]
-
-
-def _cut(text: str) -> str:
-    """Return the text as one line that fits next to a label."""
-    line = one_line(text, 400)
-    return (
-        line if len(line) <= MAX_LINE_CHARS - LABEL_CHARS else f"{line[: MAX_LINE_CHARS - LABEL_CHARS - 3].rstrip()}..."
-    )

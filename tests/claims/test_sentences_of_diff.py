@@ -248,7 +248,8 @@ def nothing_changes(told, match):
 
 def changes(told, match):
     """Both means, and the interval of the mean of the differences of pairs."""
-    column = COLUMNS[match["title"][0].lower() + match["title"][1:]]
+    title = match["title"]  # with a capital letter at the begin of the verdict
+    column = COLUMNS.get(title) or COLUMNS[title[0].lower() + title[1:]]
     told.column = told.column or column
     return told.texts(column) == (match["before"], match["after"]) and (match["change"] or "") == told.effect(
         "B", column
@@ -411,10 +412,8 @@ TEMPLATES = tuple(
             r"(?P<key>(?:job|checkpoint|storage|cluster|restart)(?:\.[\w.-]+)?): (?P<before>.*) -> (?P<after>.*)$",
             input_is,
         ),
-        ("vertices", r"(?:inputs )?(?P<what>renamed|added|removed): (?P<names>.*)$", vertices_are),
-        ("more", r"\.\.\. and (?P<n>\d+) more below$", always),
+        ("vertices", r"(?P<what>renamed|added|removed): (?P<names>.*)$", vertices_are),
         ("changes", r"TITLE: CHANGE(?!,)\.?$", changes),
-        ("the same", r"TITLE: (?P<before>.*), the same$", stays),
         ("runs", r"(?P<n>\d+) runs of (?P<most>at most )?(?P<ms>MS), (?P<seeds>\d+) seeds? on each side$", runs_are),
         (
             "alike",
@@ -461,12 +460,19 @@ TEMPLATES = tuple(
 
 
 def sentences(parts):
-    """The verdict and each line of the screen, and the lines below it; a line that is cut has lost what it says."""
-    screen, *others = [part for part in parts if isinstance(part, str)]
-    lines = screen.splitlines()
-    labelled = next((i for i, line in enumerate(lines) if re.match(r"(?:inputs|answer|runs)  ", line)), len(lines))
-    found = [" ".join(lines[:labelled]), *(line[8:] for line in lines[labelled:]), *others]
-    return [line for line in found if not line.endswith("...")]
+    """The texts, and each row of the tables as one; a value that is cut, or a section, has lost how it is written."""
+    found = []
+    for part in parts:
+        rows = [] if isinstance(part, str) else part.rows
+        found += [part] if isinstance(part, str) else []
+        if rows and part.title.startswith("Inputs"):
+            found += [f"{key}: {a} -> {b}" for key, a, b, *_ in rows if ": " not in a + b]  # not of a section
+        else:
+            found += [
+                f"{title}: {before} -> {after}" + f" ({change})" * (change != "-")
+                for title, before, after, change, _ in rows
+            ]
+    return [line for line in found if "..." not in line]
 
 
 def ran(name, folder):
@@ -527,19 +533,19 @@ def made_up(seed):
     told = ToldDiff(pd.DataFrame(rows), count=len(changes_))
     answer = quantities(told.rows)
     said = effects.verdict(found, answer, told.rows)
-    screen = effects.screen(found, answer, said, "")
     kept = [
         line
         for line in sentences(
             [
-                screen,
+                said,
+                *effects.tables(found, answer),
                 *(of(told.rows) for of in (effects.unlike_failures, effects.unlike_phases)),
                 effects.same_quantities(answer),
             ]
         )
         if line and " 1 -> 2" not in line
     ]
-    return told, [line for line in [*kept, *trouble(told.rows)] if not line.startswith("... and")]
+    return told, [*kept, *trouble(told.rows)]
 
 
 def changed(text):
@@ -560,6 +566,6 @@ def test_sentences_of_diff_are_true(tmp_path):
     assert found | of_rows == {}
     assert [template.name for template in TEMPLATES if not (exercised + more)[template.name]] == []
     told = [*(own for _, *own in files), *map(made_up, range(30))]
-    weak = [weak_sentences(*own, TEMPLATES, changed, ("more", "issues", "costs", "same", "one alone")) for own in told]
+    weak = [weak_sentences(*own, TEMPLATES, changed, ("issues", "costs", "same", "one alone")) for own in told]
     assert [own for _, own in weak if own] == []
     assert sum(count for count, _ in weak) >= 300

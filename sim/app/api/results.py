@@ -21,7 +21,7 @@ from sim.app.report.figures import (
     with_moments,
 )
 from sim.app.verbs.common import Displayed, Embedded, Notebook, Picture
-from sim.results.charts import Chart, still
+from sim.results.charts import Chart, to_figure
 from sim.results.columns import TABLES
 from sim.results.formats import TextTable
 from sim.results.side_by_side import texts
@@ -68,7 +68,7 @@ class Plots:
         if number not in known:
             raise KeyError(f"{name}: no checkpoint {number}: there are {known[0]} to {known[-1]}")
         drawn = one_checkpoint(with_moments(subtasks[subtasks["id"] == number]), f"checkpoint {number} ({name})")
-        return Picture(still(drawn), f"checkpoint {number}")
+        return Picture(to_figure(drawn), f"checkpoint {number}")
 
     def throughput(self) -> Picture:
         """Plot records per second at the sinks over time."""
@@ -109,14 +109,14 @@ class Plots:
             failures=failures_s(self._runs),
             warmup_s=self._comparison.warmup_s,
         )
-        return Picture(still(drawn), f"{quantity.title} through time")
+        return Picture(to_figure(drawn), f"{quantity.title} through time")
 
 
 def _drawn(chart: Chart | None, caption: str) -> Picture:
     """ValueError: there is no chart."""
     if chart is None:
         raise ValueError("no checkpoint has finished: there is nothing to draw")
-    return Picture(still(chart), caption)
+    return Picture(to_figure(chart), caption)
 
 
 # ---- Explanations and animations of studies and results.

@@ -11,7 +11,7 @@ import numpy as np
 from sim.model.quantities import PLANNED_RESTARTS, of_history
 from sim.model.schema.history_file import agreement_text, verdict
 from sim.model.text import one_line
-from sim.results.charts import INK, Chart, ChartAxis, Panel, chart
+from sim.results.charts import TEXT_COLOUR, Chart, ChartAxis, Panel, make_chart
 from sim.results.columns import text, unit_of_ticks
 from sim.results.formats import TextTable, amount_text, ms_text
 from sim.results.not_completed import PARTS
@@ -79,7 +79,7 @@ def phases(runs: Mapping[str, Tables], end_s: float | None = None) -> Chart | No
                 ChartAxis("milliseconds" if is_low else "seconds", low=0.0, high=top),
             )
         )
-    return chart(marks, panels, colours=PHASE_COLOURS, linked=TIME if end_s else "")
+    return make_chart(marks, panels, colours=PHASE_COLOURS, zoom_group=TIME if end_s else "")
 
 
 def _bars(panel: int, stack: pd.DataFrame, scale: float) -> Iterator[dict[str, Any]]:
@@ -145,12 +145,12 @@ def lines(
         )
         x = ChartAxis("simulated time [s]" if number == len(scales) - 1 else "", low=0.0 if end_s else None, high=end_s)
         panels.append(Panel(title, x, ChartAxis(quantity, low=0.0, high=1.08 * most or 1.0)))
-    colours = dict.fromkeys(("failure", "checkpoint triggered", "warm-up"), INK)
-    return chart(
+    colours = dict.fromkeys(("failure", "checkpoint triggered", "warm-up"), TEXT_COLOUR)
+    return make_chart(
         marks,
         panels,
         colours={title: number for number, title in enumerate(titles.values())} | colours,
-        linked=TIME if end_s else "",
+        zoom_group=TIME if end_s else "",
     )
 
 
@@ -304,7 +304,7 @@ def one_checkpoint(done: pd.DataFrame, title: str) -> Chart:
     unit_ms, word = (1.0, "milliseconds") if longest_ms < _SECOND_MS else (1e3, "seconds")
     left_out = f", the slowest {MAX_ROWS} of {len(done)} subtasks" if len(done) > MAX_ROWS else ""
     x = ChartAxis(f"{word} since the trigger", low=0.0, high=longest_ms / unit_ms)
-    return chart(
+    return make_chart(
         _checkpoint_bars(rows, names, unit_ms),
         [Panel(f"{title}{left_out}", x, ChartAxis(names=tuple(names)))],
         colours={name: PHASE_COLOURS[phase] for phase, (_, name) in _PHASES.items()},
@@ -447,7 +447,7 @@ def intervals(
                 ChartAxis(names=tuple(names)),
             )
         )
-    return chart(marks, panels, colours={"beyond a limit": INK})
+    return make_chart(marks, panels, colours={"beyond a limit": TEXT_COLOUR})
 
 
 def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:

@@ -264,8 +264,6 @@ def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
             lines = part.strip().splitlines()
             if len(lines) < 2:
                 yield Block("", spelled(part, names))
-            elif not lines[0].startswith("#"):  # aligned columns, as in the overview of `diff`
-                yield Block("", code=part)
             else:
                 differs = any(line.startswith(("+ ", "- ")) for line in lines)
                 yield Block("Configuration, against today" if differs else "Configuration", code=part)

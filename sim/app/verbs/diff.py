@@ -70,7 +70,7 @@ class Diff(Displayed):
     """The result of `diff`: differing inputs and their effect on results."""
 
     verdict: str
-    parts: tuple[str | TextTable, ...]  # an overview that fits a screen, then tables
+    parts: tuple[str | TextTable, ...]  # the verdict, tables, notes
     facts: dict[str, Any]  # for --json
     trouble: tuple[str, ...]  # messages about failed runs and violations
     table: pd.DataFrame = field(repr=False)  # a row per run: columns of `sim.studies.cells`, and `side`
@@ -129,11 +129,11 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
         answer, trouble = effects.quantities(rows), effects.trouble(rows)
         notes += _notes(request, differences, rows, prices)
     verdict = effects.verdict(differences, answer, rows)
-    others = [*notes, *trouble, effects.same_quantities(answer)]
     parts: tuple[str | TextTable, ...] = (
-        effects.screen(differences, answer, verdict, runs),
+        verdict,
+        *effects.vertex_lines(differences),
         *effects.tables(differences, answer),
-        *filter(None, others),
+        *filter(None, [runs, *notes, *trouble, effects.same_quantities(answer)]),
     )
     facts = {
         "a": portable(request.side("a")[0]),

@@ -34,7 +34,7 @@ from sim.app.verbs.options import SweepOptions, changes_as_lines, command_line, 
 from sim.model.files import locked
 from sim.model.schema.flink_file import flink_change
 from sim.model.text import capitalised
-from sim.results.charts import figure, still
+from sim.results.charts import figure, to_figure
 from sim.results.columns import numbers_of, text
 from sim.results.formats import TextTable
 from sim.results.stored import unlimited_text
@@ -130,7 +130,7 @@ class Sweep(Displayed):
             drawn = intervals(self.rows, [*groups, *question.settings], question.show, question.limits)
         if drawn is None:
             raise ValueError("there is nothing to draw: no values, or neither a column nor a question (answer:)")
-        return Picture(still(drawn), caption)
+        return Picture(to_figure(drawn), caption)
 
     def _drawn_over(self, y: str, x: str, by: str) -> Figure:
         varied = list(self.definition.scenarios.values())

@@ -28,7 +28,7 @@ from sim.jobs.watch.watcher import (
     percentiles_text,
     time_text,
 )
-from sim.results.charts import Chart, ChartAxis, Panel, chart
+from sim.results.charts import Chart, ChartAxis, Panel, make_chart
 from sim.results.formats import TextTable, apart_text, bytes_text, ms_text
 from sim.results.page import Block, Page
 
@@ -228,7 +228,9 @@ def _durations_chart(watcher: Watcher, completed: Sequence[SeenCheckpoint]) -> C
         }
         bounds = zip(("p90, longest", "p50, longest", "p50, shortest"), forecast.limits_ms.values(), strict=True)
         marks += [{"series": f"forecast of {name}", **span, "y": ms / 1e3, "text": ms_text(ms)} for name, ms in bounds]
-    return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("seconds", low=0.0))])
+    return make_chart(
+        marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("seconds", low=0.0))]
+    )
 
 
 # ---- The HTTP server: `/metrics` for Prometheus, and the page at `/`.

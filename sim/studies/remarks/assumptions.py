@@ -24,8 +24,6 @@ class DecidingAssumption:
     is_bound: bool = False  # `after_ms` is a lower bound
     bytes_per_second: float | None = None  # rate at which all TaskManagers write together, if nothing limits them
     count: int | None = None  # number of TaskManagers, or of files that are written one after another
-    # (as assumed, as tried), if the stored in-flight data changes and the duration does not
-    in_flight_bytes: tuple[float, float] | None = None
 
     def __str__(self) -> str:
         """Return, e.g., ``Assumed: files have no latency (storage.file-latency).  With 40 ms ... instead of ...``."""
@@ -42,15 +40,12 @@ class DecidingAssumption:
         if self.key == WARM_UP:
             change = f"Without {self.tried}, {self.moves} is {after} instead of {before}."
         else:
-            change = f"With {self.tried}, {self.moves} {'takes' if self.in_flight_bytes is None else 'has'} {after} instead of {before}."
+            change = f"With {self.tried}, {self.moves} takes {after} instead of {before}."
         return f"Assumed: {self.assumed}{self._numbers}. {change}"
 
     @property
     def _values(self) -> tuple[str, str]:
         """Return the texts of the result (as assumed, as tried)."""
-        if self.in_flight_bytes is not None:
-            before, after = map(bytes_text, self.in_flight_bytes)
-            return before, f"{after} in flight"
         return ms_text(self.before_ms), f"{'more than ' if self.is_bound else ''}{ms_text(self.after_ms)}"
 
     @property

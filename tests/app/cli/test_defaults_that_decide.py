@@ -50,28 +50,6 @@ def test_union_list_state_without_a_size_is_named(ckptsim):
     assert any(line.startswith("scenario: the union list state of 'writer' has no size") for line in lines(done)[1])
 
 
-@pytest.mark.parametrize(
-    ("barriers", "effect"),
-    [("aligned", "takes"), ("unaligned", "has")],
-)
-def test_the_number_of_slots_is_named_where_it_decides(ckptsim, tmp_path, barriers, effect):
-    """A channel within a task manager has no receiving buffers: with four slots there is half as much data in flight."""
-    (file := tmp_path / "pressed.yaml").write_text(PRESSED.replace("BARRIERS", barriers))
-    assumed = "Assumed: each task manager has one slot (cluster.slots). With 4 slots each, checkpoint"
-    left_out, _ = lines(ckptsim(f"run {file} --out a"))
-    given, _ = lines(ckptsim(f"run {file} --set cluster.slots=1 --out b"))
-
-    assert assumed in left_out
-    assert f"({barriers}) {effect} " in left_out.partition(assumed)[2]
-    assert "cluster.slots" not in given
-
-
-def test_slots_that_move_nothing_are_not_named(ckptsim, tmp_path):
-    (file := tmp_path / "idle.yaml").write_text(PRESSED.replace("BARRIERS", "aligned").replace("unlimited", "100/s"))
-
-    assert "cluster.slots" not in lines(ckptsim(f"run {file} --out a"))[0]
-
-
 @pytest.mark.parametrize("verb", ["run", "sweep"])
 def test_the_axes_of_a_file_are_named_first(ckptsim, tmp_path, verb):
     text = (

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from sim.results.charts import SHAPES, ChartAxis, Panel, chart, described, still
+from sim.results.charts import SHAPES, ChartAxis, Panel, make_chart, to_figure, to_json
 
 LIBRARY = "31eac45532def0b91209b6a07f278ffcf29bcb69e28771db4929fb344486761d"
 """The hash of the unpacked bundle; `make charts` prints it."""
@@ -32,7 +32,7 @@ def test_marks_are_described_by_panel_series_and_shape():
         {"series": "b", "shape": "box", "x": 0, "y": 1, "x2": 2, "y2": 3, "text": "four"},
         {"panel": 1, "series": "a", "shape": "point", "x": 0, "y": 2e9},
     ]
-    found = described(chart(rows, [FREE, FREE], colours={"b": 5}))
+    found = to_json(make_chart(rows, [FREE, FREE], colours={"b": 5}))
 
     assert [(row["panel"], row["name"], row["shape"], row["colour"]) for row in found["series"]] == [
         (0, "a", "line", 0),
@@ -46,7 +46,7 @@ def test_marks_are_described_by_panel_series_and_shape():
 
 def test_another_shape_is_refused():
     with pytest.raises(ValueError, match="unknown shape pie: expected band, box"):
-        chart([{"shape": "pie"}], [FREE])
+        make_chart([{"shape": "pie"}], [FREE])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -61,7 +61,7 @@ def test_every_shape_has_a_still_picture(shape):
         "y2": 2.0,
         "text": "c",
     }
-    (axes,) = still(chart([row], [Panel("it", ChartAxis(low=0, high=3), ChartAxis(low=0, high=3))])).axes
+    (axes,) = to_figure(make_chart([row], [Panel("it", ChartAxis(low=0, high=3), ChartAxis(low=0, high=3))])).axes
 
     assert [*axes.lines, *axes.patches, *axes.collections, *axes.texts]
 
@@ -76,7 +76,7 @@ def test_long_names_of_rows_stand_above_them():
     """Beside them there is no room."""
     rows = [{"series": "a", "x": 1.0, "y": 0.0}]
     name = "a name that is too long to stand beside its row"
-    (axes,) = still(chart(rows, [Panel("", ChartAxis(), ChartAxis(names=(name,)))])).axes
+    (axes,) = to_figure(make_chart(rows, [Panel("", ChartAxis(), ChartAxis(names=(name,)))])).axes
 
     assert [name] == [text.get_text() for text in axes.texts]
     assert list(axes.get_yticks()) == []

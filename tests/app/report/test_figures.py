@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from sim.app.report.figures import PHASES, group_identical_curves, lines, phases
-from sim.results.charts import still
+from sim.results.charts import to_figure
 from sim.results.not_completed import PARTS
 
 
@@ -49,7 +49,7 @@ def test_every_kind_of_wait_belongs_to_a_phase():
 
 
 def heights(drawn, panel):
-    return drawn.of(panel, "box")["y2"].max()
+    return drawn.marks_of(panel, "box")["y2"].max()
 
 
 def test_bars_are_as_high_as_the_checkpoint():
@@ -81,11 +81,11 @@ def test_a_first_upload_hides_no_other():
     drawn = phases({"it": tables})
 
     assert drawn.panels[0].title == "it (not drawn: first upload, 12 s)"
-    assert [round(end, 6) for end in drawn.of(0, "box")["y2"]] == [0.3, 0.33]
+    assert [round(end, 6) for end in drawn.marks_of(0, "box")["y2"]] == [0.3, 0.33]
 
 
 def test_thousands_of_checkpoints_are_drawn_as_means():
-    bars = phases({"it": run(*((1000.0 * k, {"upload": 100}) for k in range(1000)))}).of(0, "box")
+    bars = phases({"it": run(*((1000.0 * k, {"upload": 100}) for k in range(1000)))}).marks_of(0, "box")
 
     assert 100 <= len(bars) <= 151
     assert {0.1} == {round(end, 6) for end in bars["y2"]}
@@ -97,7 +97,7 @@ def test_without_a_checkpoint_there_is_no_figure():
 
 def test_many_lines_differ_in_colour_or_dash():
     """The colours begin again after eight; their dashes do not."""
-    drawn = still(lines({f"it {k}": pd.Series([30.0, 30.0 + k]) for k in range(30)}, "seconds")).axes[0].lines
+    drawn = to_figure(lines({f"it {k}": pd.Series([30.0, 30.0 + k]) for k in range(30)}, "seconds")).axes[0].lines
 
     assert len({(line.get_color(), line.get_linestyle()) for line in drawn}) == 30
 
@@ -120,7 +120,7 @@ def test_failures_and_triggers_are_marked():
         "failure": "rule",
         "checkpoint triggered": "tick",
     }
-    assert list(drawn.of(0, "rule")["x"]) == [0.2, 0.7]
+    assert list(drawn.marks_of(0, "rule")["x"]) == [0.2, 0.7]
 
 
 def test_curves_far_apart_have_scales_of_their_own():

@@ -10,7 +10,6 @@ from sim.results.sweep_answers import (
     TIE_TOLERANCE,
     Limit,
     _cap_bounds,
-    _surely_above_zero,
     choose,
     counts,
     observed,
@@ -70,9 +69,11 @@ def test_a_mean_above_zero_is_sure_by_students_t():
     """Two differences: t is 12.7 at 95 % of both sides; 1 and 2 have a mean of 1.5 and an error of 0.5."""
     apart = np.array([[1.0, 1.0, 3.0, 0.0, nan], [2.0, 1.1, 3.0, 0.0, 5.0]])
 
-    assert _surely_above_zero(apart, 0.95).tolist() == [False, True, True, False, False]
-    assert _surely_above_zero(apart, 0.85).tolist() == [False, True, True, False, False]  # t is 4.17
-    assert _surely_above_zero(apart, 0.75).tolist() == [True, True, True, False, False]  # t is 2.41
+    settings = np.column_stack([apart, np.zeros(2)])  # each column against the last one
+    unfinished = np.zeros(settings.shape, dtype=bool)
+    found = {share: surely_worse(settings, unfinished, share)[:-1, -1].tolist() for share in (0.95, 0.85, 0.75)}
+    assert found[0.95] == found[0.85] == [False, True, True, False, False]  # t is 4.17
+    assert found[0.75] == [True, True, True, False, False]  # t is 2.41
 
 
 def test_a_window_in_which_a_setting_did_not_run():
