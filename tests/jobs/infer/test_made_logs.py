@@ -3,8 +3,7 @@
 import pytest
 
 from sim.advice.horizon import horizon
-from sim.jobs.evidence import backtest as backtests
-from sim.jobs.evidence.backtest import backtest
+from sim.jobs.evidence.backtest import backtest, runs_within
 from sim.jobs.infer.log import infer_log
 from sim.jobs.reading import recorded_job
 from sim.model.units import parse_duration
@@ -78,7 +77,7 @@ GROWING = [2 * 10**9 + 360 * 10**6 * number for number in range(40)]
 
 def test_a_log_whose_checkpoints_grow_is_a_job_whose_state_grows(monkeypatch):
     """Bandwidth is of bytes and duration of the same checkpoint, the last one is as large as its own, and so are later ones."""
-    monkeypatch.setattr(backtests, "BUDGET_S", 600.0)  # whatever else the machine does
+    monkeypatch.setitem(runs_within.__kwdefaults__, "budget_s", 600.0)  # whatever else the machine does
     log = sized(lambda size: size // 400_000, GROWING)
     inference, compared = infer_log(log), backtest(recorded_job(log))
     scenario = read_scenario(inference.text, "log")
