@@ -272,10 +272,10 @@ def _scenarios(example: str) -> dict[str, Scenario]:
 
 def _alone(drawn: Chart, name: str) -> str:
     """A figure of reports as a file of its own: it brings the colours that the page of a report has."""
-    from sim.results.charts import still, svg
+    from sim.results.charts import svg, to_figure
     from sim.results.page import colours
 
-    text = svg(still(drawn), name)
+    text = svg(to_figure(drawn), name)
     return (
         text.replace(
             ">",
