@@ -59,7 +59,7 @@ def test_what_takes_one_combination_says_which_there_are(study):
         ValueError, match=r'simulate takes one combination, and small has 2: choose one, e.g. study\["aligned"\]'
     ):
         sim.simulate(study)
-    with pytest.raises(TypeError, match="expected a study of one combination"):
+    with pytest.raises(TypeError, match="expected a study with a single combination"):
         sim.simulate("small.yaml")
 
 
