@@ -70,6 +70,8 @@ CHANGE_LINES = 4
 """Minimum lines reserved for changed keys."""
 RANK_ALWAYS_SHOWN = 9
 """Rank of texts that are always shown."""
+RANK_OF_TWO_LINES = 7
+"""Lowest rank of texts that may take two lines: a comparison that is cut loses the advised value."""
 KEEPS, NEAR, OVER = "✓ keeps", "~ near", "✗ over"
 """Labels of limits: the range of the predicted value is within the limit, reaches beyond it, or the value itself is beyond it."""
 NO_CHECKPOINTS = "no checkpoints: after a failure the job starts from the beginning"
@@ -86,6 +88,13 @@ class Text(NamedTuple):
     text: str
     rank: int = RANK_ALWAYS_SHOWN
 
+    @property
+    def lines(self) -> list[str]:
+        """Return the text in at most two lines, or in one if its rank is low.  What does not fit ends in ``...``."""
+        line_count = 2 if self.rank >= RANK_OF_TWO_LINES else 1
+        line = one_line(self.text, MAX_TEXT_CHARS)
+        return wrap(line, WIDTH - LABEL, max_lines=line_count, placeholder="...", break_on_hyphens=False) or [""]
+
 
 def lines_below(verdict: str) -> int:
     """Return the number of lines left for the overview on the screen, below the verdict and an empty line."""
@@ -100,37 +109,32 @@ def overview(above: Sequence[Text], changes: Sequence[str], below: Sequence[Text
     Changed keys that do not fit are replaced by a line with their number.
     """
     left = [*above, *below]
-    most = line_count - min(len(changes), CHANGE_LINES)
-    while len(left) > most and (lowest := min(reversed(left), key=lambda text: text.rank)).rank < RANK_ALWAYS_SHOWN:
+    while (height := sum(len(text.lines) for text in left)) > line_count - min(len(changes), CHANGE_LINES):
+        lowest = min(reversed(left), key=lambda text: text.rank)
+        if lowest.rank == RANK_ALWAYS_SHOWN:
+            break
         left.remove(lowest)
-    if len(changes) > max(line_count - len(left), 1):
+    if len(changes) > max(line_count - height, 1):
         # at least one changed key is shown; the last line says how many are not
-        kept = max(line_count - len(left), 2) - 1
+        kept = max(line_count - height, 2) - 1
         changes = [*changes[:kept], f"  ... {len(changes) - kept} more lines: see advised.yaml"]
     texts = [
         *(text for text in above if text in left),
-        *(Text("change", line) for line in changes),
+        *(Text("change", line, 0) for line in changes),
         *(text for text in below if text in left),
     ]
-    return "\n".join(_labelled([(text.label, _shorten(one_line(text.text, MAX_TEXT_CHARS))) for text in texts]))
+    return "\n".join(_labelled(texts))
 
 
-def _labelled(lines: Sequence[tuple[str, str]]) -> list[str]:
-    """Return all lines with their labels; of several lines with one label only the first has it, unless it is that of a limit."""
-    labels = ["", *(label for label, _ in lines)]
-    return [
-        f"{label if label != before or label in (KEEPS, NEAR, OVER) else '':{LABEL}}{line}"
-        for before, (label, line) in zip(labels, lines, strict=False)
-    ]
-
-
-def _shorten(line: str) -> str:
-    """Return a line that fits next to its label.  A longer one is cut between words and ends in ``...``."""
-    if len(line) <= WIDTH - LABEL:
-        return line
-    kept = line[: WIDTH - LABEL - 3]
-    beginning, space, _ = kept.rpartition(" ")
-    return f"{beginning if space and len(beginning) > (WIDTH - LABEL) // 2 else kept.rstrip()}..."
+def _labelled(texts: Sequence[Text]) -> Iterator[str]:
+    """Yield all lines; of several texts with one label only the first has it, unless it is that of a limit."""
+    before = ""
+    for text in texts:
+        label = text.label if text.label != before or text.label in (KEEPS, NEAR, OVER) else ""
+        for line in text.lines:
+            yield f"{label:{LABEL}}{line}"
+            label = ""
+        before = text.label
 
 
 def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | None = None) -> Iterator[Text]:
@@ -159,8 +163,7 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
         label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
         was = "" if before is None else f"{close_value(column, max(before.value(column), was_in_file), bound)} -> "
         rest = f"{close_value(column, value, bound)}{why}, limit {value_text(column, bound)}"
-        texts = [f"{quantity.removeprefix('the ')} {beginning}{rest}" for beginning in (was, "")]
-        yield Text(label, next((text for text in texts if len(text) <= WIDTH - LABEL), texts[-1]))
+        yield Text(label, f"{quantity.removeprefix('the ')} {was}{rest}")
 
 
 def _in_file(search: CandidateSearch, setting: Setting, column: str) -> float:
@@ -280,7 +283,7 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
     near = search.nearest if search.settings else None
     time = "" if near is None else dominant(situation_of(search, near.name))
     lines = [
-        *([Text("ask", _shorten(one_line(assumed, MAX_TEXT_CHARS)))] if assumed else []),
+        *([Text("ask", assumed)] if assumed else []),
         *(Text("closest", line) for line in wrap(_closest(search), WIDTH - LABEL)),
         *(_limit_lines(search, near) if near is not None and near.completed else []),
         *_state_lines(search),
@@ -307,8 +310,7 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
         ),
         *(_with_source(caution.sentence, caution.source) for caution in refused),
     ]
-    screen = _labelled([(text.label, text.text) for text in lines])
-    return AdviceAnswer("\n".join(screen[:line_count]), parts, data, {})
+    return AdviceAnswer("\n".join(list(_labelled(lines))[:line_count]), parts, data, {})
 
 
 def _closest(search: CandidateSearch) -> str:

@@ -93,6 +93,7 @@ from sim.advice.trials import (
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, margins, with_corrected_durations, with_rare_checkpoints
 from sim.jobs.evidence.what_ifs import Kind, chance, kinds_of, within
 from sim.model.scenario import Scenario
+from sim.model.schema.option_values import non_default_keys
 from sim.model.schema.study import path_of
 from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS
@@ -243,6 +244,7 @@ class CandidateSearch:
         self._measured: Trials = {}
         self.file_runs: dict[SettingName, FileRun] = {}  # setting -> what its runs of the file as it is show
         self._judged_pairs: dict[tuple[SettingName, SettingName, int], tuple[Setting, ...]] = {}  # by `trials`
+        self._todays_keys, self._change_counts = non_default_keys(self.scenario), dict[SettingName, int]()
         self._unfinished: set[SettingName] = set()  # settings of trials that ended before the job had caught up
         self.losing: set[SettingName] = set()  # settings that lost output in a run without a failure
         self.steady = pd.DataFrame()  # by setting: means of its undisturbed runs
@@ -321,8 +323,17 @@ class CandidateSearch:
 
     @property
     def changes(self) -> dict[SettingName, int]:
-        """Return the number of keys that each setting changes."""
-        return {candidate.name: len(candidate.point) for candidate in self.runs}
+        """Return the number of changes of each setting (`change_count`)."""
+        return {candidate.name: self.change_count(candidate) for candidate in self.runs}
+
+    def change_count(self, candidate: Candidate) -> int:
+        """Return how many keys of Flink a candidate changes, and levers that are no keys, e.g. parallelism."""
+        if candidate.name not in self._change_counts:
+            before, after = self._todays_keys, non_default_keys(self.bench.with_setting(candidate))
+            keys = [key for key in {*before, *after} if before.get(key) != after.get(key)]
+            others = [change for change in candidate.changes if not change.lever.is_configuration]
+            self._change_counts[candidate.name] = len(keys) + len(others)
+        return self._change_counts[candidate.name]
 
     @property
     def chosen(self) -> Setting | None:

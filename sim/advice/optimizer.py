@@ -18,7 +18,7 @@
 #   try_intervals            all barrier modes at intervals from short to long       GRID       50 %
 #   try_optimum              the interval that theory proposes                       REPEAT     65 %
 #   round, at most AGAIN = 3:
-#     try_neighbours, try_shorter    intervals next to the best one                  REPEAT     65 %
+#     try_neighbours         intervals next to the best one                          REPEAT     65 %
 #     search.add_levers      only while no setting keeps the limits with room        LEVER      60 %
 #     try_between            longer intervals, up to the one that breaks the limits  REPEAT     65 %
 #     confirm                one long run, which may reject a setting at once        CONFIRM    85 %
@@ -88,8 +88,6 @@ MIN_EXCESS_TO_STOP = 1.15
 """Longer intervals are skipped once a limit is exceeded by this factor."""
 COST_SHARE_TO_SKIP = 0.8
 """Longer intervals are skipped if already this share of the expected cost of failures exceeds the time lost by the best setting."""
-MAX_REFINEMENTS = 3
-"""Maximum number of times that the neighbours of the best interval are tried."""
 
 
 def try_intervals(search: CandidateSearch) -> None:
@@ -145,26 +143,13 @@ def try_optimum(search: CandidateSearch) -> None:
 
 def try_neighbours(search: CandidateSearch) -> None:
     """Run the best setting so far at the next shorter and the next longer interval, until it stays the best."""
-    for _ in range(MAX_REFINEMENTS):
+    for _ in ROUND_INTERVALS_NS:
         if not search.settings:
             return
         best = search.chosen or search.nearest
         if not _run_once(search, _neighbours(search, search.candidate_of(best.name))):
             return
         if (search.chosen or search.nearest).name == best.name:
-            return
-
-
-def try_shorter(search: CandidateSearch) -> None:
-    """Run ever shorter intervals while no setting keeps the limits with room.
-
-    With shorter intervals a failure loses less work, and incremental checkpoints are smaller.
-    """
-    for interval_ns in neighbouring_intervals(_shortest_ns(search))[0]:
-        best = search.candidate_of((search.chosen or search.nearest).name)
-        if search.has_margin or best.interval_ns > _shortest_ns(search) or search.nearest.breaks == ("loss",):
-            return
-        if not _run_once(search, [search.at_interval(best, interval_ns)]):
             return
 
 
@@ -197,11 +182,6 @@ def try_between(search: CandidateSearch) -> bool:
         if not _run_once(search, between[len(between) // 2 :][:1]):
             break
     return len(search.runs) > before
-
-
-def _shortest_ns(search: CandidateSearch) -> int:
-    """Return the shortest interval that has run [ns], or 0 if nothing has run."""
-    return min((parse_duration(setting.interval) for setting in search.settings), default=0)
 
 
 def _neighbours(search: CandidateSearch, base: Candidate) -> list[Candidate]:
@@ -296,7 +276,6 @@ def _refine(search: CandidateSearch) -> None:
     """Tune the best setting so far, and repeat its runs, until it keeps the limits with room or nothing new has run."""
     for _ in range(AGAIN):
         try_neighbours(search)
-        try_shorter(search)
         if not search.has_margin:
             add_levers(search)
         before = len(search.runs), len(search.longer_ms)

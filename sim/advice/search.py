@@ -236,11 +236,12 @@ def simplify(search: CandidateSearch, share: float = LEVER_SHARE) -> None:
         return
     candidate = search.candidate_of(chosen.name)
     for variant in dict.fromkeys(_simpler(search, candidate)):
-        own_share = max(share, CONFIRM_SHARE) if len(variant.point) < len(candidate.point) else share
+        is_less = search.change_count(variant) < search.change_count(candidate)
+        own_share = max(share, CONFIRM_SHARE) if is_less else share
         if not search.replicate_if_affordable([variant], own_share, "settings with fewer changes, and other intervals"):
             return
         own = search.setting(variant.name) if search.has_broken_tail and variant.name not in search.longer_ms else None
-        if own is not None and own.keeps_limits and len(variant.point) < len(candidate.point):
+        if own is not None and own.keeps_limits and is_less:
             search.run_for_long(variant.name, 1, share)
 
 

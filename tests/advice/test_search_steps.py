@@ -16,7 +16,6 @@ from sim.advice.optimizer import (
     try_intervals,
     try_neighbours,
     try_optimum,
-    try_shorter,
 )
 from sim.advice.report import _configuration
 from sim.advice.search import _simpler, _writes_in_full, add_levers, simplify
@@ -146,23 +145,19 @@ def test_neighbours_are_one_step_away_and_have_not_run(job):
     assert seconds(_neighbours(limited, setting_of(limited, 30))) == [20]  # a longer one cannot help
 
 
-def test_steps_beside_the_best_setting_go_on_while_they_are_better(job):
-    """Three at the most: recovery asks for ever shorter intervals, from 120 s to 60, 30 and 20 s."""
-    run = MadeUp({"aligned": 100.0})
-    search = search_of(job, run, (120, "aligned"), recovery_ms=1000, failure=TASK)
-    try_neighbours(search)
-
-    assert seconds(search.settings) == [20, 30, 60, 120]
-    stays = search_of(job, MadeUp({"aligned": 100.0}), (30, "aligned"))
-    try_neighbours(stays)
-    assert seconds(stays.settings) == [20, 30, 60]
-
-
-@pytest.mark.parametrize(("limit_ms", "expected"), [(8_000, [1, 2, 5, 10]), (14_000, [5, 10]), (30_000, [10])])
-def test_ever_shorter_intervals_run_while_limits_ask_for_them(job, limit_ms, expected):
+@pytest.mark.parametrize(
+    ("interval_s", "limit_ms", "expected"),
+    [
+        (120, 1000, [1, 2, 5, 10, 15, 20, 30, 60, 120]),
+        (10, 14_000, [2, 5, 10, 15]),
+        (10, 30_000, [5, 10, 15, 20, 30]),
+        (30, None, [20, 30, 60]),
+    ],
+)
+def test_intervals_next_to_the_best_run_until_it_stays_the_best(job, interval_s, limit_ms, expected):
     """A recovery takes 5 s and the interval, and has to have a fifth of room."""
-    search = search_of(job, MadeUp({"aligned": 100.0}), (10, "aligned"), recovery_ms=limit_ms, failure=TASK)
-    try_shorter(search)
+    search = search_of(job, MadeUp({"aligned": 100.0}), (interval_s, "aligned"), recovery_ms=limit_ms, failure=TASK)
+    try_neighbours(search)
 
     assert expected == seconds(search.settings)
 

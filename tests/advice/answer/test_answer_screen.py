@@ -36,15 +36,15 @@ def rocksdb():
 @pytest.mark.parametrize(
     ("count", "labels"),
     [
-        (14, "keeps keeps today change change change change change change ask ask caution watch back"),
-        (11, "keeps keeps today change change change change ask ask watch back"),
-        (10, "keeps keeps today change change change change ask watch back"),
-        (8, "keeps keeps change change change change watch back"),
-        (5, "keeps keeps change change back"),
+        (15, "keeps keeps keeps today change change change change change change ask ask caution watch back"),
+        (12, "keeps keeps keeps today change change change change ask ask watch back"),
+        (11, "keeps keeps keeps today change change change change ask watch back"),
+        (9, "keeps keeps keeps change change change change watch back"),
+        (6, "keeps keeps keeps change change back"),
     ],
 )
 def test_what_fits_is_shown(count, labels):
-    """Of equals the last goes first, limits, changes and when to take them back stay; what does not fit is counted."""
+    """The first text takes two lines.  Of equals the last goes first; limits, changes and when to take them back stay."""
     lines = overview(ABOVE, KEYS, BELOW, count).splitlines()
     shown = [line[:8].strip() for line in lines]
     changes = labels.split().count("change")
@@ -58,17 +58,19 @@ def test_what_fits_is_shown(count, labels):
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
+    ("rank", "text", "lines"),
     [
-        ("x" * 72, "x" * 72),
-        ("x" * 73, "x" * 69 + "..."),
-        ("x" * 40 + " " + "y" * 40, "x" * 40 + "..."),
-        ("x" * 30 + " " + "y" * 50, "x" * 30 + " " + "y" * 38 + "..."),
+        (4, "x" * 72, ["x" * 72]),
+        (4, "x" * 40 + " " + "y" * 40, ["x" * 40 + "..."]),
+        (7, "x" * 40 + " -> " + "y" * 40, ["x" * 40 + " ->", "y" * 40]),
+        (7, " ".join(["x" * 40] * 3), ["x" * 40, "x" * 40 + "..."]),
     ],
 )
-def test_a_line_is_cut_between_words(text, line):
-    """A number that is cut is another number."""
-    assert overview([Text("today", text)], [], [], 1) == f"today   {line}"
+def test_a_line_is_cut_between_words_and_a_comparison_takes_two(rank, text, lines):
+    """A number that is cut is another number, and one that is left out is the advised one."""
+    expected = "\n".join(f"{label:8}{line}" for label, line in zip(("today", ""), lines, strict=False))
+
+    assert overview([Text("today", text, rank)], [], [], 2) == expected
 
 
 def test_a_longer_verdict_leaves_fewer_lines():
