@@ -8,7 +8,7 @@ from dataclasses import asdict
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sim.advice.cautions import cautions, new_defects, refusals, unsafe_defects
+from sim.advice.cautions import cautions, new_defects, sinks_without_unaligned, unsafe_defects
 from sim.advice.configuration import diff_flink_keys, patch
 from sim.advice.judgement import rows_of
 from sim.advice.levers import SPARE
@@ -74,8 +74,6 @@ RANK_OF_TWO_LINES = 7
 """Lowest rank of texts that may take two lines: a comparison that is cut loses the advised value."""
 KEEPS, NEAR, OVER = "✓ keeps", "~ near", "✗ over"
 """Labels of limits: the range of the predicted value is within the limit, reaches beyond it, or the value itself is beyond it."""
-NO_CHECKPOINTS = "no checkpoints: after a failure the job starts from the beginning"
-OUTPUT_IS_LOST = "its output is lost: transactions are open for longer than their timeout"
 QUESTIONS = 2
 CAUTIONS = 2
 """Maximum questions, and maximum cautions, in the overview."""
@@ -197,13 +195,17 @@ def _recovery_lines(search: CandidateSearch, chosen: Setting, slots: str) -> Ite
         yield Text("expect", f"until it has caught up, checkpoints of up to {ms_text(failing_ms)}", 7)
 
 
-def _state_lines(search: CandidateSearch) -> Iterator[Text]:
-    """Yield the state that changes until the horizon: all values are those of the job then."""
+def _lines_on_today(search: CandidateSearch) -> Iterator[Text]:
+    """Yield the state that changes until the horizon, if values are those of the job then; and whether today's setting loses output."""
     horizon = search.bench.horizon
     ahead_s = horizon.ahead_ns / 1e9
     for state in horizon.moved:
         sizes = f"{state.vertex} {bytes_text(state.now_bytes)} -> {bytes_text(state.after(ahead_s))}"
         yield Text("state", f"{sizes} in {ms_text(1e3 * ahead_s)}: all values, of today too, are of then", 8)
+    if search.loses_today:
+        yield Text("today", "its output is lost: transactions are open for longer than their timeout")
+    if search.current_candidate is None:
+        yield Text("today", "no checkpoints: after a failure the job starts from the beginning")
 
 
 def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> Iterator[Text]:
@@ -279,16 +281,14 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
     `line_count`: maximum lines of the overview.  `enough`: sentences on sufficient changes, from `sim.advice.requirements`.
     `assumed`: sentence on values that were assumed, or "".
     """
-    refused = refusals(search.scenario)
+    refused = sinks_without_unaligned(search.scenario)
     near = search.nearest if search.settings else None
     time = "" if near is None else dominant(situation_of(search, near.name))
     lines = [
         *([Text("ask", assumed)] if assumed else []),
         *(Text("closest", line) for line in wrap(_closest(search), WIDTH - LABEL)),
         *(_limit_lines(search, near) if near is not None and near.completed else []),
-        *_state_lines(search),
-        *([Text("today", OUTPUT_IS_LOST)] if search.loses_today else []),
-        *([Text("today", NO_CHECKPOINTS)] if search.current_candidate is None else []),
+        *_lines_on_today(search),
         *(
             Text(label, line)
             for label, texts in (
@@ -301,13 +301,7 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
         ),
     ]
     data = {"dominates": time, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]}
-    slow = near if near is not None and near.completed and "checkpoint_ms" in near.breaks else None
     parts: list[str | TextTable] = [
-        *(
-            [f"Closest by p90 of checkpoints, {ms_text(slow.checkpoint_p90_ms)}: few checkpoints show no p99."]
-            if slow is not None
-            else []
-        ),
         *(_with_source(caution.sentence, caution.source) for caution in refused),
     ]
     return AdviceAnswer("\n".join(list(_labelled(lines))[:line_count]), parts, data, {})
@@ -358,7 +352,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
     """
     candidate, scenario, conf = search.candidate_of(chosen.name), advised_scenario(search, chosen), search.bench.conf
     # `today` is today's setting even if it is the chosen one; `search.replaced` is None then
-    changes, refused, today = candidate.changes, refusals(search.scenario), search.current
+    changes, refused, today = candidate.changes, sinks_without_unaligned(search.scenario), search.current
     warnings = [
         *doubtful_cautions(search, chosen),
         *cautions(search.scenario, candidate.barriers, changes),
@@ -388,9 +382,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
     above = [
         *_limit_lines(search, chosen, search.replaced),
         *_recovery_lines(search, chosen, slots[0]),
-        *_state_lines(search),
-        *([Text("today", OUTPUT_IS_LOST)] if search.loses_today else []),
-        *([Text("today", NO_CHECKPOINTS)] if search.current_candidate is None else []),
+        *_lines_on_today(search),
         # the parts are those of checkpoints that complete
         *([Text("today", time, 4)] if time and not lacking else []),
         *(Text("today", text, 8) for text in lacking),

@@ -51,10 +51,8 @@ from sim.advice.judgement import (
     measure,
     paired_noise,
     resample_choice,
-    restarting_share,
     rows_of,
     rows_of_kind,
-    storage_cost,
 )
 from sim.advice.rare_checkpoints import RareCheckpoints, rare_checkpoints
 from sim.advice.settings import (
@@ -67,7 +65,6 @@ from sim.advice.settings import (
     make_candidate,
     sinks_of,
     todays_setting,
-    without_binding_keys,
     writes_changes,
 )
 from sim.advice.trials import (
@@ -210,6 +207,8 @@ TIMEOUT_PER_LONGEST_CHECKPOINT = 2
 """Minimum ratio of the checkpoint timeout to the longest simulated checkpoint."""
 MAX_CALM_SHARE = 0.95
 """Maximum busy share of a subtask with which a job clearly keeps up.  A short trial begins with idle tasks, so it shows less than there is."""
+SHOWN_BY_LONG_RUNS = ("checkpoint_p50_ms", "checkpointed_bytes", "written_per_hour", "storage_cost", "restarting")
+"""Values that few checkpoints show badly, in addition to p90."""
 LONG_RUNS = 3
 """Number of long runs, with 100 checkpoints each.  If none of 299 checkpoints exceeds a limit, p99 is below it with 95 % confidence."""
 
@@ -259,9 +258,6 @@ class CandidateSearch:
         )
         self.is_forbidden = not self.current_barriers.aligned and all(
             protocol.aligned for protocol in allowed_protocols(self.scenario)
-        )
-        self.effective_barriers = (
-            None if self.is_forbidden else without_binding_keys(self.scenario, self.current_barriers)
         )
 
     def judge(self, trials: Trials) -> tuple[Setting, ...]:
@@ -441,10 +437,10 @@ class CandidateSearch:
             return max(paired_noise(after[world][:runs, at] - before[world][:runs, at]) for world in before)
 
     def simpler(self, complete: Candidate) -> Iterator[Candidate]:
-        """Yield the candidate with today's barrier mode, with today's interval, and with one lever less."""
-        yield make_candidate(self.scenario, complete.interval_ns, self.current_barriers, complete.changes)
+        """Yield the candidate with today's interval, with today's barrier mode, and with one lever less."""
         if self.current_candidate is not None:
             yield self.at_interval(complete, self.current_candidate.interval_ns)
+        yield make_candidate(self.scenario, complete.interval_ns, self.current_barriers, complete.changes)
         for i, change in enumerate(complete.changes):
             # keep RocksDB if state grows, because it will not fit on the heap
             if not (self.bench.horizon.states and any(path_of(key)[-1] == "backend" for key in change.point)):
@@ -639,10 +635,7 @@ class CandidateSearch:
 
         Key changes that were only needed at the current interval are dropped.
         """
-        is_for_today = base.barriers == self.effective_barriers and interval_ns != self.scenario.checkpoint.interval_ns
-        return make_candidate(
-            self.scenario, interval_ns, self.current_barriers if is_for_today else base.barriers, base.changes
-        )
+        return make_candidate(self.scenario, interval_ns, base.barriers, base.changes)
 
     def kinds_of(self, name: SettingName) -> tuple[Kind, ...]:
         """Return the kinds of changes (`sim.jobs.evidence.what_ifs.Kind`) from the imported job to a setting."""
@@ -868,23 +861,17 @@ class CandidateSearch:
         found = {
             name: {world: values.copy() for world, values in worlds.items()} for name, worlds in self._measured.items()
         }
-        p50, p90 = map(MEASURED.index, ("checkpoint_p50_ms", "checkpoint_p90_ms"))
-        checkpointed, written, cost = map(MEASURED.index, ("checkpointed_bytes", "written_per_hour", "storage_cost"))
-        restarting = MEASURED.index("restarting")
+        completed, p90, *columns = map(MEASURED.index, ("completed", "checkpoint_p90_ms", *SHOWN_BY_LONG_RUNS))
+        of_bytes = list(map(MEASURED.index, ("checkpointed_bytes", "written_per_hour", "storage_cost")))
         for name in filter(self._has_unknown_bytes, found):
             for values in found[name].values():
-                values[:, [checkpointed, written, cost]] = math.nan
+                values[:, of_bytes] = math.nan
         for name, rows in self.long_rows.items():
-            for world, runs in rows[rows["completed"] > 0].groupby(WORLD):
-                values = found[name][str(world)]
-                values[:, p50] = runs["end_to_end_p50_ms"].mean()
-                if np.isfinite(values[:, p90]).all():  # else a checkpoint failed
-                    values[:, p90] = runs["end_to_end_p90_ms"].mean()
-                values[:, checkpointed] = np.average(runs["checkpointed_mean_bytes"], weights=runs["completed"])
-                values[:, written] = values[:, checkpointed] * 3600e9 / self._period_ns(name, float(values[0, p50]))
-                values[:, written] += runs["materialized_bytes_per_hour"].mean()
-                values[:, cost] = np.mean(storage_cost(runs, self.bench.prices))
-                values[:, restarting] = restarting_share(runs).mean()
+            for world, runs in self._measure_rows(rows.assign(**{TRIAL: UNDISTURBED}))[name].items():
+                if runs[:, completed].any():
+                    values, means = found[name][world], runs.mean(axis=0)
+                    values[:, columns] = means[columns]
+                    values[:, p90] = np.where(np.isfinite(values[:, p90]), means[p90], values[:, p90])
         return found
 
     def _rare_checkpoints(self, name: SettingName, rows: pd.DataFrame, extra: Point) -> RareCheckpoints | None:

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 UNLIMITED_ATTEMPTS_S = 365 * 86_400.0
-"""If the attempts of a restart strategy last longer than this, they count as unlimited."""
-RAISE_ATTEMPTS_BELOW_S = 30 * 86_400.0
-"""If they last no longer than this, more of them are part of the advice."""
+"""If the attempts of a restart strategy last longer than this, they count as unlimited; else more of them are part of the advice."""
 WATERMARKS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure"
 
 
@@ -48,10 +46,8 @@ class Caution:
         return f"{'Ask first' if self.is_question else 'Caution'}: {self.text}"
 
 
-def restart_attempts_cautions(
-    scenario: Scenario, mtbf_s: float, failure: Failure, forgotten_s: float = UNLIMITED_ATTEMPTS_S
-) -> list[Caution]:
-    """Return a caution if the expected failures use up the attempts of the restart strategy, else [].
+def restart_attempts_caution(scenario: Scenario, mtbf_s: float, failure: Failure) -> Caution | None:
+    """Return a caution if the expected failures use up the attempts of the restart strategy, else None.
 
     After the loss of a TaskManager each deployment counts as an attempt until there are slots.
     """
@@ -70,35 +66,35 @@ def restart_attempts_cautions(
         more += f", or {key_in_release('restart-strategy.type', scenario)}: exponential-delay"
     if restart.strategy == "fixed-delay" and restart.attempts is not None:
         first, last = (restart.attempts // count + 1 for count in (max(counts), max(min(counts), 1)))
-        if last * mtbf_s > forgotten_s:
-            return []
+        if last * mtbf_s > UNLIMITED_ATTEMPTS_S:
+            return None
         times = " to ".join(dict.fromkeys(str(count) for count in (first, last)))
-        short = f"attempts are never reset: failure {times} ends the job, in {ms_text(1e3 * mtbf_s * last)}"
+        short = f"attempts are never reset: the job ends at failure {times}, in about {ms_text(1e3 * mtbf_s * last)}"
         attempts += "attempts"
     elif (
         restart.strategy == "failure-rate"
+        # expected failures in one interval, given that one has just happened
         and max(counts) * (1 + restart.rate_interval_ns / 1e9 / mtbf_s) > restart.rate
     ):
         within = format_duration(restart.rate_interval_ns)
         short = f"more than {restart.rate} failures in {within}, which are usual here, end the job"
         attempts += "max-failures-per-interval"
     else:
-        return []
-    text = f"{capitalised(short)}; with {attempts}: {more} it goes on."
-    return [Caution(short, text, RESTARTS.source)]
+        return None
+    return Caution(short, f"{capitalised(short)}. To keep it running, set {attempts}: {more}.", RESTARTS.source)
 
 
-def refusals(scenario: Scenario) -> list[Caution]:
+def sinks_without_unaligned(scenario: Scenario) -> list[Caution]:
     """Return a caution on each sink that excludes unaligned barriers from the search, also if the current setting uses them."""
     cautions = []
     for vertex, kind in sinks_of(scenario).items():
         if kind is None or not kind.verdict:
             continue
         now = (
-            " Today's setting is unaligned: change that first." if scenario.checkpoint.barriers.record.overtakes else ""
+            " Today's setting is unaligned: change this first." if scenario.checkpoint.barriers.record.overtakes else ""
         )
         instead = f" Instead: {kind.instead}." if kind.instead else ""
-        tried = f"Unaligned was not tried: '{vertex}' writes to {kind.title}, which {kind.verdict} under it."
+        tried = f"Unaligned was not tried: '{vertex}' writes to {kind.title}, which {kind.verdict} with unaligned checkpoints."
         text = f"{tried} {_sentence(kind.why)}{instead}{now}"
         cautions.append(Caution(f"unaligned not tried: {kind.title} {kind.verdict}", text, kind.source))
     return cautions
@@ -107,11 +103,11 @@ def refusals(scenario: Scenario) -> list[Caution]:
 AT_LEAST_ONCE_CAUTION = Caution(
     "at-least-once: after a failure state and committed output repeat records",
     "With at-least-once a failure counts records twice in state and commits them twice, whatever the sink is. Aligned barriers "
-    "(execution.checkpointing.mode: EXACTLY_ONCE) do not; without them transactions only delay output.",
+    "(execution.checkpointing.mode: EXACTLY_ONCE) avoid this. With at-least-once, transactions delay output and guarantee nothing.",
     "execution.checkpointing.mode",
 )
 INTERRUPTIBLE_TIMERS_CAUTION = Caution(
-    "windows of SQL let barriers pass, the DataStream WindowOperator never",
+    "interruptible timers: for windows of SQL only, not the WindowOperator",
     "Interruptible timers: operators of SQL let barriers pass between two timers, the DataStream WindowOperator does not.",
     "FLIP-443",
 )
@@ -144,11 +140,11 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     )
     count = f"{len(issues)} known defect{'s' * (len(issues) > 1)} that today's setting does not have"
     text = f"With this setting {count} may apply: {named}. 'ckptsim known-issues' says when, and in which versions."
-    return [Caution(f"may bring {count}", text, ", ".join(issue.issue.source for issue in issues[:3]))]
+    return [Caution(f"{count} may apply", text, ", ".join(issue.issue.source for issue in issues[:3]))]
 
 
-def firings_longer_than_trials(advised: Scenario, seen_ns: int) -> list[Caution]:
-    """Return a caution for each window that is longer than a trial (`seen_ns`), unless `rare_checkpoints` has the time that it fires."""
+def windows_longer_than_trials(advised: Scenario, seen_ns: int) -> list[Caution]:
+    """Return a caution for each window that is longer than a trial (`seen_ns`), unless the time that it fires is known (`firings_ns`)."""
     cautions = []
     known = firings_ns(advised)
     for vertex in advised.job.vertices:
@@ -157,8 +153,8 @@ def firings_longer_than_trials(advised: Scenario, seen_ns: int) -> list[Caution]
             continue
         size = format_duration(window.size_ns)
         text = (
-            f"Windows of '{vertex.name}' last {size}, and trials {format_duration(seen_ns)} at most: they do not show how long a "
-            "checkpoint waits for a window that fires."
+            f"Windows of '{vertex.name}' last {size}, trials at most {format_duration(seen_ns)}: no trial shows how long a "
+            "checkpoint waits while such a window fires."
         )
         short = f"windows of '{vertex.name}' ({size}) are longer than trials, which show no firing"
         cautions.append(Caution(short, text, "sim.model.job.Window"))
@@ -174,7 +170,7 @@ def unsafe_defects(advised: Scenario) -> list[Caution]:
     return [Caution(short, f"{unsafe.sentence}.", "ckptsim known-issues FILE", is_known_defect=True)]
 
 
-def condition(scenario: Scenario, protocol: BarrierSetting) -> str:
+def unaligned_precondition(scenario: Scenario, protocol: BarrierSetting) -> str:
     """Return the condition under which a barrier mode is safe, e.g. ``'sink' is not Iceberg's FlinkSink or Hudi``.
 
     Returns "" if barriers are aligned or all sinks are known.
@@ -208,7 +204,7 @@ def _unaligned_cautions(scenario: Scenario) -> Iterator[Caution]:
         text = f"Flink keeps barriers aligned on edges that are pointwise or broadcast: {', '.join(edges)}. So does the simulation."
         yield Caution(f"stays aligned: {edges[0]}", text, WATERMARKS)
     if scenario.job.event_time_windows:
-        text = "After a restore in-flight records come before new watermarks: operators that use the latest watermark see an older one."
+        text = "After a restore in-flight records come before new watermarks: operators may see an older watermark than before the failure."
         yield Caution("watermarks come later after a restore", text, WATERMARKS)
 
 
@@ -217,12 +213,14 @@ def _table_format_cautions(scenario: Scenario) -> Iterator[Caution]:
         if scenario.job.vertex(vertex).committer_of:
             continue  # its writer is a sink of the same kind
         text = (
-            f"Each commit of '{vertex}' adds files to the table: {kind.metadata}, at least, beside its data files. What many small "
-            "files cost readers and compaction is not simulated, and the advice does not count it. Where it matters, the longest "
-            "interval whose output is recent enough for you is better than a shorter one with the same durations."
+            f"Each commit of '{vertex}' adds at least {kind.metadata} to the table, in addition to data files. What many small "
+            "files cost readers and compaction is not simulated, and the advice does not count it. Where it matters, prefer the "
+            "longest interval whose output is recent enough for you to a shorter one with the same durations."
         )
         yield Caution(
-            "many small files of the table are not judged", text, f"specification of {kind.title}'s table format"
+            "the cost of many small files of the table is not judged",
+            text,
+            f"specification of {kind.title}'s table format",
         )
 
 
@@ -235,7 +233,7 @@ def _unknown_sinks(unknown: Sequence[str]) -> Caution:
     options = " ".join(f"--set '{key_of(('job', vertex, 'connector'))}=NAME'" for vertex in unknown)
     names = ", ".join(f"'{vertex}'" for vertex in unknown)
     short = f"is the sink {_titles(bad, 'loses')}? Unaligned would lose records"
-    text = f"What does {names} write to? Under unaligned checkpoints {named}. Say it with {options}, NAME being one of {', '.join(SINKS)}."
+    text = f"What does {names} write to? Under unaligned checkpoints {named}. Set it with {options}; NAME: {', '.join(SINKS)}."
     return Caution(short, text, "; ".join(kind.source for kind in bad), is_question=True)
 
 

@@ -18,11 +18,11 @@ from sim.model.schema.flink_file import FlinkFile
 from sim.model.schema.flink_keys import current_names
 from sim.model.schema.option_values import configuration_lines, key_in_release, non_default_keys
 from sim.model.schema.text import DocumentPath
-from sim.results.estimates import PairedChange, paired_change
+from sim.results.estimates import paired_change
 from sim.results.formats import bytes_text, ms_text, per_second_text
 
 if TYPE_CHECKING:
-    from sim.advice.candidates import CandidateSearch
+    pass
 
 
 # ---- Results of the current and the advised setting, as paired differences of runs with the same random numbers.
@@ -41,46 +41,20 @@ _QUANTITIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The change of one quantity from the current to the advised setting."""
-
-    quantity: str
-    today: float
-    advised: float
-    change: PairedChange
-    text: Callable[[float], str]  # formats a value
-
-    def row(self) -> list[str]:
-        return [self.quantity, self.text(self.today), self.text(self.advised), self.change.text(self.text)]
-
-    def plain(self) -> dict[str, Any]:
-        """Return the values for JSON."""
-        change = {"change": self.change.value, "half_width": self.change.half_width}
-        return {"quantity": self.quantity, "today": self.today, "advised": self.advised, **change}
-
-
-def differences_to_current(search: CandidateSearch) -> list[Difference]:
-    """Return the differences between the results of the current and the advised setting, or [] if nothing changes."""
-    before, chosen = search.replaced, search.chosen
-    return [] if before is None or chosen is None else differences(search.trials, before.name, chosen.name)
-
-
-def differences(trials: Trials, today: SettingName, advised: SettingName) -> list[Difference]:
-    """Return a Difference for each quantity, as a mean over the worlds in which both settings ran.
+def differences(trials: Trials, today: SettingName, advised: SettingName) -> tuple[list[list[str]], bool]:
+    """Return a row per quantity, (name, today, advised, change), over the worlds in which both settings ran; and if runs are repeated.
 
     Quantities without a value on one side are left out.
     """
     shared = [world for world in trials[today] if world in trials[advised]]
     pairs = [pair for world in shared for pair in zip(trials[today][world], trials[advised][world], strict=False)]
-    changes = []
+    rows = []
     for column, quantity, text in _QUANTITIES if pairs else ():
         before, after = np.array(pairs, dtype=float)[:, :, MEASURED.index(column)].T
         if not (np.isnan(before).all() or np.isnan(after).all()):
-            changes.append(
-                Difference(quantity, float(before.mean()), float(after.mean()), paired_change(before, after), text)
-            )
-    return changes
+            change = paired_change(before, after).text(text)
+            rows.append([quantity, text(float(before.mean())), text(float(after.mean())), change])
+    return rows, len(pairs) > 1
 
 
 # ---- Changed keys, and merge patches of a FlinkDeployment: the recommendation and its rollback.

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from sim.advice.levers import HEARTBEATS
 from sim.advice.settings import Change, Lever
-from sim.advice.situation import PARTS
 from sim.model.schema.option_values import OptionValue, option_values
 from sim.model.value_types import BUFFER_TIMEOUT
 
@@ -85,8 +84,6 @@ def relaxations(scenario: Scenario) -> Iterator[Change]:
         of_cluster = HEARTBEATS if name.startswith("heartbeat") else None
         lever = Lever(
             name,
-            tuple(PARTS),
-            lambda _: iter(()),
             costs="what its value was chosen for; the default is Flink's",
             caution=of_cluster.caution if of_cluster else "",
             short_caution=of_cluster.short_caution if of_cluster else "",

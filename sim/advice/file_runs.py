@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sim.advice.cautions import RAISE_ATTEMPTS_BELOW_S, restart_attempts_cautions
+from sim.advice.cautions import restart_attempts_caution
 from sim.advice.judgement import FileRun, rows_of
 from sim.advice.levers import PATIENT
 from sim.advice.trials import FILE, Trial
@@ -38,9 +38,7 @@ def advised_point(search: CandidateSearch, setting: Setting) -> Point:
     point = {**search.candidate_of(setting.name).point, **search.own_keys(setting)}
     advised = search.bench.load({**search.bench.common, **point})
     is_replaced = search.replaced is not None and search.replaced.name == setting.name
-    if not is_replaced and restart_attempts_cautions(
-        advised, search.mtbf_s, search.bench.failure, RAISE_ATTEMPTS_BELOW_S
-    ):
+    if not is_replaced and restart_attempts_caution(advised, search.mtbf_s, search.bench.failure):
         limit = RESTARTS[advised.restart.strategy].limit
         point[f"restart.{limit}"] = PATIENT[limit][1]
     return point

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sim.advice.horizon import AHEAD_NS, horizon, load_worlds
-from sim.advice.trials import TASK_MANAGER, Bench, Failure, Trial
+from sim.advice.trials import TASK_MANAGER, Bench, Failure, Trial, document_of
 from sim.model.files import replace_text
 from sim.model.scenario import Instances, Scenario
 from sim.model.schema.history_file import write_scenario_and_history
-from sim.model.schema.study import apply, key_of, load
-from sim.model.schema.text import Reading, ScenarioError, compose, read_text
+from sim.model.schema.study import key_of, load
+from sim.model.schema.text import Reading, ScenarioError, compose
 from sim.studies.sweeps.design import Point
 
 # ---- The job for trials. Actions, rescaling, and the end of bounded sources are removed from the scenario, because they are
@@ -63,7 +63,7 @@ def prepare_bench(
     if scenario.instances != Instances():
         raise ScenarioError.of(file, "is about a chain of jobs: advice is about one")
     patience_ns = round((recovery_ms or 0) * 1.25 * 1e6)
-    plain = _plain(file, overrides)
+    plain = document_of(file, overrides)
     unasked = _unasked_updates(scenario, plain)
     split = (override.partition("=") for override in overrides)
     overridden = {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}  # for the sweep file
@@ -77,20 +77,21 @@ def prepare_bench(
     driven, worlds = load_worlds(file, plain, scenario, load_files)
     as_written |= driven
     common = as_written | _left_out(scenario, plain)
-    bench = Bench(file, common, as_written, patience_ns, worlds, study.backtest, failure)
-    bench.warnings = study.warnings
-    bench.unasked_updates = tuple(unasked)
+    bench = Bench(
+        file,
+        common,
+        as_written,
+        patience_ns,
+        worlds,
+        study.backtest,
+        failure,
+        warnings=study.warnings,
+        unasked_updates=tuple(unasked),
+    )
     bench.horizon = horizon(
         [bench.load(bench.common | changes) for changes in bench.worlds.values()], study.backtest, ahead_ns
     )
     return bench
-
-
-def _plain(file: Path, overrides: Sequence[str]) -> Mapping[str, Any]:
-    """Return the document of the file with the overrides applied."""
-    reading = Reading(str(file))
-    plain: Mapping[str, Any] = apply(compose(read_text(file), reading), overrides, reading)
-    return plain
 
 
 def _unasked_updates(scenario: Scenario, plain: Mapping[str, Any]) -> Point:

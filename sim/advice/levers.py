@@ -362,8 +362,6 @@ MANY_FILES = 100
 REQUESTS_PER_FILE = 3
 """Requests to the metadata server of a distributed file system for each file: it is created, gets a block, and is closed."""
 MORE_PREFIXES = 8
-LARGEST_INLINE, ROOM_INLINE, MOST_INLINE = 2**20, 2, 32
-"""Flink's largest threshold, by how much the state of a mean subtask has to be smaller, and the subtasks that the JobManager holds."""
 ROOM_OF_FIRINGS = 1.5
 """Factor by which windows fire for less than the limit on checkpoints, with the proposed parallelism."""
 
@@ -443,16 +441,6 @@ def _file_merging(situation: Situation) -> Iterator[Change]:
         yield Change(FILE_MERGING, "merged files", {"storage.file-merging": "on"})
 
 
-def _inline(situation: Situation) -> Iterator[Change]:
-    """Propose state in acknowledgements, if the state of each subtask of a checkpoint is small enough for them."""
-    subtasks = sum(vertex.parallelism for vertex in situation.scenario.job.vertices if vertex.state is not None)
-    threshold = situation.scenario.storage.inline_threshold_bytes
-    if threshold < LARGEST_INLINE and 0 < ROOM_INLINE * situation.uploaded_bytes <= LARGEST_INLINE * min(
-        subtasks, MOST_INLINE
-    ):
-        yield Change(INLINE, "state inline", {"storage.inline-threshold": f"{LARGEST_INLINE} B"})
-
-
 def _prefixes(situation: Situation) -> Iterator[Change]:
     """Propose more prefixes of an object store, if it limits requests per prefix."""
     store = situation.scenario.storage.object_store
@@ -505,13 +493,6 @@ FILE_MERGING = Lever(
     caution="Flink 1.20 and later (FLIP-306)",
     source=f"{_DOCS}/dev/datastream/fault-tolerance/checkpointing",
 )
-INLINE = Lever(
-    "inline threshold",
-    (UPLOAD,),
-    _inline,
-    costs="larger acknowledgements and a larger _metadata file; memory of the JobManager",
-    source="execution.checkpointing.data-inline-threshold",
-)
 PREFIXES = Lever(
     "prefixes",
     (UPLOAD, CHANNEL_STATE),
@@ -531,7 +512,6 @@ LEVERS: tuple[Lever, ...] = (
     NO_PAUSE,
     TIMEOUT,
     TOLERANCE,
-    INLINE,
     PREFIXES,
     FILE_MERGING,
     INCREMENTAL,

@@ -1,47 +1,48 @@
-"""The stages of the search: which settings run next, how often, and for how long the choice holds if state grows."""
+"""The stages of the search: which candidates run next, and how often."""
 
 # Call graph.  `report.py` creates a CandidateSearch and calls `run_until_decided`; every run goes through TrialRunner.
 #
-#   report.py --> optimizer.run_until_decided       which settings, in which order (this module)
+#   report.py --> optimizer.run_until_decided       which candidates, in which order (this module)
 #                   |            |
-#                   |            +--> search            keys other than interval and barrier mode
+#                   |            +--> search.py         keys other than interval and barrier mode
 #                   v                        |
 #                 candidates.CandidateSearch <+     results of each setting; `chosen`, `choice`
 #                   |            \
 #                   |             +--> judgement    rows -> Setting: cost, limits, which one is best
 #                   v
 #                 trials.Bench                      setting -> scenarios: undisturbed, with a failure
-#                 trials.TrialRunner                limits (`affords`), then sweeps.run -> Store -> rows
+#                 trials.TrialRunner                budget check (`affords`), then sweeps.run -> Store -> rows
 #
-# The stages of `run_until_decided`, and the share of the budget up to which each may plan runs (trials.py):
+# The stages of `run_until_decided`, and the share of the budget up to which each may plan runs (trials.py).  Functions of
+# search.py are marked with *, methods of CandidateSearch with +:
 #
 #   try_intervals            all barrier modes at intervals from short to long       GRID       50 %
 #   try_optimum              the interval that theory proposes                       REPEAT     65 %
-#   round, at most AGAIN = 3:
+#   round, at most MAX_ROUNDS = 3:
 #     try_neighbours         intervals next to the best one                          REPEAT     65 %
-#     search.add_levers      only while no setting keeps the limits with room        LEVER      60 %
-#     try_between            longer intervals, up to the one that breaks the limits  REPEAT     65 %
-#     confirm                one long run, which may reject a setting at once        CONFIRM    85 %
-#     replicate_until_decided    more runs of the settings that may be best          REPEAT     65 %
-#     repeat                 a second run of the choice and of today's setting       REPEAT     65 %
-#     confirm                long runs, if the tail of checkpoints has a limit       CONFIRM    85 %
-#   search.relax_limiting_keys, if no setting keeps the limits                       REST       95 %, then all
-#   search.add_levers_against_restarts, if failing checkpoints restart the job        all       100 %
-#   search.simplify          what changes less than the choice                       REST       95 %
-#   run_file                 the choice and today's setting with events of the file all       100 %
-#   measure_bytes            a long run, if few checkpoints show bytes of changes    CONFIRM    85 %
+#     add_levers *           only if no setting keeps the limits with margin         LEVER      60 %
+#     confirm +              one long run, which may reject a setting at once        CONFIRM    85 %
+#     replicate_until_decided +  more runs of the settings that may be best          REPEAT     65 %
+#     try_neighbours         once more                                               REPEAT     65 %
+#     repeat +               a second run of the choice and of today's setting       REPEAT     65 %
+#     confirm +              long runs, if there is a limit on p99                   CONFIRM    85 %
+#   relax_limiting_keys *, if no setting keeps the limits                            REST       95 %, then all
+#   add_levers_against_restarts *, if failing checkpoints restart the job            all       100 %
+#   simplify *               settings with fewer changes than the chosen one         REST       95 %
+#   run_file                 the choice and today's setting with events of the file  all       100 %
+#   measure_bytes +          a long run, if too few checkpoints show bytes written   CONFIRM    85 %
 #
-# If the choice is not confirmed after these rounds, they are repeated with what was kept for later stages: up to REST_SHARE
-# (95 %), or CONFIRM_SHARE if growing state needs further runs, or if no setting keeps the limits yet.
+# If the choice is not confirmed after these rounds, they are repeated with the budget reserved for later stages: up to
+# REST_SHARE (95 %), or CONFIRM_SHARE if growing state needs further runs, or if no setting keeps the limits yet.
 #
-# Another round follows only if this one tried a new setting or made a long run after `search.add_levers`, and no setting keeps
-# the limits with room: a long run may break a limit that short runs kept.  Once one does, levers run for long when they
-# are tried, and settings without a long run are not advised (`has_unseen_tail`).  Every row is stored, so the same command
-# resumes and runs nothing twice.
+# Another round follows only if this one tried a new setting or made a long run after `add_levers`, and no setting keeps the
+# limits with margin: a long run may break a limit that short runs kept.  Once one does, levers are tried with long runs, and
+# settings without a long run are not advised (`has_unseen_tail`), because short runs do not show p99.  Every row is stored, so
+# the same command resumes and runs nothing twice.
 #
 # The budget counts work, a function of what is simulated.  A budget of CPU time would allow fewer runs on a busy
-# machine, and so change the answer (trials.py).  We considered a frozen copy of the CandidateSearch for the texts and
-# rejected it: every result would have two names (docs/decisions/13-what-stays-although-it-is-long.md).
+# machine, and so change the answer (trials.py).  We considered a frozen copy of the CandidateSearch for the functions that
+# write the report, and rejected it: every result would have two names (docs/decisions/13-what-stays-although-it-is-long.md).
 
 from __future__ import annotations
 
@@ -58,7 +59,6 @@ from sim.advice.search import (
     simplify,
 )
 from sim.advice.settings import (
-    BETWEEN_NS,
     ROUND_INTERVALS_NS,
     BarrierSetting,
     Candidate,
@@ -82,12 +82,12 @@ from sim.results.estimates import renewal
 # ---- Intervals: a grid that includes the current one, the theoretical optimum, and the neighbours of the best one.
 #
 # Intervals are tried in ascending order, because long ones are the most expensive to simulate. The search stops at the first
-# interval from which on no setting can keep the limits or save time.
+# interval beyond which no setting can keep the limits or reduce lost time.
 
 MIN_EXCESS_TO_STOP = 1.15
 """Longer intervals are skipped once a limit is exceeded by this factor."""
 COST_SHARE_TO_SKIP = 0.8
-"""Longer intervals are skipped if already this share of the expected cost of failures exceeds the time lost by the best setting."""
+"""Longer intervals are skipped if this share of their expected cost of failures exceeds the total loss of the best setting."""
 
 
 def try_intervals(search: CandidateSearch) -> None:
@@ -96,35 +96,32 @@ def try_intervals(search: CandidateSearch) -> None:
     Raises NothingRanError if every run fails.
     """
     grid = intervals(search.scenario, recovery_ms=search.limits.recovery_ms, visible_ms=search.limits.visible_ms)
-    tried = _protocols(search)
+    tried = _barrier_modes(search)
     if search.current_candidate is not None:
         search.replicate([search.current_candidate], 1)
         broken = () if search.current is None else search.current.breaks
-        if broken == ("loss",):  # fewer checkpoints cost less
+        if broken == ("loss",):  # only throughput: shorter intervals would make it worse
             grid = [interval_ns for interval_ns in grid if interval_ns >= search.current_candidate.interval_ns]
-        if broken and not {"recovery_ms", "visible_ms"} & set(broken):  # other barriers alone may be enough
-            modes = [*tried, *([search.effective_barriers] if search.effective_barriers else [])]
+        if broken and not {"recovery_ms", "visible_ms"} & set(broken):  # another mode at this interval may be enough
             at_current_interval = [
-                make_candidate(search.scenario, search.current_candidate.interval_ns, mode) for mode in modes
+                make_candidate(search.scenario, search.current_candidate.interval_ns, mode) for mode in tried
             ]
             search.replicate_if_affordable(at_current_interval, GRID_SHARE)
     for i, interval_ns in enumerate(grid):
-        rest = [make_candidate(search.scenario, other, protocol) for other in grid[i:] for protocol in tried]
+        remaining = [make_candidate(search.scenario, other, protocol) for other in grid[i:] for protocol in tried]
         if reason := _reason_to_skip(search, interval_ns):
-            search.skip("", rest, reason)
+            search.skip("", remaining, reason)
             return
-        settings = rest[: len(tried)]
-        if search.effective_barriers is not None and interval_ns == search.scenario.checkpoint.interval_ns:
-            settings.append(make_candidate(search.scenario, interval_ns, search.effective_barriers))
+        settings = remaining[: len(tried)]  # the first interval in all modes
         if i and not search.affords_runs(settings, 1, GRID_SHARE):
-            search.skip("", rest)
+            search.skip("", remaining)
             return
         search.replicate(settings, 1)
         if not search.trials:
             raise NothingRanError(f"every run failed: {search.rows['error'].iloc[0]}")
         if reason := reason_for_levers(search):
-            if left := rest[len(tried) :]:
-                search.skip("", left, reason)
+            if skipped := remaining[len(tried) :]:
+                search.skip("", skipped, reason)
             return
 
 
@@ -141,51 +138,22 @@ def try_optimum(search: CandidateSearch) -> None:
     _run_once(search, [search.at_interval(search.candidate_of(chosen.name), nearest)])
 
 
-def try_neighbours(search: CandidateSearch) -> None:
-    """Run the best setting so far at the next shorter and the next longer interval, until it stays the best."""
-    for _ in ROUND_INTERVALS_NS:
-        if not search.settings:
-            return
-        best = search.chosen or search.nearest
-        if not _run_once(search, _neighbours(search, search.candidate_of(best.name))):
-            return
-        if (search.chosen or search.nearest).name == best.name:
-            return
+def try_neighbours(search: CandidateSearch) -> bool:
+    """Run the best setting so far at the next shorter and the next longer interval, until it stays the best.
 
-
-def try_between(search: CandidateSearch) -> bool:
-    """Bisect between the chosen interval and the next longer one that does not keep the limits with room.
-
-    An interval shorter than needed costs more checkpoints, bytes and commits.  Return True if any setting ran.
+    An interval that is shorter than needed costs more checkpoints, bytes and commits.  Return True if any setting ran.
     """
     before = len(search.runs)
-    while search.has_margin and (chosen := search.chosen) is not None:
-        shortest, now = search.candidate_of(chosen.name), search.current
-        if now is not None and (not (now.breaks or now.tight) or now.interval == chosen.interval):
-            break
-        broken = [search.candidate_of(other.name) for other in search.settings if other.breaks or other.tight]
-        longer_ns = min(
-            (
-                other.interval_ns
-                for other in broken
-                if other.interval_ns > shortest.interval_ns
-                and search.at_interval(other, shortest.interval_ns).protocol == shortest.protocol
-            ),
-            default=0,
-        )
-        between = [
-            untried
-            for interval_ns in BETWEEN_NS
-            if shortest.interval_ns < interval_ns < longer_ns
-            and (untried := search.at_interval(shortest, interval_ns)) not in search.runs
-        ]
-        if not _run_once(search, between[len(between) // 2 :][:1]):
+    for _ in ROUND_INTERVALS_NS if search.settings else ():
+        best = search.chosen or search.nearest
+        ran = _run_once(search, _neighbours(search, search.candidate_of(best.name)))
+        if not ran or (search.chosen or search.nearest).name == best.name:
             break
     return len(search.runs) > before
 
 
 def _neighbours(search: CandidateSearch, base: Candidate) -> list[Candidate]:
-    """Return the candidate at the next shorter and the next longer interval, without those that have run or are not worth it."""
+    """Return the candidate at the next shorter and the next longer interval, except those that have run or are skipped."""
     shorter, longer = neighbouring_intervals(base.interval_ns)
     worth = [*shorter[:1], *(other for other in longer[:1] if not _reason_to_skip(search, other))]
     return [neighbour for other in worth if (neighbour := search.at_interval(base, other)) not in search.runs]
@@ -196,17 +164,15 @@ def _run_once(search: CandidateSearch, settings: list[Candidate]) -> bool:
     return bool(settings) and search.replicate_if_affordable(settings, REPEAT_SHARE)
 
 
-def _protocols(search: CandidateSearch) -> list[BarrierSetting]:
+def _barrier_modes(search: CandidateSearch) -> list[BarrierSetting]:
     """Return the barrier modes to try: those that sinks allow, and today's unless sinks forbid it.
 
     If operators write files before the barrier, today's mode with files written after it is added (FLINK-37375).
     """
-    advised, behind = (
-        allowed_protocols(search.scenario),
-        with_files_after_barrier(search.scenario, search.current_barriers),
-    )
-    current = [search.current_barriers] if search.current_barriers not in advised and not search.is_forbidden else []
-    return [*advised, *current, *([behind] if behind else [])]
+    allowed = allowed_protocols(search.scenario)
+    after_barrier = with_files_after_barrier(search.scenario, search.current_barriers)
+    current = [search.current_barriers] if search.current_barriers not in allowed and not search.is_forbidden else []
+    return [*allowed, *current, *([after_barrier] if after_barrier else [])]
 
 
 def _reason_to_skip(search: CandidateSearch, interval_ns: int) -> str:
@@ -218,26 +184,27 @@ def _reason_to_skip(search: CandidateSearch, interval_ns: int) -> str:
     done = [setting for setting in search.settings if setting.completed and search.period_ns(setting) < interval_ns]
     if not done:
         return ""
-    last = max(parse_duration(setting.interval) for setting in done)
-    longest = [setting for setting in done if parse_duration(setting.interval) == last]
+    longest_ns = max(parse_duration(setting.interval) for setting in done)
+    at_longest = [setting for setting in done if parse_duration(setting.interval) == longest_ns]
     for column, bound, subject in (
         ("recovery_ms", search.limits.recovery_ms, "recovery"),
         ("visible_ms", search.limits.visible_ms, "output"),
     ):
-        if bound is not None and min(getattr(setting, column) for setting in longest) > MIN_EXCESS_TO_STOP * bound:
-            return f"{subject} takes too long at {format_duration(last)} already"
+        if bound is not None and min(getattr(setting, column) for setting in at_longest) > MIN_EXCESS_TO_STOP * bound:
+            return f"{subject} exceeds its limit at {format_duration(longest_ns)} already"
     kept = [setting.lost for setting in done if not setting.breaks and math.isfinite(setting.lost)]
-    recoveries = [
-        setting.again_ms / 1e3 / search.mtbf_s / 2 * interval_ns / search.period_ns(setting) for setting in longest
+    # `again_ms` is of a failure late in an interval; one at a random time costs half of it, and more with longer intervals
+    failure_costs = [
+        setting.again_ms / 1e3 / search.mtbf_s / 2 * interval_ns / search.period_ns(setting) for setting in at_longest
     ]
-    if kept and min(recoveries) * COST_SHARE_TO_SKIP > min(kept) * (1 + EQUAL_LOSS_RELATIVE) + EQUAL_LOSS_SHARE:
-        return "a failure would cost more than all that fewer checkpoints save"
+    if kept and min(failure_costs) * COST_SHARE_TO_SKIP > min(kept) * (1 + EQUAL_LOSS_RELATIVE) + EQUAL_LOSS_SHARE:
+        return "failures would cost more than fewer checkpoints save"
     return ""
 
 
 # ---- The stages of the search.
 
-AGAIN = 3
+MAX_ROUNDS = 3
 """Maximum number of rounds.  Another round is needed if a long run breaks a limit that short runs kept."""
 
 
@@ -266,22 +233,24 @@ def run_until_decided(search: CandidateSearch) -> None:
                 run_file(search, setting)
         search.measure_bytes()
     except TimeUpError:
-        search.skip("runs that were under way, and all that would have followed")
+        search.skip("interrupted runs, and all later stages")
     search.is_over = True
     if not search.runs:
-        raise NothingRanError("time was up before a single setting had run: give more with --within, or a shorter job")
+        raise NothingRanError(
+            "time limit reached before any setting had run: increase --within, or shorten run.duration"
+        )
 
 
 def _refine(search: CandidateSearch) -> None:
     """Tune the best setting so far, and repeat its runs, until it keeps the limits with room or nothing new has run."""
-    for _ in range(AGAIN):
+    for _ in range(MAX_ROUNDS):
         try_neighbours(search)
         if not search.has_margin:
             add_levers(search)
         before = len(search.runs), len(search.longer_ms)
         search.confirm(runs=1)
         search.replicate_until_decided()
-        if try_between(search):
+        if try_neighbours(search):
             search.replicate_until_decided()
         search.repeat()
         search.confirm()

@@ -11,7 +11,7 @@ from typing import Any
 from sim.advice import texts
 from sim.advice.answer import ADVISED, ROLLBACK, answer, lines_below, no_answer
 from sim.advice.candidates import CandidateSearch, chances
-from sim.advice.configuration import diff_flink_keys, differences_to_current
+from sim.advice.configuration import diff_flink_keys
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.levers import not_released
@@ -21,7 +21,7 @@ from sim.advice.requirements import requirements
 from sim.advice.settings import Candidate
 from sim.advice.situation import situation_of
 from sim.advice.trials import Bench, TrialRunner
-from sim.advice.uncertainty import agreements, doubts, remarks, with_capped_confidence
+from sim.advice.uncertainty import agreements, remarks, with_capped_confidence
 from sim.model.faults import Kill, TaskManagerLost
 from sim.model.files import replace_text
 from sim.model.scenario import Scenario
@@ -29,7 +29,6 @@ from sim.model.schema.history_file import contradiction
 from sim.model.schema.option_values import configuration_text
 from sim.model.schema.study import path_of
 from sim.model.text import listed
-from sim.results.estimates import daly, renewal, young
 from sim.results.formats import TextTable, json_ready, ms_text
 
 ASSUMED_MTBF_MS = 86_400_000.0
@@ -240,43 +239,23 @@ def _configuration(search: CandidateSearch, chosen: Setting) -> str:
 
 def _search_to_json(search: CandidateSearch, choice: Choice, chosen: Setting | None) -> dict[str, Any]:
     """Return the JSON data of the search: settings, their results, the choice and its certainty."""
-    cost, backtest, current = search.cost_s, search.bench.backtest, search.current
-    rules = {"young": young, "daly": daly, "renewal": renewal}
-    settings = search.settings
-    situations = {setting.name: situation_of(search, setting.name) for setting in settings}
+    backtest, current = search.bench.backtest, search.current
     return {
         "advised": None if chosen is None else asdict(chosen),
         "today": None if current is None else asdict(current),
         "confidence": {"setting": choice.same_setting, "protocol": choice.same_protocol},
-        "doubts": doubts(backtest, search.limits),
         "grade": texts.grade(search),
         "chances": None
         if chosen is None or (probabilities := chances(search, chosen)) is None
         else probabilities._asdict(),
         "confirmed": None if chosen is None else search.confirmed,
-        "checkpoints_seen": None if chosen is None else search.checkpoint_count(chosen.name),
         "limits": asdict(search.limits),
         "mtbf_s": search.mtbf_s,
-        "checkpoint_cost_s": cost,
-        "intervals_by_theory_s": {
-            name: rule(cost, search.mtbf_s) if cost else math.nan for name, rule in rules.items()
-        },
-        "settings": [asdict(setting) for setting in settings],
-        "times": [
-            {
-                "setting": name,
-                "parts_ms": dict(situation.milliseconds),
-                "recovery_ms": dict(situation.recovery),
-                "uploaded_bytes": situation.uploaded_bytes,
-            }
-            for name, situation in situations.items()
-        ],
+        "settings": [asdict(setting) for setting in search.settings],
         "file_runs": [{"setting": name, **asdict(run)} for name, run in search.file_runs.items()],
-        "against_today": [row.plain() for row in differences_to_current(search)],
         "alternatives": [{"setting": name, "share": share} for name, share in choice.others],
         "not_run": [asdict(left) for left in search.skipped if left.sentence(search.trials)],
         "not_released": _not_released(search),
-        "worlds": dict(search.bench.worlds),
         "history": None
         if backtest is None
         else {

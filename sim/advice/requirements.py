@@ -20,7 +20,7 @@ from sim.advice.settings import Candidate
 from sim.advice.texts import name_of
 from sim.advice.trials import BudgetUsedError
 from sim.model import units
-from sim.model.schema.text import DocumentPath, Reading, compose, read_text
+from sim.model.schema.text import DocumentPath
 from sim.studies.sweeps.design import Point
 
 MAX_SPEEDUP = 64.0
@@ -74,7 +74,7 @@ class ParsedQuantity:
 
 def requirements(search: CandidateSearch) -> list[str]:
     """Return sentences: changes that would be enough; then one on all that would not be; then those that did not run."""
-    plain = compose(read_text(search.bench.file), Reading(str(search.bench.file)))
+    plain = search.bench.document
     parts: dict[str, dict[str, ParsedQuantity]] = {}
     for part, section, keys in (
         (_REQUESTS, "storage", ("requests",)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isnan, nan
 from typing import Any
 
@@ -207,15 +207,7 @@ def _describe(
         parts.append(f"Their parallelism stays, since rescaling them is not modelled: {listed(restarts.fixed)}.")
     data: dict[str, Any] = {
         "restart_times": [
-            {
-                "parallelism": time.parallelism,
-                "in_place_ms": time.in_place_ms if time.is_known else nan,
-                "redeployed_ms": time.redeployed_ms if time.is_known else nan,
-                "range_ms": list(time.range_ms),
-                "is_known": time.is_known,
-                "state_bytes": time.state_bytes,
-            }
-            for time in times
+            asdict(time) | ({} if time.is_known else {"in_place_ms": nan, "redeployed_ms": nan}) for time in times
         ],
         "recorded_ms": recorded_ms,
         "assumed": restarts.assumed,

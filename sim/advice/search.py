@@ -47,7 +47,7 @@ MAX_REMAINING_EXCESS = 0.95
 UPLOAD_OVER_LIMIT = 1.15
 """Barrier modes and intervals cannot help if the upload of state alone takes more than this many times the limit on checkpoints."""
 
-RELAXED = Lever("all limiting keys", tuple(PARTS), lambda _: iter(()), costs="the protection that each of them gives")
+RELAXED = Lever("all limiting keys", costs="the protection that each of them gives")
 
 
 def add_levers(search: CandidateSearch) -> None:
@@ -56,13 +56,16 @@ def add_levers(search: CandidateSearch) -> None:
     That is the chosen one, which has run more often than others: one that seems nearer to the limits by a single run may have
     been lucky, and shows no part that exceeds them.
 
-    If that setting has levers already, others are tried in place of its last one before.  At most `MAX_COMBINED_LEVERS`
-    levers are combined.
+    At most `MAX_COMBINED_LEVERS` levers are combined; those that are not needed are removed again.
     """
-    if search.has_margin or not search.settings or _replace_last(search):
+    if search.has_margin or not search.settings:
         return
     base = search.chosen or search.nearest
     current = search.candidate_of(base.name)
+    without_last = make_candidate(search.scenario, current.interval_ns, current.barriers, current.changes[:-1])
+    # a long run has rejected the last lever, which had room in short ones: others may take its place
+    if base.ran_long and base.breaks and (before_last := search.setting(without_last.name)) is not None:
+        base, current = before_last, without_last
     for _ in range(MAX_COMBINED_LEVERS - len(current.changes)):
         before = excess(base, search.limits)
         best = _add_best_lever(search, current)
@@ -108,7 +111,7 @@ def relax_limiting_keys(search: CandidateSearch) -> None:
         if not search.replicate_if_affordable([_apply(search, base, together)], REST_SHARE, description):
             return
         if search.chosen is not None:
-            _drop_unneeded_keys(search, base, changes, with_room=search.has_margin)
+            _drop_unneeded_keys(search, base, changes)
             simplify(search, FULL_BUDGET)
     search.relaxed = tuple(f"{key} = {value}" for key, value in points.items())
 
@@ -151,27 +154,20 @@ def _apply(search: CandidateSearch, candidate: Candidate, *changes: Change) -> C
     return candidate
 
 
-def _drop_unneeded_keys(
-    search: CandidateSearch, base: Candidate, changes: Sequence[Change], *, with_room: bool
-) -> None:
-    """Run settings that relax fewer keys: each key by itself; if none of these is enough, drop keys one at a time.
+def _drop_unneeded_keys(search: CandidateSearch, base: Candidate, changes: Sequence[Change]) -> None:
+    """Drop relaxed keys one at a time, where the limits are kept without, and with room if they are so with all of them.
 
-    Stops early if the budget does not cover a run.  `with_room`: a smaller setting must keep the limits with room, as the
-    one with all keys relaxed does.
+    Stops early if the budget does not cover a run.
     """
-    alone = [candidate for change in changes if _is_valid(search, candidate := _apply(search, base, change))]
-    if not search.replicate_if_affordable(alone, FULL_BUDGET, "each limiting key by itself") or any(
-        _keeps(search, candidate, with_room=with_room) for candidate in alone
-    ):
-        return
-    needed = list(changes)
+    needed, has_margin = list(changes), search.has_margin
     for change in changes:
         fewer = _apply(search, base, *(other for other in needed if other is not change))
         if not _is_valid(search, fewer):
             continue
         if not search.replicate_if_affordable([fewer], FULL_BUDGET, f"all limiting keys except {change.name}"):
             return
-        if _keeps(search, fewer, with_room=with_room):
+        setting = search.setting(fewer.name)
+        if setting is not None and setting.keeps_limits and not (has_margin and setting.tight):
             needed.remove(change)
 
 
@@ -201,31 +197,6 @@ def _add_best_lever(search: CandidateSearch, current: Candidate) -> Setting | No
     return None if math.isinf(least) else best[found_excess.index(least)]
 
 
-def _replace_last(search: CandidateSearch) -> bool:
-    """Replace the last lever of the best setting so far by others.  Return True if a setting keeps the limits with room.
-
-    This is needed because a lever that had room in short trials may turn out too tight in a long run.
-    """
-    current = search.candidate_of((search.chosen or search.nearest).name)
-    base = make_candidate(search.scenario, current.interval_ns, current.barriers, current.changes[:-1])
-    if not current.changes or base.name not in search.trials:
-        return False
-    for lever, changes in rank_levers(situation_of(search, base.name)):
-        untried = [
-            candidate for change in changes if (candidate := _apply(search, base, change)).name not in search.trials
-        ]
-        if lever in {change.lever for change in base.changes} or not untried:
-            continue
-        if not search.replicate_if_affordable(
-            untried, LEVER_SHARE, f"the lever '{lever.name}' in place of '{current.changes[-1].name}'"
-        ):
-            return False
-        if search.has_margin:
-            simplify(search)
-            return True
-    return False
-
-
 def simplify(search: CandidateSearch, share: float = LEVER_SHARE) -> None:
     """Run variants of the chosen setting that change less (see `_simpler`), if a share of the budget covers the runs.
 
@@ -251,12 +222,6 @@ def _writes_in_full(scenario: Scenario) -> bool:
     return bool(stateful) and not any(writes_changes(scenario, name) for name in stateful)
 
 
-def _keeps(search: CandidateSearch, candidate: Candidate, *, with_room: bool) -> bool:
-    """Return True if a setting keeps the limits, and with room if `with_room`.  False if it has not run."""
-    setting = search.setting(candidate.name)
-    return setting is not None and setting.keeps_limits and not (with_room and setting.tight)
-
-
 def _is_valid(search: CandidateSearch, candidate: Candidate) -> bool:
     """Return True if the scenario is valid with the candidate's keys; e.g. one delay may have to be longer than another."""
     try:
@@ -267,12 +232,7 @@ def _is_valid(search: CandidateSearch, candidate: Candidate) -> bool:
 
 
 def _simpler(search: CandidateSearch, candidate: Candidate) -> Iterator[Candidate]:
-    """Yield the candidate with today's barrier mode or interval, with one lever less, and with the next intervals."""
-    if search.current_candidate is not None:
-        today_ns = search.current_candidate.interval_ns
-        yield search.at_interval(candidate, today_ns)
-        todays = search.effective_barriers or search.current_barriers
-        yield make_candidate(search.scenario, today_ns, todays, candidate.changes)
+    """Yield the candidate with today's interval or barrier mode, with one lever less, and with the next intervals."""
     yield from search.simpler(candidate)
     shorter, longer = neighbouring_intervals(candidate.interval_ns)
     for other in (*shorter[:1], *longer[:2]):

@@ -31,9 +31,6 @@ INTERVALS_NS = tuple(seconds * SECOND for seconds in (10, 30, 60, 180, 600))
 ROUND_INTERVALS_NS = tuple(
     seconds * SECOND for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600)
 )
-_BETWEEN = (3, 4, 6, 7, 8, 12, 25, 40, 50, 75, 90, 150, 240, 360, 480, 720, 1200, 1500, 2400, 3000)
-BETWEEN_NS = sorted({*ROUND_INTERVALS_NS, *(seconds * SECOND for seconds in _BETWEEN)})
-"""Intervals for the bisection between an interval that keeps the limits and one that does not."""
 TIMEOUT_NS = 600 * SECOND
 """Flink's default of execution.checkpointing.timeout.  Trials have no shorter timeout."""
 
@@ -191,9 +188,10 @@ class Lever:
     """A kind of change of a job, and the parts that it shortens."""
 
     name: str
-    helps: tuple[str, ...]  # parts that it may shorten
-    proposes: Callable[[Situation], Iterator[Change]] = field(hash=False)  # yields nothing if it does not apply
-    costs: str
+    helps: tuple[str, ...] = ()  # parts that it may shorten
+    # yields nothing if it does not apply
+    proposes: Callable[[Situation], Iterator[Change]] = field(default=lambda _: iter(()), hash=False)
+    costs: str = field(kw_only=True)
     ask: str = ""  # question to answer before it is used
     caution: str = ""
     short_ask: str = ""  # `ask` in at most 70 characters
@@ -311,14 +309,6 @@ def _binding_keys(today: CheckpointOptions, interval_ns: int, *, aligned: bool) 
     if today.interval_during_backlog_ns and today.interval_during_backlog_ns < interval_ns:
         change["checkpoint.interval-during-backlog"] = format_duration(interval_ns)  # Flink refuses a shorter one
     return change
-
-
-def without_binding_keys(scenario: Scenario, now: BarrierSetting) -> BarrierSetting | None:
-    """Return the current barrier mode with binding keys changed, or None if no key makes the interval or barriers ineffective."""
-    today = scenario.checkpoint
-    keys = {} if today.interval_ns is None else _binding_keys(today, today.interval_ns, aligned=now.aligned)
-    changed = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in keys.items()]
-    return BarrierSetting(", ".join([now.name, *changed]), {**now.point, **keys}, now.aligned) if keys else None
 
 
 def writes_changes(scenario: Scenario, vertex: str) -> bool:

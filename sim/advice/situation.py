@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.judgement import FULL, rows_of
 from sim.advice.settings import SettingName, Situation
 from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED, is_lost_silently
 from sim.model.faults import RESTARTS
-from sim.model.schema.study import apply
-from sim.model.schema.text import Reading, compose, read_text
 from sim.model.units import format_duration
 from sim.results.formats import bytes_text, ms_text
 from sim.results.verdict import MAX_QUICK_MS
-from sim.studies.sweeps.design import override
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +91,12 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
     steady = search.long_rows.get(name, steady)  # they show more of the slow checkpoints
     backtest, is_today = search.bench.backtest, candidate == search.current_candidate
     parts = _checkpoint_parts(steady, has_residuals=search.scenario.residuals.checkpoints > 0)
-    outage_ms, restart = _outage_ms(search, name, failed), search.bench.with_setting(candidate).restart
+    loses_slots, restart = (
+        search.bench.failure == TASK_MANAGER and len(failed) > 0,
+        search.bench.with_setting(candidate).restart,
+    )
+    slots = search.slots_ms(name) if loses_slots else (0.0, 0.0)
+    outage_ms = math.inf if slots is None else sum(slots) / 2  # inf: the job may fail permanently
     replacement_ms = restart.replacement.mean / 1e6 if outage_ms else 0.0
     down_ms, seen_ms = (
         _finite(failed[column].mean()) if len(failed) else 0.0 for column in ("downtime_ms", "caught_up_ms")
@@ -107,7 +109,7 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
     busy = 0.0 if worst is None else _finite(worst.get("busiest_subtask_share", 0.0))
     return Situation(
         scenario=search.bench.scenario(next(search.bench.trials(candidate))),
-        plain=_plain(search),
+        plain=search.bench.document,
         protocol=candidate.barriers,
         interval_ns=candidate.interval_ns,
         shares=_shares(setting, parts, recovery_causes(recovery, period_ms), expired=expired),
@@ -231,26 +233,18 @@ def _shares(
 
     Each exceeded limit has the same weight.  If none is exceeded, these are the limits with too little room.
     """
-    columns = setting.breaks or [tight.column for tight in setting.tight]
-    of_limits = [_of_limit(column, parts, recovery, expired=expired) for column in columns]
     if not setting.completed and not setting.breaks:
-        of_limits = [{EXPIRY: 1.0}]
+        return {EXPIRY: 1.0}
+    of_checkpoints = _as_shares(parts)
+    if expired:
+        of_checkpoints = {EXPIRY: 0.5} | {part: share / 2 for part, share in of_checkpoints.items()}
+    by_column = {"recovery_ms": _as_shares(recovery), "loss": {LOSS: 1.0}}
+    columns = setting.breaks or [tight.column for tight in setting.tight]
     mean: dict[str, float] = {}
-    for shares in of_limits:
-        for part, share in shares.items():
-            mean[part] = mean.get(part, 0.0) + share / len(of_limits)
+    for column in columns:
+        for part, share in by_column.get(column, of_checkpoints).items():
+            mean[part] = mean.get(part, 0.0) + share / len(columns)
     return mean
-
-
-def _of_limit(
-    column: str, parts: Mapping[str, float], recovery: Mapping[str, float], *, expired: bool
-) -> dict[str, float]:
-    if column == "recovery_ms":
-        return dict(_as_shares(recovery))
-    if column == "loss":
-        return {LOSS: 1.0}
-    shares = dict(_as_shares(parts))
-    return {EXPIRY: 0.5} | {part: share / 2 for part, share in shares.items()} if expired else shares
 
 
 def recovery_parts(
@@ -288,25 +282,9 @@ def recovery_causes(parts: Mapping[str, float], period_ms: float) -> dict[str, f
     return causes
 
 
-def _outage_ms(search: CandidateSearch, name: SettingName, failed: pd.DataFrame) -> float:
-    """Return the time [ms] without slots; 0 if no TaskManager is lost in trials; inf if the job may fail permanently."""
-    if search.bench.failure != TASK_MANAGER or failed.empty:
-        return 0.0
-    slots = search.slots_ms(name)
-    return math.inf if slots is None else sum(slots) / 2
-
-
-def _as_shares(parts: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+def _as_shares(parts: Mapping[str, float]) -> dict[str, float]:
     total = sum(parts.values())
-    yield from ((part, value / total) for part, value in parts.items() if total)
-
-
-def _plain(search: CandidateSearch) -> Mapping[str, Any]:
-    """Return the scenario document of the job, with the changes that the user gave."""
-    reading = Reading(str(search.bench.file))
-    changes = [override(key, value) for key, value in search.bench.as_written.items()]
-    plain: Mapping[str, Any] = apply(compose(read_text(search.bench.file), reading), changes, reading)
-    return plain
+    return {part: value / total for part, value in parts.items()} if total else {}
 
 
 def _finite(value: object) -> float:

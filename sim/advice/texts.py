@@ -9,13 +9,12 @@ from typing import Any
 
 from sim.advice.candidates import LONG_RUNS, CandidateSearch, chances
 from sim.advice.cautions import (
-    RAISE_ATTEMPTS_BELOW_S,
     Caution,
-    condition,
-    firings_longer_than_trials,
-    restart_attempts_cautions,
+    restart_attempts_caution,
+    unaligned_precondition,
+    windows_longer_than_trials,
 )
-from sim.advice.configuration import P99_LABEL, differences_to_current
+from sim.advice.configuration import P99_LABEL, differences
 from sim.advice.file_runs import advised_point, file_trial, unjudged_event
 from sim.advice.judgement import (
     EQUAL_SHORTFALL,
@@ -53,8 +52,6 @@ _IN_FILE = {
     "visible_ms": "output is visible after",
     "recovery_ms": "recovery takes",
 }
-_REMARK_NAMES = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
-"""Limited column -> short name in remarks."""
 MAX_NAMED_SETTINGS = 4
 MIN_RUNS_FOR_RESAMPLING = 3
 """With this number of runs or fewer, no certainty of the choice is printed, because the spread of runs is not known well."""
@@ -217,12 +214,8 @@ def overload(search: CandidateSearch) -> str:
     why = ", and ".join(reasons)
     if search.chosen is not None and search.chosen.name != name:
         return f"Today the job falls behind: {why}; with the advised setting it keeps up."
-    with_it = "it" if len(behind) < len(means) else "every setting that was tried"
-    if with_it != "it" and is_short[name] and not is_short.all():
-        others = name_of(means.index[~is_short][0])
-        with_it = f"{is_short.sum()} of {len(means)} settings that were tried"
-        why += f"; with {others} they emit what is due, but a subtask is never idle"
-    return f"The job falls behind with {with_it}: {why}."
+    is_all = len(behind) == len(means) and is_short.all() == is_short[name]
+    return f"The job falls behind with {'every setting that was tried' if is_all else name_of(name)}: {why}."
 
 
 def _hot_subtask(search: CandidateSearch, name: SettingName) -> str:
@@ -251,7 +244,7 @@ def condition_of(search: CandidateSearch, chosen: Setting) -> str:
 
     Some sinks lose records if barriers overtake data.
     """
-    return condition(search.scenario, search.candidate_of(chosen.name).barriers)
+    return unaligned_precondition(search.scenario, search.candidate_of(chosen.name).barriers)
 
 
 def grade(search: CandidateSearch) -> str:
@@ -275,7 +268,7 @@ def firing_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     kind = LONG if chosen.ran_long else UNDISTURBED
     seen_ns = search.bench.duration_ns(candidate, kind)
     return [
-        *firings_longer_than_trials(search.bench.with_setting(candidate), seen_ns),
+        *windows_longer_than_trials(search.bench.with_setting(candidate), seen_ns),
         *([] if search.bench.meets_whole_load(candidate) else [PART_OF_LOAD]),
     ]
 
@@ -305,21 +298,18 @@ def restart_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     """Return a caution if today's restarts were used up, so that more are advised, and if failing checkpoints restart the job."""
     advised = advised_scenario(search, chosen)
     before, after = (
-        restart_attempts_cautions(
-            replace(advised, restart=restart), search.mtbf_s, search.bench.failure, RAISE_ATTEMPTS_BELOW_S
-        )
-        for restart in (search.scenario.restart, advised.restart)
+        restart_attempts_caution(own, search.mtbf_s, search.bench.failure)
+        for own in (replace(advised, restart=search.scenario.restart), advised)
     )
-    lifted = [
-        replace(found, short=f"today {found.short}", text=f"Today {found.text[0].lower()}{found.text[1:]}")
-        for found in before
-        if not after
-    ]
-    if chosen.restarting < MIN_LISTED_SHARE:
-        return lifted
-    lost = percentage(chosen.restarting)
-    text = f"Checkpoints that fail restart the job: {lost} of the time is lost to that, without any other failure."
-    return [*lifted, Caution(f"checkpoints that fail restart the job: {lost} of time", text, _DOCS)]
+    found = []
+    if before is not None and after is None:
+        text = f"Today {before.text[0].lower()}{before.text[1:]}"
+        found.append(replace(before, short=f"today {before.short}", text=text))
+    if chosen.restarting >= MIN_LISTED_SHARE:
+        lost = percentage(chosen.restarting)
+        text = f"Checkpoints that fail restart the job: {lost} of the time is lost to that, without any other failure."
+        found.append(Caution(f"checkpoints that fail restart the job: {lost} of time", text, _DOCS))
+    return found
 
 
 def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:
@@ -359,7 +349,9 @@ def doubtful_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]
         *transaction_cautions(search, chosen),
         *([Caution(f"{unjudged} is not judged", f"{capitalised(unjudged)} is not judged.", _DOCS)] if unjudged else []),
         *file_cautions(search, chosen),
-        *restart_attempts_cautions(advised_scenario(search, chosen), search.mtbf_s, search.bench.failure),
+        *filter(
+            None, [restart_attempts_caution(advised_scenario(search, chosen), search.mtbf_s, search.bench.failure)]
+        ),
     ]
 
 
@@ -504,12 +496,10 @@ def comparison_with_today(search: CandidateSearch) -> TextTable | None:
     chosen, now = search.chosen, search.replaced
     if chosen is None or now is None:
         return None
-    differences = differences_to_current(search)
-    rows = [difference.row() for difference in differences]
+    rows, are_repeated = differences(search.trials, now.name, chosen.name)
     if not (_is_p99(now) and _is_p99(chosen)):
         rows = [["longest checkpoint" if row[0] == P99_LABEL else row[0], *row[1:]] for row in rows]
     rows.append(["time lost", percentage(now.lost), percentage(chosen.lost), ""])
-    are_repeated = any(math.isfinite(difference.change.half_width) for difference in differences)
     how = "run by run, with 95 % confidence" if are_repeated else "a single run of each"
     then = (
         f", both with the state of {ms_text(search.bench.horizon.ahead_ns / 1e6)} from now"
@@ -581,7 +571,7 @@ def _remarks(setting: Setting, search: CandidateSearch) -> Iterator[str]:
     elif search.has_unseen_tail(setting.name):
         yield "no long run"
     for tight in setting.tight:
-        yield f"{_REMARK_NAMES[tight.column]} may be {percentage(tight.needed)} more"
+        yield f"{LIMITED[tight.column]} may be {percentage(tight.needed)} more"
 
 
 def breaks_text(setting: Setting, limits: Limits) -> str:
@@ -591,7 +581,7 @@ def breaks_text(setting: Setting, limits: Limits) -> str:
         if column in setting.breaks:
             value, bound = setting.value(column), value_text(column, at_most)
             limit = f"> {bound}" if math.isfinite(value) else f"(limit {bound})"
-            texts.append(f"{_REMARK_NAMES[column]} {close_value(column, value, at_most)} {limit}")
+            texts.append(f"{LIMITED[column]} {close_value(column, value, at_most)} {limit}")
     return ", ".join(texts)
 
 

@@ -28,19 +28,20 @@ from fractions import Fraction
 from functools import cached_property
 from math import ceil, inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from sim.advice.horizon import WINDOW_NS, Horizon, horizon
 from sim.advice.settings import checkpoint_period_ns
 from sim.model.faults import TaskManagerLost
 from sim.model.quantities import S3_STANDARD
-from sim.model.schema.study import key_of
+from sim.model.schema.study import apply, key_of
+from sim.model.schema.text import Reading, compose, read_text
 from sim.model.text import PrintableError
 from sim.model.units import MS, SECOND, format_duration
 from sim.protocol.recovery import outages
 from sim.runtime.plane_spec import restarts_after_loss
 from sim.studies.plan import Cell, cells, with_baselines
-from sim.studies.progress import Clock, TimeLeft, Watch, no_watch
+from sim.studies.progress import Clock, Watch, no_watch
 from sim.studies.sweeps.design import Point, override
 from sim.studies.sweeps.results import write_and_read_results
 from sim.studies.sweeps.run import Workers, run_missing
@@ -125,9 +126,8 @@ class TrialRunner:
         self._budget_s, self._within_s = budget_s, within_s
         self._planned: dict[str, Cell] = {}
         self._scenarios: dict[str, Scenario] = {}  # id of the cell, which is the name of its row -> scenario
-        self._clock, self._left = clock, TimeLeft(clock)
+        self._clock = clock
         self._begun_s = clock()
-        self._kept_s = self._spent_now_s = 0.0  # work [s] by earlier calls of the command, and by this one
         self._lack = OVER_BUDGET  # see `lack`
 
     def run(self, scenarios: Sequence[Scenario]) -> pd.DataFrame:
@@ -140,7 +140,6 @@ class TrialRunner:
         self._planned |= {f"{cell.id} {cell.scenario.axes}": cell for cell in planned}
         self._scenarios |= {cell.id: cell.scenario for cell in planned}
         before, spent_s, rate = len(self._own_rows()), self.spent_s(), self._rate()
-        self._kept_s = spent_s - self._spent_now_s
 
         def watch(finished: int, simulated_ns: int) -> None:
             self.watch(before + finished, round(spent_s * 1e9 + rate * simulated_ns))
@@ -150,7 +149,7 @@ class TrialRunner:
         if self._passed_s() >= self._within_s and self.store.missing(planned):
             raise self._time_up(planned)
         try:
-            run_missing(planned, self.store, self.workers, watch=watch, on_row=self._count)
+            run_missing(planned, self.store, self.workers, watch=watch)
             return write_and_read_results(self.store, planned)
         except _TimeUp:
             raise self._time_up(planned) from None
@@ -190,16 +189,6 @@ class TrialRunner:
         """Return the limit, budget or time, because of which `affords` was last False or `run` was interrupted."""
         return self._lack
 
-    def progress(self) -> str:
-        """Return e.g. ``34 of 90 s of work, at most 56 s left``; the second part is missing until a run has finished."""
-        spent_s, passed_s = self._kept_s + self._spent_now_s, self._passed_s()
-        spent = f"{spent_s:.0f} of {self._budget_s:.0f} s of work"
-        if not self._spent_now_s:
-            return spent
-        takes_s = passed_s / self._spent_now_s  # wall-clock time per second of work
-        left_s = min(max(self._budget_s - spent_s, 0.0) * takes_s, max(self._within_s - passed_s, 0.0))
-        return f"{spent}, {self._left.text(left_s, lambda: f'a second of work takes {takes_s:.1f} s now')}"
-
     def collected(self) -> pd.DataFrame:
         """Write all rows of the search to the result files, and return them."""
         return write_and_read_results(self.store, list(self._planned.values()))
@@ -218,9 +207,6 @@ class TrialRunner:
         """Return the work [s] per simulated second over all rows so far, or 0 without rows."""
         simulated_ns = sum(self._scenarios[name].run.duration_ns for name in self._own_rows())
         return 1e9 * self.spent_s() / simulated_ns if simulated_ns else 0.0
-
-    def _count(self, row: Row) -> None:
-        self._spent_now_s += work_s(row, self._scenarios[row["cell"]])
 
 
 def _cells(scenarios: Sequence[Scenario]) -> list[Cell]:
@@ -376,6 +362,11 @@ class Bench:
         """Setting -> checkpoint duration [ns], for settings whose checkpoints take so long that they extend the interval."""
         self.settled_ns: dict[SettingName, int] = {}
         """Setting -> time from the start after which its checkpoints are regular, if that is after SETTLED_NS."""
+
+    @cached_property
+    def document(self) -> Mapping[str, Any]:
+        """The scenario document of the job, with the changes that the user gave."""
+        return document_of(self.file, [override(key, value) for key, value in self.as_written.items()])
 
     def with_setting(self, candidate: Candidate) -> Scenario:
         """Return the scenario of the job with another setting, without the changes of a trial."""
@@ -564,6 +555,13 @@ class Bench:
         slots = slots_ms(scenario) if self.failure == TASK_MANAGER else None
         times = 2 if scenario.restart.scheduler == "adaptive" else 1
         return 0 if slots is None else times * ceil(slots[1] / 1e3) * SECOND
+
+
+def document_of(file: Path, overrides: Sequence[str]) -> Mapping[str, Any]:
+    """Return the document of a scenario file with overrides applied."""
+    reading = Reading(str(file))
+    document: Mapping[str, Any] = apply(compose(read_text(file), reading), overrides, reading)
+    return document
 
 
 def _text(point: Point) -> str:

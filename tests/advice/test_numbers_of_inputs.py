@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.answer import _state_lines
+from sim.advice.answer import _lines_on_today
 from sim.advice.candidates import excess
 from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.judgement import Limits
@@ -60,9 +60,10 @@ def test_state_is_written_as_it_is_in_the_job():
 
 def test_only_state_that_changes_is_spoken_of():
     grows, stays = GrowingState("a", 10**6, 1e6), GrowingState("b", 10**6, 0.0)
-    search = SimpleNamespace(bench=SimpleNamespace(horizon=Horizon(60 * S, (grows, stays))))
+    bench = SimpleNamespace(horizon=Horizon(60 * S, (grows, stays)))
+    search = SimpleNamespace(bench=bench, loses_today=False, current_candidate=object())
 
-    assert [line.text for line in _state_lines(search)] == [
+    assert [line.text for line in _lines_on_today(search)] == [
         "a 1 MB -> 61 MB in 60 s: all values, of today too, are of then"
     ]
 

@@ -23,21 +23,6 @@ def runner(tmp_path):
     return made
 
 
-@pytest.mark.parametrize(
-    ("now_s", "text"),
-    [(30.0, "at most 30 s left"), (2.0, "at most 30 s left"), (60.0, "at most 0 s left"), (99.0, "at most 0 s left")],
-)
-def test_what_is_left_is_the_sooner_of_both_bounds(runner, now_s, text):
-    """5 s of work took `now_s` on the clock: 75 s that are left take 15 times as long, but not beyond a minute."""
-    found = runner(budget_s=100.0, within_s=60.0)
-    found._kept_s = 20.0
-    found.set_clock(now_s)
-
-    assert found.progress() == "20 of 100 s of work"
-    found._spent_now_s = 5.0
-    assert found.progress().startswith(f"25 of 100 s of work, {text}")
-
-
 def test_nothing_that_runs_is_nothing_spent(runner):
     """Without rows nothing is known of what runs take, so all are afforded; with no time left none is."""
     found = runner(budget_s=1.0, within_s=60.0)

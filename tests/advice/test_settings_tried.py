@@ -13,7 +13,6 @@ from sim.advice.settings import (
     sinks_of,
     todays_setting,
     with_files_after_barrier,
-    without_binding_keys,
 )
 from tests.advice.made_up import JOB
 from tests.scenarios import read_scenario
@@ -130,16 +129,6 @@ def test_one_checkpoint_at_a_time_where_barriers_overtake():
     assert make_candidate(several, 30 * S, NAMED["unaligned"]).point["checkpoint.max-concurrent"] == 1
     assert "checkpoint.max-concurrent" not in make_candidate(several, 60 * S, NAMED["aligned"]).point
     assert "checkpoint.max-concurrent" not in make_candidate(scenario(), 60 * S, NAMED["unaligned"]).point
-
-
-def test_a_timeout_below_ten_minutes_is_tried_with_ten():
-    now = NAMED["unaligned"]
-    longer = without_binding_keys(scenario(checkpoint="{interval: 30 s, timeout: 599 s}"), now)
-
-    assert (longer.name, longer.aligned) == ("unaligned, timeout 10 min", False)
-    assert now.point | {"checkpoint.timeout": "10 min"} == longer.point
-    assert without_binding_keys(scenario(checkpoint="{interval: 30 s, timeout: 10 min}"), now) is None
-    assert without_binding_keys(scenario(), now) is None
 
 
 @pytest.mark.parametrize(

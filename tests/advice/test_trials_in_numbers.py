@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.cautions import cautions, condition, refusals
+from sim.advice.cautions import cautions, sinks_without_unaligned, unaligned_precondition
 from sim.advice.configuration import KeyChange, patch
 from sim.advice.horizon import WINDOW_NS, load_worlds
 from sim.advice.job import prepare_bench
@@ -261,7 +261,9 @@ def test_cautions_before_a_setting_is_applied():
     assert "unaligned needs Flink 1.19.3, 1.20.2 or 2.0.1" in " ".join(
         own.short for own in cautions(inside, protocols()[-1], [])
     )
-    assert condition(read_scenario(FORWARDED), protocols()[-1]) == "'sink' is not Iceberg's FlinkSink or Hudi"
+    assert (
+        unaligned_precondition(read_scenario(FORWARDED), protocols()[-1]) == "'sink' is not Iceberg's FlinkSink or Hudi"
+    )
 
 
 def test_files_of_tables_that_nothing_judges_are_named():
@@ -274,19 +276,20 @@ def test_files_of_tables_that_nothing_judges_are_named():
         for name in ("iceberg-v1", "kafka-at-least-once")
     )
 
-    assert [own.short for own in of_table] == ["many small files of the table are not judged"]
-    assert "a manifest, a manifest list and a table metadata file, at least" in of_table[0].text
+    assert [own.short for own in of_table] == ["the cost of many small files of the table is not judged"]
+    assert "a manifest, a manifest list and a table metadata file to the table" in of_table[0].text
     assert of_kafka_sink == []
 
 
 def test_refusals_say_what_to_change_first():
     text = FORWARDED.replace("count: forward}", "count: forward}, connector: iceberg-v1")
     (aligned,), (now,) = (
-        refusals(read_scenario(own)) for own in (text, text.replace("10 s}", "10 s, barriers: unaligned}"))
+        sinks_without_unaligned(read_scenario(own))
+        for own in (text, text.replace("10 s}", "10 s, barriers: unaligned}"))
     )
 
-    assert now.text == f"{aligned.text} Today's setting is unaligned: change that first."
+    assert now.text == f"{aligned.text} Today's setting is unaligned: change this first."
     assert aligned.text.endswith("Instead: IcebergSink (iceberg-v2).")
     assert aligned.short == "unaligned not tried: Iceberg's FlinkSink loses records"
     assert "apache/iceberg#15846" in aligned.source
-    assert refusals(read_scenario(FORWARDED)) == []
+    assert sinks_without_unaligned(read_scenario(FORWARDED)) == []

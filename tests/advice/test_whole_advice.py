@@ -135,10 +135,8 @@ def table_text(table):
 
 def shortened(data):
     """The data with numbers of twelve digits, without what each of its settings has: the advised one stands there."""
-    left = {key: value for key, value in data.items() if key not in ("settings", "times", "today", "cautions")}
-    return json.loads(
-        json.dumps(left | {"times": data["times"][:2]}), parse_float=lambda text: float(f"{float(text):.12g}")
-    )
+    left = {key: value for key, value in data.items() if key not in ("settings", "today", "cautions")}
+    return json.loads(json.dumps(left), parse_float=lambda text: float(f"{float(text):.12g}"))
 
 
 def data_text(data):

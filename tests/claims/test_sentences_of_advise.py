@@ -267,12 +267,6 @@ TEMPLATES = tuple(
             is_longest_part,
             none_is_advised,
         ),
-        (
-            "closest by",
-            r"Closest by p90 of checkpoints, MS: few checkpoints show no p99",
-            always,
-            none_is_advised,
-        ),
         ("enough", r"fits +(?:Not enough for )?SETTING: .*|fits +.*", always, none_is_advised),
         ("sure", r"How sure: too few runs to tell \((?P<n>\d+) of the advised setting\)", ran_so_often, advises),
         ("resamples", r"How sure: chosen in .*? of bootstrap resamples, its protocol in [^.]*", always, advises),
@@ -288,7 +282,7 @@ TEMPLATES = tuple(
         ),
         (
             "not run",
-            r"Not run: every (?P<intervals>.*?): (?:recovery takes too long at \d+ \w+ already|a failure would cost more .*|.*)",
+            r"Not run: every (?P<intervals>.*?): (?:recovery exceeds its limit at \d+ \w+ already|failures would cost more .*|.*)",
             did_not_run,
             always,
         ),

@@ -67,9 +67,8 @@ def bar(work: Work) -> Iterator[Watch]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"))
-    left = () if work.count is None else (TimeRemainingColumn(),)
-    progress = Progress(*columns, *left, console=Console(stderr=True), transient=True, auto_refresh=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
     task = progress.add_task(work.name, total=work.total_ns, done="")
     begun = drawn = time.monotonic()
 

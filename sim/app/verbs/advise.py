@@ -154,7 +154,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
         budget_s=budget_s,
         within_s=within_s,
     )
-    trying = listener.progress(Work("trying settings", round(budget_s * 1e9), None, "runs", runner.progress))
+    trying = listener.progress(Work("trying settings", round(budget_s * 1e9), None, "runs"))
     try:
         with locked(folder, listener.message), runner.workers, trying as runner.watch:
             file = job_file(job.source, job.text, folder)

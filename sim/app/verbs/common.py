@@ -39,9 +39,7 @@ class Work:
 
     name: str
     total_ns: int  # simulated time of all of it
-    count: (
-        int | None
-    )  # number of items, or None if it is unknown; then `details` must return the remaining time as text
+    count: int | None  # number of items, or None if it is unknown
     items: str = "cells"  # the noun that is counted
     details: Callable[[], str] | None = None  # returns further text to show
 

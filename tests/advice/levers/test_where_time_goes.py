@@ -13,7 +13,6 @@ from sim.advice.levers import (
     CORES,
     FILE_MERGING,
     HEARTBEATS,
-    INLINE,
     LOCAL_RECOVERY,
     PARALLELISM,
     PREFIXES,
@@ -310,11 +309,6 @@ PROPOSALS = [
     (PREFIXES, {"storage": {"object-store": STORE}}, {}, {"storage.object-store.prefixes": 16}),
     (PREFIXES, {"storage": {"object-store": {"prefixes": 2}}}, {}, None),
     (PREFIXES, {}, {}, None),
-    # two subtasks of half a MiB and less
-    (INLINE, {}, {"uploaded_bytes": 2.0**20}, {"storage.inline-threshold": "1048576 B"}),
-    (INLINE, {}, {"uploaded_bytes": 2.0**20 + 1}, None),
-    (INLINE, {}, {}, None),
-    (INLINE, {"storage.inline-threshold": "1 MiB"}, {"uploaded_bytes": 1000.0}, None),
     (PARALLELISM, {}, {}, None),
     # 20,000 records leave every 40 s, two thirds of them from one subtask: they fire for 13 s, and may for 3.3 s
     (
