@@ -90,7 +90,7 @@ def is_today(row):
 
 def asked(name, recorded_ms=None, overrides=(), factors=(1, 2)):
     bench = prepare_bench(LOST / name / "job.yaml", list(overrides), [], recovery_ms=None)
-    found = restart_times_report(bench, recorded_ms, "compiled", factors)
+    found = restart_times_report(bench, recorded_ms, factors)
     return found.data, [part for part in found.parts if isinstance(part, str)]
 
 
