@@ -387,7 +387,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
         *([Text("today", time, 4)] if time and not lacking else []),
         *(Text("today", text, 8) for text in lacking),
         *_cost_lines(search, chosen, is_most=is_most),
-        *([Text("alike", equal_text(ties), 5)] if (ties := equal_intervals(search, chosen)) else []),
+        *([Text("alike", equal_text(ties), 7)] if (ties := equal_intervals(search, chosen)) else []),
     ]
     questions = [caution.short for caution in warnings if caution.is_question]
     statements = [caution for caution in (*refused, *warnings) if not caution.is_question]

@@ -205,7 +205,7 @@ def _remarks_on_trials(search: CandidateSearch) -> Iterator[str]:
     if in_file := texts.file_runs_text(search):
         yield in_file
     if search.relaxed and search.chosen is None:
-        yield f"All of these were at Flink's defaults at once, and the limits were not kept: {', '.join(search.relaxed)}."
+        yield f"All of these were relaxed at once, and the limits were not kept: {', '.join(search.relaxed)}."
     if later := _not_released(search):
         named = listed([f"{name} (since {release})" for name, release in later.items()])
         yield f"Not tried, as Flink {search.scenario.cluster.release} does not have it: {named}."

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sim.advice.candidates import excess
 from sim.advice.constraints import relaxations
 from sim.advice.levers import rank_levers
-from sim.advice.settings import Change, Lever, make_candidate, neighbouring_intervals, writes_changes
+from sim.advice.settings import Change, Lever, intervals, make_candidate, neighbouring_intervals, writes_changes
 from sim.advice.situation import (
     ASYNC_WORK,
     EXPIRY,
@@ -94,25 +94,35 @@ def add_levers_against_restarts(search: CandidateSearch) -> None:
 
 
 def relax_limiting_keys(search: CandidateSearch) -> None:
-    """Try the setting nearest to the limits with every limiting option of Flink reset; then drop the changes that are not needed.
+    """Try the setting nearest to the limits with every limiting Flink key relaxed; then drop the changes that are not needed.
 
-    Sets `search.relaxed` once all of this has run.
+    A key is limiting if its current value may delay checkpoints or make them fail, e.g. min-pause.  Other intervals are
+    tried, too, if the setting exceeds a limit that depends on the interval.  Sets `search.relaxed` once all of this has run.
     """
     if not search.settings:
         return
-    base = search.candidate_of(search.nearest.name)
+    nearest = search.nearest
+    base = search.candidate_of(nearest.name)
     changed_keys = {key for change in base.changes for key in change.point}
-    by_key = {frozenset(change.point): change for change in relaxations(search.bench.with_setting(base))}
-    changes = [change for keys, change in by_key.items() if not changed_keys & keys]
+    scenario = search.bench.with_setting(base)
+    relaxed = relaxations(scenario, nearest.breaks, fails=not math.isfinite(nearest.checkpoint_ms))
+    by_key = {frozenset(change.point): change for change in relaxed if not changed_keys & set(change.point)}
+    changes = list(by_key.values())
     points = {key: value for change in changes for key, value in change.point.items()}
-    if changes:
-        together = Change(RELAXED, f"{len(changes)} keys relaxed", points)
+    together = Change(RELAXED, f"{len(changes)} keys relaxed", points)
+    limits = search.limits
+    every = intervals(search.scenario, recovery_ms=limits.recovery_ms, visible_ms=limits.visible_ms)
+    if not {"recovery_ms", "visible_ms", "loss"} & set(nearest.breaks):
+        every = []
+    for interval_ns in dict.fromkeys([base.interval_ns, *every]) if changes else ():
+        at_interval = search.at_interval(base, interval_ns)
         description = "all limiting keys of Flink at values that do not limit"
-        if not search.replicate_if_affordable([_apply(search, base, together)], REST_SHARE, description):
+        if not search.replicate_if_affordable([_apply(search, at_interval, together)], REST_SHARE, description):
             return
         if search.chosen is not None:
-            _drop_unneeded_keys(search, base, changes)
+            _drop_unneeded_keys(search, at_interval, changes)
             simplify(search, FULL_BUDGET)
+            break
     search.relaxed = tuple(f"{key} = {value}" for key, value in points.items())
 
 

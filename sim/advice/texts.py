@@ -416,7 +416,7 @@ def equal_text(ties: Sequence[Setting]) -> str:
     """Return the intervals of equal settings, e.g. ``every 20 s, 30 s and 1 min lose about as much time (0.1 % to 0.34 %)``."""
     least, most = (percentage(bound(setting.lost for setting in ties)) for bound in (min, max))
     lost = least if least == most else f"{least} to {most}"
-    return f"every {listed([setting.interval for setting in ties])} lose about as much time ({lost})"
+    return f"every {listed([setting.interval for setting in ties])} lose about as much time ({lost}): fewest keys, then the longest"
 
 
 def reason_against(setting: Setting, chosen: Setting) -> str:
