@@ -312,7 +312,7 @@ def consequences(
     )
     weights = np.fmax(records, 1) / max(records.mean(), 1) if len(records) else None
     *shorter, longest = quantiles(visible_ms, np.array(ages_ms), *_VISIBLE_SHARES, weights=weights)
-    replays = (wait_ms for run in runs for wait_ms in _replay_waits_ms(run, sources))
+    replays = (wait_ms for run in runs for wait_ms, _ in replay_waits_ms(run, sources))
     longest = longest._replace(value=float(np.fmax.reduce([longest.value, *replays])))
     values, bounds = compute_columns(
         Consequences,
@@ -357,8 +357,8 @@ def _invisible_ages_ms(run: Tables, end_ms: float, committers: Collection[str]) 
         yield end_ms - max(last_ms)
 
 
-def _replay_waits_ms(run: Tables, sources: Collection[str]) -> Iterator[float]:
-    """Yield, for each failure, the time from the checkpoint that it restores until all that it replays is visible [ms].
+def replay_waits_ms(run: Tables, sources: Collection[str]) -> Iterator[tuple[float, int]]:
+    """Yield, for each failure, (time until all that it replays is visible [ms], checkpoint from which it counts).
 
     It ends at the commit by the last committer that commits these records within the run.  A failure is left out if none does.
     `sources`: vertices that emit what is replayed.
@@ -376,7 +376,7 @@ def _replay_waits_ms(run: Tables, sources: Collection[str]) -> Iterator[float]:
             replayed = failure["replayed_records"] * rows["records"].sum() / emitted  # as this committer counts records
             visible_ms += committed.index[committed >= _FULL_SHARE * replayed][:1].tolist()
         if visible_ms and number in started_ms.index:
-            yield max(visible_ms) - started_ms[number]
+            yield max(visible_ms) - started_ms[number], number
 
 
 def _interval_passed(runs: Sequence[Tables], interval_ms: float) -> float:
@@ -486,14 +486,14 @@ def planned_restarts_table(costs: Mapping[str, Consequences], behind: Collection
     return TextTable(title, header, rows) if rows else None
 
 
-def consequences_sentence(costs: Mapping[str, Consequences]) -> str:
+def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Collection[str] = ()) -> str:
     """Return a sentence that compares the best and the worst strategy by their cost of failures.
 
     Without failures it compares the cost of planned restarts.  Returns "" if fewer than two strategies can be compared, or
-    if they neither are disturbed for unlike times nor replay unlike numbers of records.  Strategies whose job failed
-    permanently are ignored.
+    if they replay equally many records but may differ in other costs, because downtimes differ or some costs are lower bounds.
+    Strategies whose job failed permanently are ignored.
 
-    `costs`: by label of the strategy.
+    `costs`: by label of the strategy.  `overloaded`: strategies that cannot keep up even before a restart.
     """
     alive = [(label, row) for label, row in costs.items() if row.restarts and not row.has_failed]
     kind, prefix = ("failure", "") if any(row.failures for _, row in alive) else ("planned restart", "planned_")
@@ -504,7 +504,10 @@ def consequences_sentence(costs: Mapping[str, Consequences]) -> str:
     if worst.row.disturbed_share < 1.1 * best.row.disturbed_share + 0.01:
         best, worst = _best_and_worst(compared, "replayed_records")
         if worst.value("replayed_records") <= 1.1 * best.value("replayed_records"):
-            return ""
+            may_differ = any(line.bounds for line in compared) or _downtimes_differ(
+                [line.value("downtime_ms") for line in compared]
+            )
+            return "" if may_differ else f"Downtime and replay after a {kind} are the same with all of them."
     sentence = f"After a {kind} {worst}; {best}."
     shares = [line.row.interval_passed_share for line in (worst, best)]
     if not prefix and abs(shares[0] - shares[1]) > MIN_UNLIKE_PHASE:
@@ -513,6 +516,8 @@ def consequences_sentence(costs: Mapping[str, Consequences]) -> str:
             for share, line in zip(shares, (worst, best), strict=True)
         )
         sentence += f" Failures come {passed}, on average: what is replayed may differ by that alone."
+    if labels := " and ".join(line.label for line in (worst, best) if line.label in overloaded):
+        sentence += f" {labels} cannot keep up before the {kind} either: lag and disturbed time are not its cost alone."
     return sentence
 
 
@@ -527,6 +532,11 @@ class _Compared(NamedTuple):
         """Return the value of a cost column for the compared kind of restart, if it is about one; most are medians."""
         return float(getattr(self.row, self.prefix * (column in _COST_COLUMNS) + column))
 
+    @property
+    def bounds(self) -> list[str]:
+        """Return the cost columns whose values are lower bounds."""
+        return [name for name in _COST_COLUMNS if self.row.is_bound(self.prefix + name)]
+
     def __str__(self) -> str:
         """Return a clause with the replayed records of the compared kind, and the lag and disturbed time of all restarts."""
         row, others = self.row, 0 if self.prefix else self.row.planned_restarts
@@ -538,7 +548,7 @@ class _Compared(NamedTuple):
         lags = f", lags by up to {_lag_text(row.lag_s)}" if row.lag_s else ""
         return (
             f"{self.label} replays {count_text(self.value('replayed_records'))} records{lags} and is disturbed "
-            f"{share_text(row.disturbed_share)} of the time{counted}"
+            f"{100 * row.disturbed_share:.0f} % of the time{counted}"
         )
 
 
@@ -557,3 +567,8 @@ def _best_and_worst(compared: Sequence[_Compared], *columns: str) -> tuple[_Comp
 def _count_with_noun(number: float, noun: str) -> str:
     """Return a number with its noun, e.g. ``1 failure`` or ``3 failures``."""
     return f"{count_text(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def _downtimes_differ(downtimes_ms: Sequence[float]) -> bool:
+    """Return True if downtimes differ by more than noise: a tenth, or 100 ms."""
+    return max(downtimes_ms) - min(downtimes_ms) >= max(100.0, 0.1 * max(downtimes_ms))

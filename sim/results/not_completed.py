@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from sim.results.columns import ResultColumn, columns_of, compute_columns, resul
 from sim.results.estimates import is_noise
 from sim.results.formats import MISSING, ms_text
 from sim.results.rates import Tables
-from sim.results.tables import EXPIRED, first_uploads, is_periodic
+from sim.results.tables import EXPIRED, first_uploads, is_periodic, job_of
 
 # ---- The duration of checkpoints, split by kind of wait on their critical paths (table `path`).
 #
@@ -176,21 +177,53 @@ INTERRUPTIONS = (
 """Reasons (CheckpointFailureReason) of checkpoints that were pending when the job restarted or ended."""
 
 
+COLUMN_OF = {
+    "queue": "start delay",
+    "timeout": "start delay",
+    "alignment": "alignment",
+    "pre_barrier": "pre-barrier",
+    "sync": "sync",
+    "async_queue": "async",
+    "async_work": "async",
+    "upload": "async",
+    "channel_state": "async",
+    "messages": "",
+}
+"""Kind of wait -> heading of the printed column that includes it, "" if there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class NotCompleted:
     """The checkpoints of a strategy that did not complete for the same reason."""
 
     fate: str  # "expired", "failed", "interrupted" or "under way at the end"; for savepoints e.g. "savepoint expired"
     count: int
-    more_than_p50_ms: float  # duration, a lower bound
-    more_than_max_ms: float  # duration, a lower bound
+    median_ms: float  # duration, a lower bound
+    longest_ms: float  # duration, a lower bound
+    parts_ms: dict[str, float]  # heading of a column -> median time until the failure; {} if no paths were recorded
+    cut_off: str  # heading of the phase that most of them were in when they ended; its median is a lower bound
 
     def text(self, column: ResultColumn) -> str:
         """Return the cell of a column in the row of these checkpoints.  Lower bounds start with ``>``."""
         if column.name == "completed":
             return "0"
-        bounds = {"end_to_end_p50_ms": self.more_than_p50_ms, "end_to_end_max_ms": self.more_than_max_ms}
-        return f"> {ms_text(bounds[column.name])}" if column.name in bounds else MISSING
+        bounds = {"end_to_end_p50_ms": self.median_ms, "end_to_end_max_ms": self.longest_ms}
+        ms = bounds.get(column.name, self.parts_ms.get(column.heading))
+        is_bound = column.name in bounds or column.heading == self.cut_off
+        return MISSING if ms is None else f"{'> ' * is_bound}{ms_text(ms)}"
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Return the values for JSON and tables."""
+        parts = {f"{name.replace(' ', '_').replace('-', '_')}_ms": value for name, value in self.parts_ms.items()}
+        return {
+            "fate": self.fate,
+            "count": self.count,
+            "more_than_p50_ms": self.median_ms,
+            "more_than_max_ms": self.longest_ms,
+            **parts,
+            "cut_off": self.cut_off,
+        }
 
 
 def not_completed(
@@ -199,27 +232,60 @@ def not_completed(
     """Return the checkpoints that did not complete, grouped by fate.
 
     A restart or the end of the run interrupts any checkpoint that is in progress.  Such checkpoints count only if they had already
-    taken longer than the median of completed ones, by more than noise.
+    taken longer than the median of completed ones, by more than noise.  The times of phases come from critical paths, because
+    subtasks report their durations only when they acknowledge.
 
     `ends_ms`: end of each run.  `warmup_s`: checkpoints triggered before it are ignored.
     """
-    by_fate: dict[str, list[float]] = {}
+    by_fate: dict[str, list[tuple[float, pd.DataFrame]]] = {}
     completed: list[float] = []
     for run, end_ms in zip(runs, ends_ms, strict=True):
         rows = run["checkpoints"]
         rows = rows[(rows["trigger_timestamp"] >= warmup_s * 1e3).to_numpy() & ~first_uploads(rows)]
-        is_complete = rows["status"] == "COMPLETED"
-        completed += rows.loc[is_complete.to_numpy() & is_periodic(rows), "end_to_end_duration"].tolist()
-        for row in rows[~is_complete].to_dict("records"):
+        completed += rows.loc[
+            (rows["status"] == "COMPLETED").to_numpy() & is_periodic(rows), "end_to_end_duration"
+        ].tolist()
+        for fate, lasted_ms, path_rows in _rows_not_completed(rows, run["path"], end_ms):
+            by_fate.setdefault(fate, []).append((lasted_ms, path_rows))
+    usual_ms = float(np.median(completed)) if completed else 0.0
+    return tuple(
+        _summary_of(fate, counted)
+        for fate, checkpoints in by_fate.items()
+        if (
+            # all expired and failed checkpoints count; of the others only those that were slow
+            counted := checkpoints
+            if fate.removeprefix("savepoint ") in ("expired", "failed")
+            else [pair for pair in checkpoints if not is_noise(pair[0], usual_ms)]
+        )
+    )
+
+
+def _rows_not_completed(
+    rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float
+) -> Iterator[tuple[str, float, pd.DataFrame]]:
+    """Yield (fate, duration until its end [ms], rows of its critical path) for each checkpoint that did not complete."""
+    for row in rows[rows["status"] != "COMPLETED"].to_dict("records"):
+        kind = "savepoint " if row["savepointFormat"] else ""
+        if row["status"] == "IN_PROGRESS":
+            fate, lasted_ms = "under way at the end", end_ms - row["trigger_timestamp"]
+        else:
             message, lasted_ms = row["failure_message"], row["end_to_end_duration"]
             fate = "expired" if message == EXPIRED else "interrupted" if message in INTERRUPTIONS else "failed"
-            if row["status"] == "IN_PROGRESS":
-                fate, lasted_ms = "under way at the end", end_ms - row["trigger_timestamp"]
-            by_fate.setdefault("savepoint " * bool(row["savepointFormat"]) + fate, []).append(lasted_ms)
-    usual_ms = float(np.median(completed)) if completed else 0.0
-    found = []
-    for fate, durations_ms in by_fate.items():
-        is_counted = fate.removeprefix("savepoint ") in ("expired", "failed")
-        if lasted_ms := [ms for ms in durations_ms if is_counted or not is_noise(ms, usual_ms)]:
-            found.append(NotCompleted(fate, len(lasted_ms), float(np.median(lasted_ms)), max(lasted_ms)))
-    return tuple(found)
+        path_rows = paths[(paths["id"] == row["id"]) & (job_of(paths) == row.get("x_job", 0))]
+        yield kind + fate, lasted_ms, path_rows
+
+
+def _summary_of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:
+    """Return the summary of checkpoints with the same fate.  `checkpoints`: (duration [ms], rows of the critical path)."""
+    lasted = np.array([lasted_ms for lasted_ms, _ in checkpoints])
+    paths = [
+        rows.assign(column=[COLUMN_OF.get(PARTS.get(part, ""), "") for part in rows["part"]]) for _, rows in checkpoints
+    ]
+    paths = [rows for rows in paths if len(rows)]
+    medians, last = dict[str, float](), Counter(rows["column"].iloc[-1] for rows in paths)
+    if paths:
+        spent = pd.DataFrame([rows.groupby("column")["duration"].sum() / 1e6 for rows in paths])
+        columns = [column for column in dict.fromkeys(COLUMN_OF.values()) if column]
+        medians = dict(zip(columns, spent.reindex(columns=columns).fillna(0.0).median().tolist(), strict=True))
+    cut_off = last.most_common(1)[0][0] if last else ""
+    return NotCompleted(fate, len(lasted), float(np.median(lasted)), float(lasted.max()), medians, cut_off)

@@ -19,6 +19,7 @@ from sim.results.end_of_job import Finish
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
 from sim.results.late_triggers import late_triggers_sentence, long_savepoint_sentence
+from sim.results.not_completed import COLUMN_OF
 from sim.results.side_by_side import FINALISATION, Single, StrategyRow
 from sim.results.stored import unlimited_text
 from sim.results.summary import STATISTICS
@@ -149,6 +150,8 @@ def _vertex_names(names: Sequence[str]) -> str:
 
 _MAX_IDLE_BUSY_SHARE = 0.5
 """Below this busy share of the busiest subtask, a job is not overloaded: something else holds its sources up."""
+_MIN_FULL_SHARE = 0.995
+"""Busy share from which the busiest subtask serves all that it can."""
 _MIN_ALWAYS_BUSY_SHARE = 0.9
 """Below this busy share, the busiest vertex alone does not explain why a job cannot keep up."""
 
@@ -170,7 +173,21 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
     if rates.never_idle is not None and share < _MIN_ALWAYS_BUSY_SHARE:
         name, busy, back_pressured = rates.never_idle
         load = f"'{name}' is never idle: busy {share_text(busy)} and back-pressured {share_text(back_pressured)}"
-    others = [own.label for own, _ in overloaded if own is not worst]
+    # what sources emit into buffers may hide that a strategy serves no more
+    least, most = ((1 + sign * MIN_THROUGHPUT_CHANGE) * _served_per_second(worst) for sign in (-1, 1))
+    others = [
+        own.label
+        for own in strategies
+        if own is not worst
+        and (
+            own.overload
+            or (
+                own.group == worst.group
+                and own.busiest[1] >= _MIN_FULL_SHARE
+                and least <= _served_per_second(own) <= most
+            )
+        )
+    ]
     names = "all others" if len(others) + 1 == len(strategies) > 2 else few_names(others)
     also = f" Also overloaded: {names}." if others else ""
     period = "over the whole run" if rates.busiest is None else "until then"
@@ -227,13 +244,15 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     if all(len(group) == 1 for group in groups.values()):
         groups = {"": list(strategies)}
     name, compared = max(groups.items(), key=lambda item: _importance_of_choice(item[1]))
+    difference = _difference(compared)
     parts = (
         finish_sentence(compared),
         _disabled_checkpoints_sentence(compared),
         _invisible_output_sentence(compared),
         early_end_sentence(compared),
-        _join_clauses(_difference(compared), _unlimited_text(compared)),
+        _join_clauses(difference.text, _unlimited_text(compared)),
         ".",
+        "" if difference.names_longest else _long_tail_sentence(compared),
         _first_upload_sentence(compared),
         _schedule_sentences(strategies),
     )
@@ -243,23 +262,35 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     return f"With {name} and {text.removeprefix('With ')}" if text.startswith("With ") else f"With {name}: {text}"
 
 
-_COLUMN_OF = {
-    "queue": "start delay",
-    "timeout": "start delay",
-    "alignment": "alignment",
-    "pre_barrier": "pre-barrier",
-    "sync": "sync",
-    "async_queue": "async",
-    "async_work": "async",
-    "upload": "async",
-    "channel_state": "async",
-    "messages": "",
-}
-"""Kind of wait -> heading of the printed column that includes it, "" if there is none."""
 _MIN_SERIALISING_SHARE = 0.1
 """The thread that serialises a canonical savepoint decides if its files wait for it for this share of its time."""
 _MIN_CARD_SHARE = 0.8
 """Network cards decide if the bytes of a checkpoint take them this share of its upload."""
+_LONG_TAIL = 4
+"""Ratio of the 90th percentile to the median from which the slowest checkpoints are explained, too."""
+_LONG_TAIL_MS = 1_000
+_MIN_CHECKPOINTS_OF_TENTH = 10
+"""Minimum number of completed checkpoints of which one in ten is said to be slow."""
+
+
+def _long_tail_sentence(strategies: Sequence[StrategyRow]) -> str:
+    """Return a sentence on the slowest tenth of the checkpoints of the strategy in which they are slowest, or "".
+
+    Nothing is said if they are not much slower than the median, or if one of them is the only one that the median leaves out.
+    """
+
+    def excess_ms(strategy: StrategyRow) -> float:
+        p50_ms, p90_ms = strategy.summary.end_to_end_p50_ms, strategy.summary.end_to_end_p90_ms
+        if strategy.summary.completed < _MIN_CHECKPOINTS_OF_TENTH:
+            return 0.0
+        return p90_ms - p50_ms if p90_ms >= _LONG_TAIL * p50_ms else 0.0  # NaN: too few checkpoints for it
+
+    longest = max(strategies, key=excess_ms)
+    if not excess_ms(longest) >= _LONG_TAIL_MS or longest.singles.slowest is None:
+        return ""
+    where = f" with {longest.called}" if len(strategies) > 1 else ""
+    cause = _uncapitalise(_wait_text(longest, several=len(strategies) > 1, slowest=True))
+    return f" One in ten takes {ms_text(longest.summary.end_to_end_p90_ms)} or more{where}: {cause}."
 
 
 def _unlimited_text(strategies: Sequence[StrategyRow]) -> str:
@@ -345,8 +376,17 @@ def _importance_of_choice(strategies: Sequence[StrategyRow]) -> tuple[int, int, 
     return sum(strategy.failed for strategy in strategies), sum(map(_failures, strategies)), ratio
 
 
-def _difference(strategies: Sequence[StrategyRow]) -> str:
-    """Return the sentence on the decisive difference, without a full stop.
+class _Difference(NamedTuple):
+    """The sentence on the decisive difference between strategies, without a full stop."""
+
+    text: str
+    names_longest: bool = (
+        False  # it gives the duration of the longest checkpoint, so that the tail needs no other sentence
+    )
+
+
+def _difference(strategies: Sequence[StrategyRow]) -> _Difference:
+    """Return the sentence on the decisive difference.
 
     The first that applies: no checkpoint ended, one strategy fails, none is comparable, medians differ, slowest checkpoints
     differ, all strategies are equal.
@@ -357,26 +397,29 @@ def _difference(strategies: Sequence[StrategyRow]) -> str:
         if strategy.summary.completed + strategy.summary.failed or strategy.failed or strategy.summary.standstill
     ]
     if not running:
-        return _unended_sentence(strategies)
+        return _Difference(_unended_sentence(strategies))
     # the few checkpoints of a strategy whose checkpoints stop early are not comparable
     running = [strategy for strategy in running if math.isnan(strategy.last_trigger_s)] or running
     several, comparable = len(strategies) > 1, _comparable(running)
     worst = max(running, key=lambda own: (own.failed, bool(own.summary.standstill), _failed_share(own)))
     if worst.failed or _failures(worst) or worst.summary.standstill:
-        return _failure_sentence(worst, running, comparable)
+        names_longest = bool(comparable) and _has_long_tail(_best_strategy(comparable, _median_ms))
+        return _Difference(_failure_sentence(worst, running, comparable), names_longest)
     if not comparable:
-        return _interrupted_sentence(running)
+        return _Difference(_interrupted_sentence(running))
     slow, fast = max(comparable, key=_median_ms), _best_strategy(comparable, _median_ms)
     if not is_noise(_median_ms(slow), _median_ms(fast)):
-        return _join_clauses(
-            _wait_text(slow, several), _median_change_text(fast, slow), _throughput_change_text(fast, slow)
+        return _Difference(
+            _join_clauses(
+                _wait_text(slow, several), _median_change_text(fast, slow), _throughput_change_text(fast, slow)
+            )
         )
     tail = _tail(comparable)
     late, early = max(comparable, key=tail.ms), _best_strategy(comparable, tail.ms)
     if not is_noise(tail.ms(late), tail.ms(early)):
         clauses = _tail_sentence(late, early, tail, _medians_text(comparable)), _throughput_change_text(early, late)
-        return _join_clauses(*clauses)
-    return _equality_sentence(slow, comparable, several)
+        return _Difference(_join_clauses(*clauses), names_longest=True)
+    return _Difference(_equality_sentence(slow, comparable, several), names_longest=_has_long_tail(slow))
 
 
 _MIN_INTERRUPTED = 3
@@ -386,12 +429,12 @@ _MIN_INTERRUPTED = 3
 def _interrupted_sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return the sentence for runs in which restarts, or the end of the job, interrupted all checkpoints."""
     cut_off = [found for own in strategies for found in own.not_completed if found.fate == "interrupted"]
-    longest = max(cut_off, key=attrgetter("more_than_max_ms"), default=None)
+    longest = max(cut_off, key=attrgetter("longest_ms"), default=None)
     if longest is None or longest.count < _MIN_INTERRUPTED:
         return "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer"
     return (
         f"After the warm-up no checkpoint was completed: {longest.count} are interrupted by restarts, the longest after "
-        f"{ms_text(longest.more_than_max_ms)}: none is over before the next failure"
+        f"{ms_text(longest.longest_ms)}: none is over before the next failure"
     )
 
 
@@ -626,11 +669,11 @@ def _cause_sentence(strategy: StrategyRow, single: Single, several: bool) -> str
     if math.isnan(path.queue_ms):
         return f"Nothing was recorded of the path of {checkpoint} ({_load_text(strategy)})"
     # the largest kind in the largest column of the table of strategies, so that text and table agree
-    times_ms = {kind: getattr(path, f"{kind}_ms") for kind in _COLUMN_OF}
+    times_ms = {kind: getattr(path, f"{kind}_ms") for kind in COLUMN_OF}
     columns_ms = Counter[str]()
     for kind, ms in times_ms.items():
-        columns_ms[_COLUMN_OF[kind]] += ms
-    largest = max(times_ms, key=lambda kind: (columns_ms[_COLUMN_OF[kind]], times_ms[kind]))
+        columns_ms[COLUMN_OF[kind]] += ms
+    largest = max(times_ms, key=lambda kind: (columns_ms[COLUMN_OF[kind]], times_ms[kind]))
     took = f"{ms_text(times_ms[largest])} of the {ms_text(single.duration_ms)} of {checkpoint}"
     worker = f"'{path.async_vertex}'"
     both_ms, is_canonical = path.upload_ms + path.async_work_ms, single.savepoint_format == "CANONICAL"

@@ -12,18 +12,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, TypeVar
 
+from sim.model.faults import StorageOutage, kind_of_fault
 from sim.model.job import Job
 from sim.model.quantities import S3_STANDARD, Prices
 from sim.model.scenario import Instances, Scenario
 from sim.model.sinks import DOES_NOT_START
+from sim.model.storage import Retry
 from sim.model.text import capitalised, listed
 from sim.protocol.options import forced_aligned_edges
 from sim.results.consequences import Consequences, consequences_sentence, consequences_texts, planned_restarts_table
 from sim.results.end_of_job import finish, last_trigger_s
 from sim.results.formats import TextTable, ms_text, others_text, share_text
+from sim.results.journal import EventType
 from sim.results.late_triggers import late_triggers, long_savepoint
 from sim.results.not_completed import not_completed
 from sim.results.rates import Tables
@@ -63,6 +66,8 @@ if TYPE_CHECKING:
 
 _MIN_DISTURBED_SHARE = 0.5
 """Share of the run in which a job is down or catching up, from which the verdict begins with it."""
+_MAX_OUTAGES = 3
+"""Maximum recurring outages of storage of which the checkpoints in progress are named."""
 _MIN_LATE_FACTOR, _MIN_LATE_MS = 5, 1000
 """Minimum ratio and size of the delays of records that are compared."""
 RUNS_ON = "runs on"
@@ -72,6 +77,10 @@ CONTINUES_DRAINED = "continues a drained job"
 
 
 _Row = TypeVar("_Row")
+
+
+_MIN_BACKOFF_MS = 5_000
+"""Minimum wait of a storage client between two attempts that is reported."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +168,8 @@ class Comparison:
     @property
     def consequences_sentence(self) -> str:
         """Return a sentence that compares the cost of failures, or "" if strategies do not differ."""
-        return consequences_sentence(self.consequences)
+        overloaded = [line.label for line in self.strategies if line.overload is not None]
+        return consequences_sentence(self.consequences, overloaded=overloaded)
 
     @property
     def overload(self) -> str:
@@ -233,6 +243,7 @@ class Comparison:
             *filter(None, [self.overload, rocksdb_access_sentence(self._scenarios)]),
             *(f"Cores are scarce: {name}: {load}." for name, load in self.scarce.items()),
             *dict.fromkeys(self._uneven()),
+            *self._during_faults(),
             *dict.fromkeys(chain.from_iterable(map(aligned_input_sentences, self._scenarios))),
             *self._of_each(shared_file_sentence),
             *self._without_p99(),
@@ -319,8 +330,38 @@ class Comparison:
             row, scenario = line.summary, self.results[line.label][0].scenario
             if scenario.rescale or scenario.restart.scheduler == "adaptive" or line.busiest[0] == row.bottleneck:
                 continue  # the parallelism changes, or no single subtask is the busiest
-            if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask):
+            parallelism_of = {own.name: own.parallelism for own in scenario.job.vertices}
+            if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask, parallelism_of):
                 yield f"'{line.busiest[0]}' is busier than the other subtasks of '{row.bottleneck}': it {why}."
+
+    def _during_faults(self) -> Iterator[str]:
+        """Yield a sentence on each planned fault that has a duration, with the checkpoints in progress during it."""
+        checkpoints_of = defaultdict[str, list[str]](list)  # description of a fault -> checkpoints
+        backoffs_ms = set[float]()
+        for name, results in self.results.items():
+            rows = results[0].checkpoints
+            ended_ms = rows["trigger_timestamp"] + rows["end_to_end_duration"]
+            for fault in results[0].scenario.faults:
+                lasts_ns: int = getattr(fault.what, "lasts_ns", None) or 0
+                times_ns = fault.when.at_ns
+                if fault.when.every is not None and isinstance(fault.what, StorageOutage):  # the journal has its times
+                    noted = results[0].journal.only({EventType.FAULT})
+                    times_ns = tuple(row.time_ns for row in noted if row.detail.startswith("no storage"))[:_MAX_OUTAGES]
+                for at_ns in times_ns if lasts_ns else ():
+                    at_ms, until_ms = at_ns / 1e6, (at_ns + lasts_ns) / 1e6
+                    ids = rows["id"][(rows["trigger_timestamp"] <= until_ms) & (ended_ms >= at_ms)].tolist()
+                    if ids:
+                        text = f"{kind_of_fault(fault.what)} from {ms_text(at_ms)} to {ms_text(until_ms)}"
+                        checkpoints_of[text].append(f"{_ids_text(ids)} ({name})")
+                    if isinstance(fault.what, StorageOutage):
+                        backoffs_ms |= set(_backoffs_ms(results[0].scenario.storage.retry, lasts_ns))
+        for fault_text, checkpoints in checkpoints_of.items():
+            yield f"During {fault_text}: {'; '.join(checkpoints)}."
+        if (longest_ms := max(backoffs_ms, default=0.0)) >= _MIN_BACKOFF_MS:
+            yield (
+                f"Clients of storage wait up to {ms_text(longest_ms)} before they try again (storage.retry), so an outage may last "
+                "that much longer for them."
+            )
 
     def _without_p99(self) -> Iterator[str]:
         """Yield a sentence on the strategy with the fewest checkpoints, if the question asks for a p99 that needs more."""
@@ -509,11 +550,24 @@ def _in_cold_start(name: str, replications: Replications) -> str:
     return f"Cold start: {counted} in that of {name} (the first {end}); {rest}."
 
 
+def _backoffs_ms(retry: Retry, outage_ns: int) -> Iterator[float]:
+    """Yield the waits between attempts that a client begins during a storage outage of this duration [ms]."""
+    waits_ns = [min(retry.backoff_ns << number, retry.most_backoff_ns) for number in range(retry.attempts - 1)]
+    for begin_ns, wait_ns in zip(accumulate(waits_ns, initial=0), waits_ns, strict=False):
+        if begin_ns < outage_ns:
+            yield wait_ns / 1e6
+
+
 def _continues_drained(result: Result) -> bool:
     """Return True if a job of this run starts from the savepoint of a job that was stopped with --drain."""
     drained_ms = [action.at_ns / 1e6 for action in result.scenario.actions if action.stop == "drain"]
     begun_ms = result.tables["restores"]["begun"] if result.scenario.instances.start_from == "savepoint" else ()
     return any(at_ms < begin_ms for at_ms in drained_ms for begin_ms in begun_ms)
+
+
+def _ids_text(ids: Sequence[int]) -> str:
+    """Return ``checkpoint 3``, or ``checkpoints 3 to 7``."""
+    return f"checkpoint {ids[0]}" if len(ids) == 1 else f"checkpoints {ids[0]} to {ids[-1]}"
 
 
 def _job_end(results: Sequence[Result]) -> str:

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from functools import wraps
-from itertools import pairwise
+from itertools import accumulate, compress, pairwise
 from statistics import fmean, median
 
 import numpy as np
@@ -350,6 +350,15 @@ def medians_are(told, match):
     return is_noise(medians[0], medians[-1]) and same_ms(low, medians[0]) and same_ms(high, medians[-1])
 
 
+def slowest_tenth(told, match):
+    """Of ten checkpoints or more, at least a tenth takes about so long: four times the median, or more."""
+    durations = told.durations(told.runs(match["of"]) if match["of"] else told.all_runs[0])
+    at = 0.9 * (len(durations) - 1)
+    between, is_tenth = (durations[int(at)], durations[math.ceil(at)]), len(durations) >= 10
+    is_there = between[0] <= number(match["ms"]) <= between[1] or any(same_ms(match["ms"], ms) for ms in between)
+    return is_tenth and is_there and number(match["ms"]) >= 3.9 * median(durations)
+
+
 def quantile_is(told, match):
     """p99 or the longest, of the named strategy and of another one, which is beyond noise."""
     at = 0.99 if match["quantile"] == "p99" else 1.0
@@ -456,6 +465,13 @@ def largest(*parts):
         )
 
     return claim
+
+
+def timed_out_in_all(told, match):
+    lost = [
+        [records for run in runs for records in run.commits["lost_records"] if records] for runs in told.about(match)
+    ]
+    return all(same_count(match["count"], sum(own)) and int(match["n"]) == len(own) for own in lost)
 
 
 def waiting_buffers(told, match):
@@ -610,6 +626,38 @@ def is_steady(times, end_ms):
     return len(times) > 1 and end_ms - times[-1] <= 2 * median(b - a for a, b in pairwise(times))
 
 
+def visible_after(told, match):
+    """The median by records of commits after the warm-up; checkpoints and bytes of the first run, in all or per hour."""
+    for runs in told.about(match):
+        rows = [
+            (row["visible_latency"], max(row["records"], 1))
+            for run in runs
+            for row in run.commits.to_dict("records")
+            if not row["again"]
+            and row["visible_latency"] >= 0
+            and row["commit_timestamp"] - row["commit_latency"] >= told.warmup_ms(run)
+        ]
+        done = runs[0].checkpoints[runs[0].checkpoints["status"] == "COMPLETED"]
+        hours = 1 if match["run"] else runs[0].ended_ns / 3.6e12
+        counted, times = done, sorted(done["trigger_timestamp"])
+        if not match["run"] and is_steady(times, runs[0].ended_ns / 1e6):
+            counted, hours = done[done["trigger_timestamp"] > times[0]], (times[-1] - times[0]) / 3.6e6
+        if match["more"]:  # what no checkpoint has committed when a run ends waits since the last that completed
+            done_ms = [row["trigger_timestamp"] for row in told.periodic(runs, "COMPLETED", uploads=True)]
+            mean = sum(records for _, records in rows) / len(rows) if rows else 1
+            rows.append((runs[0].ended_ns / 1e6 - max(done_ms), mean))
+        rows.sort()
+        below = list(accumulate(records for _, records in rows))
+        wait = next(ms for (ms, _), records in zip(rows, below, strict=True) if records >= below[-1] / 2)
+        if not (
+            abs(number(match["wait"]) / wait - 1) < 0.1
+            and same_count(match["count"], len(counted) / hours)
+            and match["size"] == bytes_text(counted["checkpointed_size"].sum() / hours)
+        ):
+            return False
+    return True
+
+
 @of_each_run
 def sinks_wait(run, match):
     """The median of the transactions of each vertex that commits."""
@@ -651,11 +699,78 @@ def loses_a_task_manager(told, match):
 
 
 @of_each_run
+def waits_since_its_checkpoint(run, match):
+    """Some failure went back to that checkpoint; so long after its trigger something is committed, and about all that is replayed by then."""
+    own = run.commits[~run.commits["again"].astype(bool)]
+    if not same_ms(match["others"], own["visible_latency"].max()):
+        return False
+    began_ms = run.checkpoints.loc[run.checkpoints["id"] == int(match["number"]), "trigger_timestamp"].max()
+    restored = run.recoveries[run.recoveries["restored_checkpoint"] == int(match["number"])]
+    sources = {vertex.name for vertex in run.scenario.job.vertices if vertex.source}
+    read = run.tasks.loc[run.tasks["vertex"].isin(sources), "numRecordsIn"].sum()
+    found = False
+    for failed_ms, replayed in zip(restored["failed"], restored["replayed_records"], strict=True):
+        for _, own in run.commits.groupby("vertex"):
+            own = own[own["commit_latency"] >= 0]
+            after = own[own["commit_timestamp"] - own["commit_latency"] > failed_ms]
+            at_ms = [ms for ms in after["commit_timestamp"].unique() if same_ms(match["ms"], ms - began_ms)]
+            share = replayed * own["records"].sum() / read
+            found |= any(after.loc[after["commit_timestamp"] <= ms, "records"].sum() >= 0.5 * share for ms in at_ms)
+    return found
+
+
+@of_each_run
+def runs_on_without_a_leader(run, match):
+    """So long after a loss the tasks stop: a TaskManager's heartbeats have timed out, or there is a successor."""
+    lost_ms, elected_ms = (
+        moments_ms(run, what) for what in (EventType.JOB_MANAGER_LOST, EventType.JOB_MANAGER_ELECTED)
+    )
+    timeout_ms, interval_ms = (
+        ns / 1e6 for ns in (run.scenario.restart.heartbeat_timeout_ns, run.scenario.restart.heartbeat_interval_ns)
+    )
+    for at_ms, row in ((at, row) for at in lost_ms for row in run.recoveries.to_dict("records")):
+        if not same_ms(match["ms"], row["failed"] - at_ms) or row["kind"] != "job-manager":
+            continue
+        is_missed = row["failed"] in moments_ms(run, EventType.TASK_FAILED)
+        ends = is_missed and timeout_ms - interval_ms <= row["failed"] - at_ms <= timeout_ms
+        if match["led"] or match["lost"] or match["task"]:
+            stops = EventType.TASK_MANAGER_LOST if match["lost"] else EventType.TASK_FAILED
+            ends = row["failed"] in (elected_ms if match["led"] else moments_ms(run, stops))
+        is_told = int(match["number"] or 0) == row["restored_checkpoint"]
+        if ends and is_told and same_count(match["count"], row["replayed_records"]):
+            return True
+    return False
+
+
+@of_each_run
 def applies_changes(run, match):
     """A vertex with a changelog is restored from a checkpoint, and the scenario has no rate."""
     logs = [own.name for own in run.scenario.job.vertices if own.state is not None and own.state.changelog is not None]
     has_rate = run.scenario.checkpoint.state.load_bytes_per_second is not None
     return bool(logs) and not has_rate and bool((run.recoveries["restored_checkpoint"] > 0).any())
+
+
+@of_each_run
+def wait_for_slow_files(run, match):
+    """As many checkpoints have a file that takes longer than in a run without slow files; the longest is named."""
+    storage = run.scenario.storage
+    other = simulate(replace(run.scenario, storage=replace(storage, slow_probability=0.0)), check=False).path
+    usual = {(row["id"], row["file"]): row["duration"] for row in other.to_dict("records") if row["file"]}
+    done = run.checkpoints.loc[run.checkpoints["status"] == "COMPLETED", "id"]
+    rows = run.path[run.path["id"].isin(done) & (run.path["file"] != "")].to_dict("records")
+    # the latency of a file is not slowed down, and its size may differ; of a file that the other run did not wait for, it is not known
+    may = [row for row in rows if row["duration"] >= 1.002 * usual.get((row["id"], row["file"]), 0)]
+    known = {row["id"] for row in may if (row["id"], row["file"]) in usual}
+    is_told = int(match["factor"]) == storage.slow_factor and int(match["share"]) == round(
+        100 * storage.slow_probability
+    )
+    is_named = any(same_ms(match["ms"], row["duration"] / 1e6) for row in may)
+    return (
+        is_told
+        and is_named
+        and int(match["of"]) == len(done)
+        and len(known) <= int(match["count"]) <= len({row["id"] for row in may})
+    )
 
 
 def is_mostly_disturbed(told, match):
@@ -722,6 +837,16 @@ def has_no_room(run, match):
     )
 
 
+@of_each_run
+def reads_no_state(run, match):
+    """So many restarts of the whole job read no bytes from storage, and the most that others read is named."""
+    tasks = sum(vertex.parallelism for vertex in run.scenario.job.vertices)
+    rows = [row for row in run.recoveries.to_dict("records") if row["running"] >= 0 and row["tasks"] == tasks]
+    read = [row["restored_bytes"] for row in rows if row["restored_checkpoint"] > 0]
+    found = (str(read.count(0)), str(len(read)), bytes_text(max(read)) if max(read) else None)
+    return run.scenario.checkpoint.state.local_recovery and match.group("local", "all", "most") == found
+
+
 def runs_before(told, match):
     """So much is read back at most, some restarted tasks run before the next checkpoint has stored it again, and versions are right."""
     return all(
@@ -743,6 +868,26 @@ def uses_attempts(run, match):
 
 
 @of_each_run
+def results_are_late(run, match):
+    """Between two samples with output of the window it has none, and the source none from the end of the next window on."""
+    begin_s, end_s = number(match["from"]) / 1e3, number(match["to"]) / 1e3
+    rows = run.series.groupby(["vertex", "time"])[["numBytesOutPerSecond", "numRecordsInPerSecond"]].sum()
+    out, read = rows.loc[match["at"], "numBytesOutPerSecond"], rows.loc[match["of"], "numRecordsInPerSecond"]
+    window, source = run.scenario.job.vertex(match["at"]).window, run.scenario.job.vertex(match["of"]).source
+    ends_s = np.arange(window.phase_ns, run.ended_ns, window.step_ns) / 1e9
+    due_s = ends_s[ends_s > begin_s].min()
+    quiet = out[(out.index > begin_s) & (out.index <= end_s)]
+    return (
+        (begin_s == 0 or out.get(begin_s, 0) > 0)
+        and (out.get(end_s + 1, 0) > 0 or end_s + 1 == out.index[-1])
+        and not quiet.any()
+        and not read[(read.index > due_s) & (read.index < end_s)].any()
+        and same_ms(match["late"], 1e3 * (end_s - due_s))
+        and (match["advice"] is not None) == (not source.watermark.idle_timeout_ns and end_s - due_s > 10)
+    )
+
+
+@of_each_run
 def failed_for_good(run, match):
     """The journal gives the job up; of the completed checkpoints the named one was triggered last, then."""
     done = run.checkpoints[run.checkpoints["status"] == "COMPLETED"].sort_values("id")
@@ -751,6 +896,25 @@ def failed_for_good(run, match):
     return done.empty or (int(match["id"]), True) == (
         int(done["id"].iloc[-1]),
         same_ms(match["ms"], done["trigger_timestamp"].iloc[-1]),
+    )
+
+
+@of_each_run
+def restart_delay_grew(run, match):
+    """Each failure multiplies the delay, up to the longest one, within its jitter, as none follows a quiet time of the reset."""
+    restart = run.scenario.restart
+    begun_ms = moments_ms(run, EventType.JOB_RESTARTING)
+    last_ns = min(restart.initial_ns * restart.multiplier ** (len(begun_ms) - 1), restart.max_ns)
+    spread = float(restart.jitter) + 0.05
+    is_reset = any(later - earlier > restart.reset_ns / 1e6 for earlier, later in pairwise(begun_ms))
+    return (
+        restart.strategy == "exponential-delay"
+        and not is_reset
+        and same_ms(match["reset"], restart.reset_ns / 1e6)
+        and all(
+            (1 - spread) * expected_ns <= parse_duration(text) <= (1 + spread) * expected_ns
+            for text, expected_ns in ((match["first"], restart.initial_ns), (match["last"], last_ns))
+        )
     )
 
 
@@ -813,24 +977,31 @@ def worked_off_after(run, match):
 
 @of_each_run
 def writes_files(run, match):
-    """So many files were written for each snapshot; those in one physical file count once."""
+    """So many files were written for each snapshot, and per hour over whole intervals; those in one physical file count once."""
     rows = run.files[run.files["scope"] != "savepoint"]
     counts = rows.groupby(["owner", "checkpoint"]).size()
     done = run.checkpoints[(run.checkpoints["status"] == "COMPLETED") & (run.checkpoints["savepointFormat"] == "")]
     without = len({*done["id"]} - {*rows["checkpoint"]})
     if (int(match["none"] or 0), int(match["n"] or len(done))) != (without, len(done)):
         return False
+    triggers, end_ms = sorted(triggers_ms(run)), run.ended_ns / 1e6
+    span = (triggers[0], triggers[-1]) if is_steady(triggers, end_ms) else (-1, end_ms)
+    every = run.checkpoints[run.checkpoints["trigger_timestamp"].between(*span, inclusive="right")]
+    is_counted = rows["checkpoint"].isin(every["id"]).to_numpy()
+    hours = (span[1] - max(span[0], 0)) / 3.6e6
     if match["physical"]:
         names = [
             str(inside) if inside >= 0 else path for inside, path in zip(rows["physical"], rows["path"], strict=True)
         ]
         found = rows.assign(name=names).groupby(["owner", "checkpoint"])["name"].nunique().median()
+        hourly = len({*compress(names, is_counted)}) / hours
         return (
             run.scenario.storage.merging is not None
             and same_count(match["each"], counts.median())
             and same_count(match["physical"], found)
+            and same_count(match["all"], hourly)
         )
-    return same_count(match["each"], counts.median())
+    return same_count(match["each"], counts.median()) and same_count(match["all"], is_counted.sum() / hours)
 
 
 def metadata_fails(told, match):
@@ -877,6 +1048,17 @@ def fails_at_unlike_times(told, match):
         if abs(100 * shares[-1] - float(match[stated])) > 0.51:
             return False
     return abs(shares[0] - shares[1]) > 0.0999
+
+
+def costs_the_same(told, match):
+    """Every strategy that failed and runs or finished: medians of downtime within noise, of replayed records within a tenth."""
+    down, replayed = [], []
+    for runs in told.all_runs:
+        if not any(run.job_status.startswith("FAILED") for run in runs):
+            if ran := [restart for restart in costs_of(runs) if restart[-1]["running"] >= 0]:
+                down.append(median(rows[-1]["running"] - rows[0]["failed"] for rows in ran))
+                replayed.append(median(sum(row["replayed_records"] for row in rows) for rows in ran))
+    return max(down) - min(down) < max(100.0, 0.1 * max(down)) and max(replayed) <= 1.1 * min(replayed)
 
 
 def costs_of(runs):
@@ -1418,6 +1600,7 @@ TEMPLATES = (
     template("savepoint fails", r"CHECKPOINT fails after (?P<ms>MS)", fails_after, exists),
     template("savepoints are aligned", r"savepoints are always aligned", has_savepoint),
     template("medians alike", r"Medians are alike \((?P<low>MS)(?: to (?P<high>MS))?\), tails are not", medians_are),
+    template("one in ten", r"One in ten takes (?P<ms>MS) or more(?: with (?P<of>NAME))?", slowest_tenth),
     template(
         "tail", r"the (?P<quantile>p99|longest) of (?P<of>NAME) is (?P<early>MS) instead of (?P<late>MS)", quantile_is
     ),
@@ -1508,12 +1691,37 @@ TEMPLATES = (
     ),
     template(
         "on fewer slots",
-        rf"{ABOUT}The job runs on fewer slots (?:for (?P<ms>MS)|from (?P<since>MS) to the end of the run)",
+        rf"{ABOUT}The job runs on fewer slots (?:for (?P<ms>MS)|from (?P<since>MS) to the end of the run): it is rescaled "
+        r"when slots are back, (?P<cool>MS) \(restart\.cooldown\) after it "
+        r"began at the earliest, and then when a checkpoint has completed, 2 have failed \(restart\.rescale-failures\) or (?P<most>MS) are "
+        r"over \(restart\.rescale-delay\)",
         of_each_run(
             lambda run, match: (
-                same_ms(match["since"], *run.recoveries["deployed"])
-                if match["since"]
-                else same_ms(match["ms"], *(run.recoveries["failed"] - run.recoveries["deployed"].shift()))
+                (
+                    same_ms(match["since"], *run.recoveries["deployed"])
+                    if match["since"]
+                    else same_ms(match["ms"], *(run.recoveries["failed"] - run.recoveries["deployed"].shift()))
+                )
+                and same_ms(match["cool"], run.scenario.restart.cooldown_ns / 1e6)
+                and same_ms(match["most"], 3 * run.scenario.checkpoint.interval_ns / 1e6)
+            )
+        ),
+    ),
+    template(
+        "windows behind subtasks that are idle",
+        rf"{ABOUT}After a restart no window of {AT} ends for (?P<ms>MS): subtasks of '(?P<of>[^']+)' without records count as active again until "
+        r"they are idle for that long \(watermark\.idle-timeout\)",
+        of_each_run(
+            lambda run, match: (
+                (source := run.scenario.job.vertex(match["of"]).source)
+                and same_ms(match["ms"], source.watermark.idle_timeout_ns / 1e6)
+                and not run.series[
+                    (run.series["vertex"] == match["at"])
+                    & run.series["time"].between(
+                        run.recoveries["running"].max() / 1e3 + 2,
+                        run.recoveries["running"].max() / 1e3 + number(match["ms"]) / 1e3 - 1,
+                    )
+                ]["numBytesOutPerSecond"].any()
             )
         ),
     ),
@@ -1561,6 +1769,31 @@ TEMPLATES = (
         ),
     ),
     template(
+        "a window that ends while the job is down",
+        rf"{ABOUT}A window of {AT} ends at (?P<end>MS), while the job is down, and fires up to (?P<late>MS) late: windows of processing time take "
+        r"a record when it is processed, so what is replayed \((?P<count>COUNT) records\) and what was due meanwhile are in the next one",
+        of_each_run(
+            lambda run, match: any(
+                same_ms(match["end"], end) and failed <= end < running and same_ms(match["late"], running - end)
+                for window in [run.scenario.job.vertex(match["at"]).window]
+                if window
+                for end in np.arange(window.phase_ns, run.ended_ns, window.step_ns) / 1e6
+                for failed, running in run.recoveries[["failed", "running"]].to_numpy()
+            )
+        ),
+    ),
+    template(
+        "savepoints that queue",
+        rf"{ABOUT}Savepoint (?P<id>\d+) waits (?P<queue>MS) of its (?P<took>MS) for files of snapshots that were triggered before it: savepoints "
+        r"are not held back \(max-concurrent\), and a subtask writes one snapshot after the other",
+        of_each_run(
+            lambda run, match: (
+                same_ms(match["queue"], run.subtasks.loc[run.subtasks["id"] == int(match["id"]), "x_async_queue"].max())
+                and same_ms(match["took"], run.checkpoints.set_index("id").loc[int(match["id"]), "end_to_end_duration"])
+            )
+        ),
+    ),
+    template(
         "commits one after the other",
         rf"{ABOUT}Output of {AT} waits for the commits of '(?P<first>[^']+)' and '(?P=at)' one after the other, (?P<ms>MS) in sum; visible p50 is "
         r"the wait for one of them",
@@ -1575,6 +1808,24 @@ TEMPLATES = (
                 ),
             )
         ),
+    ),
+    template(
+        "refused requests",
+        rf"{ABOUT}(?P<share>\d+) % of the requests are refused \(503\), as a prefix takes (?P<limit>[\d.]+)/s \(storage\.object-store\.requests\), "
+        r"and tried again: writing takes longer by these waits, and no bandwidth shortens them",
+        of_each_run(
+            lambda run, match: (
+                float(match["limit"]) == run.scenario.storage.object_store.requests_per_second
+                and match["share"]
+                == f"{100 * run.tables['requests']['refused'].sum() / run.tables['requests'][['put', 'list', 'get', 'refused']].sum().sum():.0f}"
+            )
+        ),
+    ),
+    template(
+        "timed out in all",
+        rf"{ABOUT}(?P<count>COUNT) records are lost in all, of (?P<n>\d+) commits whose transactions had timed out: one has to outlive "
+        r"the interval, the failure and the restart \(commit\.transaction-timeout\)",
+        timed_out_in_all,
     ),
     template(
         "late records",
@@ -1723,6 +1974,12 @@ TEMPLATES = (
         exists,
     ),
     template(
+        "costs the same",
+        r"Downtime and replay after a (?:failure|planned restart) are the same with all of them",
+        costs_the_same,
+        some_restart,
+    ),
+    template(
         "fails at unlike times",
         r"Failures come after (?P<p>[\d.]+) % of the interval with (?P<a>NAME), after (?P<q>[\d.]+) % of the interval with "
         r"(?P<b>NAME), on average: what is replayed may differ by that alone",
@@ -1754,14 +2011,20 @@ TEMPLATES = (
     ),
     template("only a first upload", r"So does the only one of (?P<names>NAMES), which is not compared", is_only_upload),
     template(
-        "sinks differ",
-        rf"{ABOUT}Sinks differ: output waits (?P<waits>.*) \(median of transactions\)",
-        sinks_wait,
-    ),
-    template(
         "an axis alone",
         r"(?P<axis>[\w.-]+) alone: (?P<low>MS) in the median \((?P<fast>NAME)\) instead of (?P<high>MS) \((?P<slow>NAME)\)",
         axis_changes,
+    ),
+    template(
+        "visible after",
+        rf"{ABOUT}The oldest record of a transaction waits (?P<more>more than )?(?P<wait>MS) until it is visible, (?:at|with) "
+        r"(?P<count>COUNT) checkpoints? and (?P<size>SIZE) of state written (?:per hour|(?P<run>in this run))",
+        visible_after,
+    ),
+    template(
+        "sinks differ",
+        rf"{ABOUT}Sinks differ: output waits (?P<waits>.*) \(median of transactions\)",
+        sinks_wait,
     ),
     template(
         "visible p50",
@@ -1786,10 +2049,30 @@ TEMPLATES = (
         goes_back,
     ),
     template(
+        "replayed output",
+        rf"{ABOUT}What is replayed after a failure becomes visible up to (?P<ms>MS) after checkpoint (?P<number>\d+), from which it is "
+        r"replayed: visible max counts from there, and the longest transaction is visible after (?P<others>MS)",
+        waits_since_its_checkpoint,
+    ),
+    template(
+        "without a JobManager",
+        rf"{ABOUT}Tasks run on for (?P<ms>MS) without a JobManager, until (?:(?P<led>another one leads)|(?P<lost>a task manager is lost)"
+        r"|(?P<task>a task fails)|they miss its heartbeats \(restart\.heartbeat-timeout\)): what they emit is replayed, (?P<count>COUNT) "
+        r"records since "
+        r"(?:the beginning|checkpoint (?P<number>\d+))",
+        runs_on_without_a_leader,
+    ),
+    template(
         "a log that is applied",
         rf"{ABOUT}Restores apply the log of a changelog one change after the other: assumed are 2\.8 us for each and 690 MB/s "
         r"\(checkpoint\.restore-rate\)",
         applies_changes,
+    ),
+    template(
+        "slow files",
+        rf"{ABOUT}(?P<count>\d+) of (?P<of>\d+) completed checkpoints wait for a slow file, up to (?P<ms>MS) "
+        r"\(storage\.slow: (?P<share>\d+) % of the files take (?P<factor>\d+) times as long\)",
+        wait_for_slow_files,
     ),
     template(
         "mostly disturbed",
@@ -1828,6 +2111,12 @@ TEMPLATES = (
         has_no_room,
     ),
     template(
+        "local copies",
+        rf"{ABOUT}(?P<local>\d+) of (?P<all>\d+) restarts read no state from storage, as tasks have copies on their disks "
+        r"\(local-recovery\)(?:, others up to (?P<most>SIZE))?",
+        reads_no_state,
+    ),
+    template(
         "during recovery",
         rf"{ABOUT}Restarted tasks run before they have processed the in-flight data that they read back, up to (?P<most>SIZE) "
         r"\(during-recovery\): downtime ends before(?P<disk>; since Flink 2\.4 they write it to local disks first \(storage\.disk\))?",
@@ -1839,6 +2128,12 @@ TEMPLATES = (
         r"again from, if it is retained \(execution\.checkpointing\.externalized-checkpoint-retention; by default it is deleted\), and "
         r"nothing replays what sources emitted after it was triggered at (?P<ms>MS))",
         failed_for_good,
+    ),
+    template(
+        "a restart delay that grows",
+        rf"{ABOUT}The restart delay grows from (?P<first>MS) to (?P<last>MS): exponential-delay begins anew only after (?P<reset>MS) "
+        r"without a failure \(restart\.reset\)",
+        restart_delay_grew,
     ),
     template(
         "requests at their limit",
@@ -1859,11 +2154,29 @@ TEMPLATES = (
         worked_off_after,
     ),
     template(
+        "late results",
+        rf"{ABOUT}{AT} emits nothing from (?P<from>MS) to (?P<to>MS), as '(?P<of>[^']+)' is silent and holds back its watermark: results come "
+        r"up to (?P<late>MS) after the end of their window, all at once(?P<advice>; watermark: \{idle-timeout: 10 s\} of '(?P=of)' "
+        r"\(withIdleness in Flink\) ends that sooner)?",
+        results_are_late,
+    ),
+    template(
         "files per checkpoint",
         rf"{ABOUT}(?:(?P<none>\d+) of (?P<n>\d+) checkpoints write no files, one of the others|A checkpoint) writes "
-        r"(?P<each>COUNT) files in the median(?: into (?P<physical>COUNT) physical ones)?, beside its metadata"
-        r"(?:; the space that these waste is not counted)?",
+        r"(?P<each>COUNT) files in the median(?: into (?P<physical>COUNT) physical ones)?, beside its metadata; "
+        r"(?P<all>COUNT) (?:are written per hour|of these are created per hour; the space that they waste is not counted)",
         writes_files,
+    ),
+    template(
+        "a peak of the full size",
+        rf"{ABOUT}The full size goes from (?P<low>SIZE) \(checkpoint (?P<first>\d+)\) to (?P<peak>SIZE) \(checkpoint (?P<top>\d+)\), and back "
+        r"to (?P<high>SIZE) \(checkpoint (?P<last>\d+)\)",
+        of_each_run(
+            lambda run, match: all(
+                match[size] == bytes_text(run.checkpoints.set_index("id").loc[int(match[id_]), "state_size"])
+                for size, id_ in (("low", "first"), ("peak", "top"), ("high", "last"))
+            )
+        ),
     ),
     template(
         "full size",

@@ -155,19 +155,34 @@ run: {duration: 40 s}
         rest="faults: [{task-manager: 1, at: 9 s, orderly: true}]\n"
         "restart: {scheduler: adaptive, stabilization: 2 s, replacement: 9 s}\n",
     ),
+    "windows across a restart": """version: 1
+job:
+  a: {source: {rate: 100/s, record: 100 B, silent: 1, watermark: {idle-timeout: 8 s}}, parallelism: 2}
+  b: {input: {a: hash}, service: 1 ms, fan-out: 1/10, window: {tumbling: 2 s, time: event, fire: 1 ms, state-per-record: 10 B}}
+  c: {input: {b: hash}, service: 10 us, fan-out: 1, window: {tumbling: 10 s, time: processing, fire: 1 ms, state-per-record: 10 B}}
+  d: {input: {c: hash}, service: 10 us, commit: {emits: on-commit}}
+  e: {input: {d: hash}, service: 10 us, commit: {}}
+checkpoint: {interval: 3 s}
+restart: {strategy: fixed-delay, delay: 4 s}
+faults: [{kill: c, at: 18 s}]
+run: {duration: 40 s}
+""",
+    "two savepoints on a slow object store": job(
+        b=", state: {size: 60 MB}",
+        interval="40 s",
+        duration="30 s",
+        rest="actions: [{savepoint: native, at: 9 s}, {savepoint: native, at: 9500 ms}]\n"
+        "storage: {object-store: {bandwidth: 20 MB/s, requests: 3/s}}\n",
+    ),
+    "transactions that time out one after the other": job(
+        b=", commit: {transaction-timeout: 1 s}", interval="3 s", duration="12 s"
+    ),
     "records behind files of operators": job(
         b=", flush: {bytes: 20 MB}",
         checkpoint=", operator-io: [pre-barrier, async]",
         interval="10 s",
         duration="40 s",
         rest="storage: {bandwidth: 8 MB/s}",
-    ),
-    "a sink that reads what another one commits": job(
-        more="d: {input: {a: hash}, service: 10 us, commit: {emits: on-commit}}, ",
-        inputs="d: hash",
-        b=", commit: {}",
-        interval="3 s",
-        duration="12 s",
     ),
     "rows that are written again": """version: 1
 job: {a: {source: {rate: 200/s, record: 500 B}}, out: {input: {a: hash}, service: 100 us, connector: jdbc}}
@@ -190,6 +205,14 @@ run: {duration: 30 s}
         duration="30 s",
         rest="restart: {strategy: failure-rate, rate: [2, 4], within: 20 s, delay: 1 s}\n"
         "faults: [{kill: b, at: 4 s}, {kill: b, at: 8 s}, {kill: b, at: 12 s}]",
+    ),
+    "copies on disks": job(
+        b=", state: {size: 20 MB}, parallelism: 2",
+        checkpoint=", local-recovery: true",
+        duration="30 s",
+        rest="cluster: {slots: 1}\nrestart: {replacement: 2 s, heartbeat-timeout: 4 s, heartbeat-interval: 1 s}\n"
+        "faults: [{kill: b, at: 5 s}, {task-manager: 1, at: 10 s, orderly: true}]\n"
+        "storage: {bandwidth: 100 MB/s, disk: {bandwidth: 300 MB/s}}",
     ),
     "tasks that run before they have recovered": job(
         rate="unlimited",
@@ -397,6 +420,12 @@ run: {duration: 30 s}
         more="w: {input: {a: hash}, service: 1 ms, fan-out: 0, window: {tumbling: 2 s, time: event}}, ",
         inputs="w: hash",
     ),
+    "a source that is silent for a while": job(
+        more="s: {source: {rate: [{at: 0 s, rate: 100/s}, {at: 7 s, rate: 0/s}, {at: 20 s, rate: 100/s}], record: 1 kB, "
+        "watermark: {idle-timeout: [0 s, 6 s]}}}, w: {input: {a: hash, s: hash}, service: 100 us, window: {tumbling: 2 s, time: event}}, ",
+        inputs="w: hash",
+        duration="30 s",
+    ),
     "a window whose firings no checkpoint meets": job(
         more="w: {input: {a: hash}, service: 100 us, window: {tumbling: 10 s, time: event, fire: 1 ms}}, ",
         inputs="w: hash",
@@ -409,6 +438,16 @@ run: {duration: 30 s}
         checkpoint=", barriers: unaligned",
         interval="4 s",
         duration="60 s",
+    ),
+    "a source that is silent at first": job(
+        more="s: {source: {rate: [{at: 0 s, rate: 0/s}, {at: 14 s, rate: 100/s}], record: 1 kB}}, "
+        "w: {input: {a: hash, s: hash}, service: 100 us, window: {tumbling: 2 s, time: event, state-per-record: 8 kB}}, ",
+        inputs="w: hash",
+        interval="2 s",
+        duration="30 s",
+    ),
+    "attempts of a growing delay": job(
+        rest="restart: {strategy: exponential-delay, attempts: 1}\nfaults: [{kill: b, at: 2 s}, {kill: b, at: 5 s}]\n"
     ),
     "barriers that decide with storage": job(
         rate="300/s",
@@ -433,6 +472,12 @@ run: {duration: 30 s}
         rest="restart: {strategy: fixed-delay, attempts: 5, delay: 1 s, scheduler: adaptive}\nstorage: {bandwidth: 40 MB/s}\n"
         "faults: [{kill: b, at: 8 s}, {kill: b, at: 17 s}, {kill: b, at: 26 s}]",
     ),
+    "a few slow files": job(
+        b=", state: {size: 80 MB}, parallelism: [1, 2]",
+        interval="5 s",
+        duration="4 min",
+        rest="storage: {bandwidth: 80 MB/s, slow: {share: 12 %, factor: 10}}",
+    ),
     "triggers that are due while tasks restart": job(
         b=", state: {size: 1 MB}",
         interval="6 s",
@@ -446,11 +491,21 @@ run: {duration: 30 s}
         duration="40 s",
         rest="restart: {strategy: fixed-delay, attempts: 99, delay: 1 s}\nfaults: [{kill: b, every: 5 s}]\n",
     ),
+    "tasks without a JobManager": job(
+        duration="40 s",
+        rest="restart: {heartbeat-timeout: 4 s, heartbeat-interval: 1 s}\n"
+        "faults: [{job-manager: down-for 15 s, at: 5 s}, {job-manager: down-for 1 s, at: 32 s}]\n",
+    ),
     "a log that a restore applies": job(
         b=", state: {size: 4 MB, backend: rocksdb, update: 100 %, changelog: on}",
         checkpoint=", incremental: true",
         duration="16 s",
         rest="storage: {bandwidth: 50 MB/s}\nfaults: [{kill: b, at: 8 s}]\n",
+    ),
+    "failures that prolong the delay of the next restart": job(
+        b=", connector: file-sink",
+        duration="40 s",
+        rest="restart: {initial: 500 ms, multiplier: 2}\nfaults: [{kill: b, at: 5 s}, {kill: b, at: 10 s}, {kill: b, at: 15 s}, {kill: b, at: 22 s}]",
     ),
     "two upload everything, as none is acknowledged before": job(
         b=", state: {size: 200 MB, backend: rocksdb, update: 0 %}",
@@ -469,9 +524,6 @@ run: {duration: 30 s}
         b=", state: {size: 20 MB}",
         checkpoint=", barriers: [aligned, unaligned], min-pause: [0 s, 100 ms]",
         rest="storage: {bandwidth: 100 MB/s}",
-    ),
-    "attempts of a growing delay": job(
-        rest="restart: {strategy: exponential-delay, attempts: 1}\nfaults: [{kill: b, at: 2 s}, {kill: b, at: 5 s}]\n"
     ),
     "requests at their limit": job(
         more="w: {input: {a: hash}, service: 50 us, async-io: {latency: 1 s, capacity: 20}}, ",
@@ -528,6 +580,7 @@ OF_WORLDS = {
     "cannot start",
     "channel state",
     "commits less",
+    "costs the same",
     "none completed",
     "savepoint fails",
 }
@@ -537,8 +590,10 @@ WORDS = {
     "none completes, whatever is tolerated": "No checkpoint completes with any strategy",
     "one checkpoint outlasts the interval": "apart instead of every",
     "triggers that are due while tasks restart": "(the job restarts in between)",
+    "tasks without a JobManager": "until they miss its heartbeats",
     "many files": "physical ones",
     "failures as fast as they are tolerated": "that restart.rate tolerates: the job fails",
+    "copies on disks": ", others up to",
     "tasks that write to disks what they recover": "since Flink 2.4",
     "failures without time to catch up": "failures decide, not checkpoints",
     "a sink that compacts its files": "as writers flush them",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sim.model.cluster import spills_recovered_data
@@ -15,12 +17,17 @@ from sim.model.state import LOAD_BYTES_PER_SECOND, LOAD_ENTRY_NS
 from sim.model.text import listed
 from sim.model.units import format_duration
 from sim.protocol.recovery import outages
-from sim.results.formats import bytes_text, ms_text, per_second_text
+from sim.results.consequences import replay_waits_ms
+from sim.results.estimates import is_noise
+from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
+from sim.results.journal import NO_HEARTBEAT, EventType
 from sim.results.rates import overload_since
+from sim.results.summary import bottleneck
 from sim.runtime.plane_spec import hosts, restarts_after_loss
 from sim.runtime.result import NOT_STOPPED, Result
 from sim.studies.remarks.checkpoints import completed
-from sim.studies.remarks.interruptions import sentences_on_phases, sentences_on_requests, sentences_on_slots
+from sim.studies.remarks.interruptions import sentences_on_requests, sentences_on_slots, sentences_on_windows
+from sim.studies.remarks.load import uneven_subtask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +78,9 @@ def _range(times_ns: list[int]) -> str:
 
 # ---- Failures, and what restarts restore and replay.
 
+_GROWN_DELAY = 3
+"""Ratio of two restart delays of a run from which a sentence names their growth."""
+
 
 def failure_sentences(result: Result) -> Iterator[str]:
     """Yield sentences on the replacement of a killed TaskManager, the checkpoint that restarts restore, and restart attempts used."""
@@ -80,6 +90,7 @@ def failure_sentences(result: Result) -> Iterator[str]:
     if was_lost and (outage := outage_sentence(scenario)):
         grows = "slots" in outage and restart.strategy == "exponential-delay" and len(failures) > 1
         yield outage + "; after other failures it can take longer, as the restart delay grows" * grows
+    yield from _leaderless_sentences(result)
     restored, count = {*rows["restored_checkpoint"]} - {-1}, int((rows["restored_checkpoint"] >= 0).sum())
     is_far_apart = rows["failed"].diff().min() >= (scenario.checkpoint.interval_ns or math.inf) / 1e6
     if len(restored) == 1 and count > 1 and is_far_apart:
@@ -99,8 +110,15 @@ def failure_sentences(result: Result) -> Iterator[str]:
             )
         yield f"The job has failed for good: {begin}"
     yield from sentences_on_slots(result)
-    yield from sentences_on_phases(result)
+    yield from sentences_on_windows(result)
     yield from sentences_on_requests(result)
+    # not of restarts whose deployment failed: they span several delays
+    delays_ms = (rows["delayed"] - rows["detected"])[(rows["delayed"] >= 0) & (rows["deployments"] <= 1)]
+    if restart.strategy == "exponential-delay" and delays_ms.max() >= _GROWN_DELAY * delays_ms.min() > 0:
+        yield (
+            f"The restart delay grows from {ms_text(delays_ms.min())} to {ms_text(delays_ms.max())}: exponential-delay begins anew "
+            f"only after {ms_text(restart.reset_ns / 1e6)} without a failure (restart.reset)"
+        )
     if restart.strategy == "exponential-delay" and restart.attempts and result.job_status.startswith("FAILED"):
         yield (
             f"The job uses {restart.attempts} of {restart.attempts} attempts (restart.attempts), and fails at failure {restart.attempts + 1}: "
@@ -117,15 +135,40 @@ def failure_sentences(result: Result) -> Iterator[str]:
     yield from _restore_sentences(result)
 
 
-def _in_canonical_format(result: Result, took_ms: float, number: int) -> str:
-    """Return a clause on how much longer the savepoint of a rescale would take in Flink's default format, or ""."""
-    rate = result.scenario.checkpoint.state.savepoint_bytes_per_second
-    most_bytes = float(result.subtasks.loc[result.subtasks["id"] == number, "checkpointed_size"].max())
-    if not result.scenario.rescale or not rate or 1e3 * most_bytes / rate < _LONGER_FACTOR * took_ms:
-        return ""
-    return (
-        f" in native format; in canonical format, Flink's default, {bytes_text(most_bytes)} of a subtask take about "
-        f"{ms_text(1e3 * most_bytes / rate)} (checkpoint.savepoint-rate)"
+def _leaderless_sentences(result: Result) -> Iterator[str]:
+    """Yield a sentence on the longest time for which tasks ran on without a JobManager, and on what is replayed of it."""
+    rows = result.recoveries[result.recoveries["kind"] == "job-manager"]
+    rows = rows[rows["restored_checkpoint"] >= 0]  # the others are not restored by the end of the run
+    if rows.empty:
+        return  # saves a pass over a long journal
+    times_ms = defaultdict[EventType, list[float]](list)
+    ends = {
+        EventType.JOB_MANAGER_ELECTED: "another one leads",
+        EventType.TASK_MANAGER_LOST: "a task manager is lost",
+        EventType.TASK_FAILED: "a task fails",
+    }
+    for row in result.journal.only({EventType.JOB_MANAGER_LOST, *ends}):
+        if row.detail != NO_HEARTBEAT:
+            times_ms[row.event_type].append(row.time_ns / 1e6)
+    ran_ms, failed_ms, count, number = max(
+        (
+            failed_ms - max((ms for ms in times_ms[EventType.JOB_MANAGER_LOST] if ms <= failed_ms), default=failed_ms),
+            failed_ms,
+            replayed,
+            restored,
+        )
+        for failed_ms, replayed, restored in zip(
+            rows["failed"], rows["replayed_records"], rows["restored_checkpoint"], strict=True
+        )
+    )
+    if ran_ms == 0:
+        return  # a lost TaskManager has stopped them before
+    named = (text for event_type, text in ends.items() if failed_ms in times_ms[event_type])
+    end = next(named, "they miss its heartbeats (restart.heartbeat-timeout)")
+    begin = f"checkpoint {number}" if number else "the beginning"
+    yield (
+        f"Tasks run on for {ms_text(ran_ms)} without a JobManager, until {end}: what they emit is replayed, {count_text(count)} "
+        f"records since {begin}"
     )
 
 
@@ -141,6 +184,18 @@ def _failure_rate_sentence(result: Result, failed_ms: pd.Series[float]) -> str:
     return f"At most {most} failures{others} come {limit}" if most > 1 else f"At most 1 failure comes {limit}"
 
 
+def _in_canonical_format(result: Result, took_ms: float, number: int) -> str:
+    """Return a clause on how much longer the savepoint of a rescale would take in Flink's default format, or ""."""
+    rate = result.scenario.checkpoint.state.savepoint_bytes_per_second
+    most_bytes = float(result.subtasks.loc[result.subtasks["id"] == number, "checkpointed_size"].max())
+    if not result.scenario.rescale or not rate or 1e3 * most_bytes / rate < _LONGER_FACTOR * took_ms:
+        return ""
+    return (
+        f" in native format; in canonical format, Flink's default, {bytes_text(most_bytes)} of a subtask take about "
+        f"{ms_text(1e3 * most_bytes / rate)} (checkpoint.savepoint-rate)"
+    )
+
+
 def _restore_sentences(result: Result) -> Iterator[str]:
     """Yield sentences on restores from local disks, and on in-flight data that is recovered while tasks run."""
     scenario, rows = result.scenario, result.recoveries
@@ -148,6 +203,11 @@ def _restore_sentences(result: Result) -> Iterator[str]:
     # not of a single region, which may have no state
     restored = (rows["running"] >= 0) & (rows["restored_checkpoint"] > 0) & (rows["tasks"] == tasks)
     read = rows.loc[restored, "restored_bytes"]
+    if options.state.local_recovery and any(vertex.state for vertex in scenario.job.vertices) and (read == 0).any():
+        yield (
+            f"{(read == 0).sum()} of {len(read)} restarts read no state from storage, as tasks have copies on their disks (local-recovery)"
+            f"{f', others up to {bytes_text(read.max())}' * bool(read.max())}"
+        )
     disk, managers = scenario.storage.disk, len({*hosts(scenario)})
     if options.state.local_recovery and disk.space_bytes is not None and read.max() > managers * disk.space_bytes:
         yield (
@@ -169,27 +229,54 @@ def _restore_sentences(result: Result) -> Iterator[str]:
         )
 
 
+def replayed_sentences(result: Result) -> Iterator[str]:
+    """Yield a sentence on records replayed after a failure, if they wait longer for visibility than any transaction does."""
+    sources = [vertex.name for vertex in result.scenario.job.vertices if vertex.source]
+    others_ms = result.commits.loc[~result.commits["again"].astype(bool), "visible_latency"].max()
+    longest_ms, number = max(replay_waits_ms(result.tables, sources), default=(0.0, 0))
+    if others_ms < longest_ms and not is_noise(longest_ms, others_ms):
+        yield (
+            f"What is replayed after a failure becomes visible up to {ms_text(longest_ms)} after checkpoint {number}, from which it is "
+            f"replayed: visible max counts from there, and the longest transaction is visible after {ms_text(others_ms)}"
+        )
+
+
 # ---- Interruptions.
 
 _MIN_STOP_MS = 1_000
 """Minimum duration of a stop-with-savepoint that is reported."""
 _LONGER_FACTOR = 2.0
 """A savepoint in another format is mentioned if it takes at least this multiple of the time."""
+_MAX_GAPS = 3
+"""Maximum times without a trigger that a sentence gives."""
 
 
 def interruption_sentences(result: Result) -> Iterator[str]:
     """Yield sentences on interruptions of the job.
 
-    These are: checkpoints that finished subtasks refuse, stops with a savepoint, restarts before any checkpoint had
-    completed, and overload after a restart.
+    These are: the longest time without a trigger during a backlog, stops with a savepoint, restarts before any checkpoint had
+    completed, rescales, and overload after a restart.
     """
     scenario, rows, restarts = result.scenario, result.checkpoints, result.recoveries
+    options, triggers_ms = scenario.checkpoint, rows["trigger_timestamp"].tolist()
     refused = int((rows["failure_message"] == "CHECKPOINT_DECLINED_TASK_CLOSING").sum())
     union = [f"'{vertex.name}'" for vertex in scenario.job.vertices if vertex.union_state]
-    if refused and union and scenario.checkpoint.finish == "flink":
+    if refused and union and options.finish == "flink":
         yield (
             f"{refused} checkpoint{'s are' if refused > 1 else ' is'} refused while only some subtasks of {listed(union)} have finished, "
             "which Flink does not allow with union list state (PartialFinishingNotSupportedByStateException)"
+        )
+    gaps = [
+        pair
+        for pair in pairwise([0.0, *triggers_ms])
+        if pair[1] - pair[0] > 2 * max(scenario.intervals_ns, default=0) / 1e6
+    ]
+    if options.interval_during_backlog_ns == 0 and gaps:
+        when = listed(
+            [f"between {ms_text(begun_ms)} and {ms_text(ended_ms)}" for begun_ms, ended_ms in gaps[:_MAX_GAPS]]
+        )
+        yield (
+            f"No checkpoint is triggered {when}: sources report a backlog, and checkpoint.interval-during-backlog is off"
         )
     running_ms = restarts["running"][restarts["running"] >= 0]
     spans, failed = [], defaultdict[str, list[str]](list)  # ids by reason
@@ -213,6 +300,16 @@ def interruption_sentences(result: Result) -> Iterator[str]:
             f"{count} restart{'s' * (count > 1)} before a checkpoint had completed: a real job begins with empty state then; "
             "here state keeps the size that the scenario gives it, and nothing is read"
         )
+    rescales = "x_job" in result.tasks and (scenario.rescale or scenario.restart.scheduler == "adaptive")
+    if rescales and len(jobs := result.tasks.groupby("x_job")) > 1:
+        tasks_of_jobs = [tasks for _, tasks in jobs]
+        busiest = [bottleneck(tasks) for tasks in tasks_of_jobs]
+        shares = [f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in busiest]
+        vertex, index, _ = busiest[-1]
+        parallelism = int((tasks_of_jobs[-1]["vertex"] == vertex).sum())
+        parallelism_of = {str(name): len(own) for name, own in tasks_of_jobs[-1].groupby("vertex")}
+        why = uneven_subtask(replace(scenario.job.vertex(vertex), parallelism=parallelism), index, parallelism_of)
+        yield f"The busiest subtask is {', after the rescale '.join(shares)}{why and ': it '}{why}"
     ran_s = restarts["running"].max() / 1e3
     planned_s = restarts.loc[restarts["kind"].isin(PLANNED_RESTARTS), "running"].max() / 1e3
     late_s = (ran_s + result.ended_ns / 1e9) / 2  # half-way to the end, when replayed records have been emitted

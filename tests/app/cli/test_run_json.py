@@ -77,13 +77,14 @@ def test_the_json_has_what_the_screen_says(printed):
     screen, machine = printed
 
     assert list(unsaid(screen, machine)) == []
-    assert {"p50", "The", "failed", "unknown", "lost", "longest"} == {
+    assert machine["after_a_failure"] == "Downtime and replay after a failure are the same with all of them."
+    assert {"p50", "The", "What", "failed", "unknown", "lost", "longest"} == {
         line.split()[1].rstrip(":") for line in machine["outcomes"]
     }
     assert [row["kind"] for row in machine["recoveries"]["aligned"]] == ["task"]
 
 
-@pytest.mark.parametrize("part", ["consequences", "verdict", "outcomes"])
+@pytest.mark.parametrize("part", ["consequences", "after_a_failure", "verdict", "outcomes"])
 def test_what_is_left_out_is_missed(printed, part):
     screen, machine = printed
 

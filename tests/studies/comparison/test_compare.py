@@ -6,6 +6,7 @@ import re
 import pytest
 
 from sim.model.schema.study import loads
+from sim.results.formats import ms_text
 from sim.runtime.simulate import simulate
 from sim.studies.compare import compare, comparison_of
 from sim.studies.labels import label
@@ -127,6 +128,15 @@ RETAINED = (
     "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 9 MB}}}\n"
     "checkpoint: {interval: 1 s, num-retained: [1, 3]}\nstorage: {object-store: {bandwidth: 100 MB/s}}\nrun: {duration: 8 s}\n"
 )
+HOT = (
+    "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: {ship: hash, weights: {hot: 60 %}}}, "
+    "service: 8 ms, parallelism: 2}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 12 s}\n"
+)
+ADAPTIVE = (
+    "job: {a: {source: {rate: 300/s, record: 1 kB}, parallelism: 2}, b: {input: {a: hash}, service: 2 ms, parallelism: 2}}\n"
+    "checkpoint: {interval: 5 s}\nfaults: [{task-manager: 0, at: 6 s}]\nrun: {duration: 60 s}\n"
+    "restart: {scheduler: [default, adaptive], replacement: 40 s}\n"
+)
 SINK = (
     "job: {a: {source: {rate: 10/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, "
     "connector: file-sink, commit: as-connector}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 3 s}\n"
@@ -139,6 +149,15 @@ WINDOWS = (
     "job: {a: {source: {rate: 100/s, record: 1 kB, records: 250}}, b: {input: {a: hash}, "
     "window: {tumbling: 1 s, time: [processing, event]}}, "
     "c: {input: {b: hash}, commit: two-phase}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 9 s}\n"
+)
+STOPS = (
+    "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 40 MB}}}\n"
+    "checkpoint: {interval: 1 min}\nstorage: {bandwidth: 20 MB/s}\nrun: {duration: 20 s}\n"
+    "rescale: {at: 3 s, parallelism: {b: 2}, from: savepoint}\n"
+)
+BACKLOG = (
+    "job: {a: {source: {rate: 100/s, record: 1 kB, backlog: {records: 500}}}, b: {input: {a: hash}, service: 1 ms}}\n"
+    "checkpoint: {interval: 1 s, interval-during-backlog: off}\nrun: {duration: 12 s}\n"
 )
 MEMORY = (
     "flink: {pekko.framesize: 2 mb}\njob:\n  src: {source: {rate: 2k/s, record: 500 B}}\n"
@@ -182,17 +201,14 @@ UNION = (
     "job:\n  a: {source: {rate: unlimited, record: 1 kB, records: 4k}, service: 1 ms, service-factor: {1: 4}, parallelism: 2, "
     "union-state: true}\n  b: {input: {a: rebalance}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 14 s}\n"
 )
+HOTTEST = r": it gets 40 % of the records of 'a', and the least \d+ %\."
 GROUPS = (
     "job:\n  a: {source: {rate: 400/s, record: 30 kB}, parallelism: 4}\n  b: {input: {a: hash}, service: 12500 us, "
     "parallelism: 4, max-parallelism: 8}\ncheckpoint: {interval: 1 s}\nrescale: {at: 20 s, parallelism: {b: 6}}\n"
     "run: {duration: 40 s}\n"
 )
+BUSIEST = r"The busiest subtask is b\[\d\] \d+ %, after the rescale b\[\d\] \d+ %\."
 LOST = "(?:time processing: )?'b' fires nothing at the end of the data: .*"
-STOPS = (
-    "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 40 MB}}}\n"
-    "checkpoint: {interval: 1 min}\nstorage: {bandwidth: 20 MB/s}\nrun: {duration: 20 s}\n"
-    "rescale: {at: 3 s, parallelism: {b: 2}, from: savepoint}\n"
-)
 AWAY = (
     r"All tasks run again [\d.]+ s after the trigger of the savepoint that the job stops with, which takes [\d.]+ m?s\."
 )
@@ -244,6 +260,7 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
             ".*makes no difference here.*",
             1,
         ),
+        (f"{HOT}rescale: {{at: 4 s, parallelism: {{b: 4}}}}\n", BUSIEST[:-2] + HOTTEST, 1),
         (
             SELDOM,
             r"At least once \(at-least-once\): in this run no record was between the barriers of a restored checkpoint; .*",
@@ -259,19 +276,39 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
             1,
         ),
         (UNION.replace(", union-state: true", ""), ".* union list state .*", 0),
+        (GROUPS, BUSIEST[:-2] + r": it owns 2 of 8 key groups, and 4 of its 6 subtasks own 1 .*", 1),
         (
             GROUPS,
             r"Overloaded: .* before the first failure or stop \(20 s\), and their backlog grows; 'b\[\d\]' is busy 100 % until then\.",
             1,
         ),
+        (GROUPS.replace("parallelism: {b: 6}", "parallelism: {b: 8}"), ".* after the rescale .*: it owns .*", 0),
+        (HOT, BUSIEST, 0),
+        (ADAPTIVE, f"scheduler adaptive: {BUSIEST}", 1),
+        (ADAPTIVE, f"(scheduler default: )?{BUSIEST}", 0),
         (SINK.replace("file-sink", "file-sink-compaction"), ".*one interval later than here.*", 1),
         (SINK, ".*one interval later than here.*", 0),
+        (
+            FAULTY + "[{slow: b, factor: 3, at: 2500 ms, lasts: 1 s}]",
+            r"During a slow task from 2\.5 s to 3\.5 s: checkpoint 4 \(aligned\)\.",
+            1,
+        ),
+        (FAULTY + "[{slow: b, factor: 3, at: 2500 ms, lasts: 1 ms}]", "During.*", 0),
+        (
+            FAULTY + "[{storage: outage, every: 2500 ms, lasts: 1 s}]",
+            r"During a storage outage from 2\.5 s to 3\.5 s: checkpoints? .*",
+            1,
+        ),
+        (FAULTY + "[{storage: outage, at: 1 s, lasts: 30 s}]", "Clients of storage wait up to 16 s before they .*", 1),
+        (FAULTY + "[{storage: outage, at: 1 s, lasts: 3 s}]", "Clients of storage.*", 0),
         (FAULTY + "[{kill: 'b[0]', at: 1 ms}]", "1 restart before a checkpoint had completed.*", 1),
         (FAULTY + "[{kill: 'b[0]', at: 3500 ms}]", ".* before a checkpoint had completed.*", 0),
         (WINDOWS, LOST, 1),
         (WINDOWS.replace("[processing, event]", "event"), LOST, 0),
         (STOPS, AWAY, 1),
         (STOPS.replace("20 MB/s", "1 GB/s"), AWAY, 0),
+        (BACKLOG, "No checkpoint is triggered between .* s: sources report a backlog.*", 1),
+        (BACKLOG.replace("off", "1 s"), "No checkpoint is triggered.*", 0),
         (MEMORY.replace("2 mb", "rubbish"), FRAME, 0),  # a value that the simulation does not use is not looked at
         (KILLED, STOP, 1),
         (EXPIRES, ".*Canonical savepoint 4 fails after 8 s, during which no checkpoint is triggered; .*", 1),
@@ -317,5 +354,7 @@ def test_output_that_is_replayed_waits_since_its_checkpoint():
     first_ms = visible.loc[triggered_ms > failed_ms, "commit_timestamp"].min()
     wait_ms = first_ms - run.checkpoints.set_index("id")["trigger_timestamp"][restored]
 
+    (said,) = [text for text in found.outcomes if text.startswith("What is replayed")]
+    assert f" up to {ms_text(wait_ms)} after checkpoint {restored}, from which it is replayed" in said
     assert found.consequences["aligned"].visible_max_ms == pytest.approx(wait_ms)
     assert visible["visible_latency"].max() < wait_ms

@@ -157,7 +157,10 @@ def test_the_sentence_sets_the_worst_beside_the_best():
         "After a failure a replays 5000 records, lags by up to 7 s and is disturbed 80 % of the time; "
         "b replays 50 records, lags by up to 2 s and is disturbed 30 % of the time."
     )
-    assert consequences_sentence({"a": slow, "b": slow}) == ""
+    assert (
+        consequences_sentence({"a": slow, "b": slow})
+        == "Downtime and replay after a failure are the same with all of them."
+    )
     assert consequences_sentence({"a": slow, "c": calm}) == ""
 
 
@@ -176,7 +179,19 @@ def test_what_counts_as_the_same_cost(caught_up, replayed, is_same):
     """5 s of 10 s disturbed and 100 records: less than a tenth more records, and less than a tenth and a hundredth more time."""
     base, other = (cost((1_000.0, 3_000.0, up, records)) for up, records in ((6_000.0, 100), (caught_up, replayed)))
 
-    assert is_same == (consequences_sentence({"a": base, "b": other}) == "")
+    assert is_same == (
+        consequences_sentence({"a": base, "b": other})
+        == "Downtime and replay after a failure are the same with all of them."
+    )
+
+
+def test_costs_that_a_bound_hides_are_not_called_the_same():
+    """Neither has caught up at the end; nor are downtimes of 1 s and 3 s the same."""
+    late = cost((1_000.0, 3_000.0, -1.0, 50))
+    quick, slow = (cost((1_000.0, up, 9_000.0, 50)) for up in (2_000.0, 4_000.0))
+
+    assert consequences_sentence({"a": late, "b": late}) == ""
+    assert consequences_sentence({"a": quick, "b": slow}) == ""
 
 
 def test_a_deployment_that_fails_is_no_further_failure():
@@ -197,6 +212,25 @@ def test_a_dead_job_has_no_lag():
     assert math.isnan(dead.lag_s)
     assert rows[0][header.index("downtime") :] == ["for good", "-", "never", "failed at 33 s", "-"]
     assert consequences_sentence({"a": cost((1e3, 3e3, 9e3, 50), failed_jobs=[True]), "b": back}) == ""
+
+
+@pytest.mark.parametrize(("slower_ms", "is_same"), [(1_110.0, True), (1_112.0, False)])
+def test_downtimes_are_alike_up_to_a_tenth_of_the_longer_one(slower_ms, is_same):
+    """1000 ms beside them, so a tenth is more than 100 ms."""
+    quick, slow = (cost((1_000.0, 1_000 + ms, 9_000.0, 50)) for ms in (1_000.0, slower_ms))
+
+    assert is_same == (
+        consequences_sentence({"a": quick, "b": slow})
+        == "Downtime and replay after a failure are the same with all of them."
+    )
+
+
+def test_one_bound_hides_the_cost():
+    """Also where the others have caught up after the same time."""
+    open_one = cost((1_000.0, 3_000.0, -1.0, 50), end=9_000.0)
+    closed = cost((1_000.0, 3_000.0, 9_000.0, 50), end=9_000.0)
+
+    assert consequences_sentence({"a": open_one, "b": closed}) == ""
 
 
 def test_sums_are_means_per_run():

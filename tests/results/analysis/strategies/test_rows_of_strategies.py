@@ -1,7 +1,7 @@
 """Rows of strategies and single checkpoints: which number stands where."""
 
 import math
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -408,15 +408,22 @@ def test_data_in_flight_is_no_state():
 
 
 def test_bounds_of_those_that_did_not_complete():
-    """The median of two and the longest; an end that came as soon as completed ones take says nothing."""
-    run = Made().checkpoint(0, 300)
-    for begin, lasted in ((1000, 500), (2000, 900)):
-        run.checkpoint(begin, lasted, status="FAILED", failure="CHECKPOINT_EXPIRED")
+    """The median of two, the longest, the parts up to then; an end that came as soon as completed ones take says nothing."""
+    run = (
+        Made()
+        .checkpoint(0, 300)
+        .checkpoint(1000, 500, status="FAILED", failure="CHECKPOINT_EXPIRED")
+        .part("behind data", "sink", 400)
+    )
+    run.part("sync", "sink", 100).checkpoint(2000, 900, status="FAILED", failure="CHECKPOINT_EXPIRED").part(
+        "behind data", "sink", 900
+    )
     run.checkpoint(3000, 100, status="FAILED", failure="other").checkpoint(9600, -1, status="IN_PROGRESS")
     expired, failed = not_completed([run.tables()], [10_000.0 - 5])
 
-    assert astuple(expired) == ("expired", 2, 700.0, 900.0)
-    assert failed.fate == "failed"
+    assert (expired.fate, expired.count, expired.median_ms, expired.longest_ms) == ("expired", 2, 700.0, 900.0)
+    assert expired.parts_ms == {"start delay": 650.0, "alignment": 0.0, "pre-barrier": 0.0, "sync": 50.0, "async": 0.0}
+    assert (expired.cut_off, failed.fate, failed.parts_ms) == ("sync", "failed", {})
     assert [found.fate for found in not_completed([run.tables()], [10_001.0])][2:] == ["under way at the end"]
     assert [found.fate for found in not_completed([run.tables()], [10_000.0], warmup_s=3.0)][:1] == ["failed"]
 

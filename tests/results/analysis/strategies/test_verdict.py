@@ -148,6 +148,17 @@ def test_tails_count():
     assert "; the longest of unaligned is 310 ms instead of 6.3 s; throughput is the same" in text
 
 
+def test_no_name_hides_the_slowest_tenth():
+    """It is said unless the sentence on the difference gives the longest checkpoint; a strategy may have these words in its name."""
+    late = saturated(1000, 900, times=18)
+    for k in range(3):
+        late.checkpoint(1e5 + 1e4 * k, 9000).part("behind data", "sink", 8900)
+
+    text = verdict([line("the longest interval", late), line("short", saturated(100, 20, times=21))])
+
+    assert ". One in ten takes 9 s or more with the longest interval: barriers of checkpoint 19" in text
+
+
 def test_a_quicker_median_with_the_same_tail():
     """The tail hardly moves, so both longest checkpoints are given."""
     quick = saturated(200, 10, times=9)
