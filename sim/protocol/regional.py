@@ -182,7 +182,7 @@ def _judge(
         pending,
         plan=replace(pending.plan, wait_for=healthy),
         acknowledged=TaskSet(sum(1 << row for row in healthy)),
-        latest_ack_ns=pending.latest_ack_ns if pending.latest_ack_ns >= 0 else now,
+        latest_ack_ns=now,  # of all answers; what the branch reports is not known (FLINK-40211)
     )
     all_pending = tuple(changed if row.checkpoint == number else row for row in coordinator.pending)
     return replace(coordinator, pending=all_pending, replaced={number: command}), (command,)

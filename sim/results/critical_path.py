@@ -174,9 +174,12 @@ def critical_path(
     arrivals: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     beginnings: dict[int, int] = {}
     acknowledged = committed = (-1, 0)
+    until_ns = stats.failed_ns if stats.status == "FAILED" else None
     for entry in entries:
-        if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
-            continue  # later events of tasks, such as late acknowledgements, did not cause the failure
+        if until_ns is not None and entry.time_ns > until_ns and entry.event_type is not EventType.COMMITTED:
+            continue  # later events of tasks, such as late acknowledgements, decided nothing
+        if entry.event_type is EventType.PART_REPLACED:
+            until_ns = entry.time_ns
         times[entry.task].setdefault(entry.event_type, entry.time_ns)
         match entry.event_type:
             case EventType.BARRIER_ARRIVED:
@@ -187,7 +190,9 @@ def critical_path(
                 acknowledged = entry.task, entry.time_ns
             case EventType.COMMITTED:
                 committed = entry.task, entry.time_ns
-    end_ns = {"COMPLETED": acknowledged[1], "FAILED": stats.failed_ns}.get(stats.status, ended_ns)
+    status, end_ns = stats.status, {"COMPLETED": acknowledged[1], "FAILED": stats.failed_ns}.get(stats.status, ended_ns)
+    if until_ns is not None and until_ns > acknowledged[1]:  # a regional checkpoint waits for what fails there, too
+        status, end_ns = "FAILED", until_ns
     subtasks, tasks = stats.subtasks, range(len(graph.groups))
 
     def arrivals_until(task: int, time_ns: int) -> list[tuple[int, int]]:
@@ -197,23 +202,17 @@ def critical_path(
         return subtasks[task].async_queue_ns if task in subtasks else 0
 
     trace = CheckpointTrace(
-        stats.status, stats.trigger_ns, end_ns, tasks, times, arrivals_until, beginnings, acknowledged, async_queue_ns
+        status, stats.trigger_ns, end_ns, tasks, times, arrivals_until, beginnings, acknowledged, async_queue_ns
     )
     is_open, is_known = stats.status != "COMPLETED", bool(subtasks or any(times.values()))
     parts = find_path(trace, graph, files) if is_known else ()
-    # a regional checkpoint waits for answers of failed regions behind the last acknowledgement
-    decided_ns = times[-1].get(EventType.LAST_ACKNOWLEDGED, stats.latest_ack_ns)
-    return CriticalPath(
-        stats.number, parts, () if is_open else _after(stats, decided_ns, *committed, commits or {}), is_open
-    )
+    return CriticalPath(stats.number, parts, () if is_open else _after(stats, *committed, commits or {}), is_open)
 
 
-def _after(
-    stats: CheckpointStats, begin_ns: int, committer: int, visible_ns: int, commits: Mapping[int, int]
-) -> tuple[PathPart, ...]:
+def _after(stats: CheckpointStats, committer: int, visible_ns: int, commits: Mapping[int, int]) -> tuple[PathPart, ...]:
     """Return the parts after the last acknowledgement: finalisation, and the notification and commit of the last committer."""
     completed_ns = stats.completed_ns
-    parts = [PathPart(PathKind.FINALISATION, begin_ns, completed_ns)]
+    parts = [PathPart(PathKind.FINALISATION, stats.latest_ack_ns, completed_ns)]
     if committer >= 0:
         commit_start_ns = max(completed_ns, visible_ns - commits.get(committer, 0))
         parts += [

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from functools import wraps
-from itertools import accumulate, compress, pairwise
+from itertools import accumulate, chain, compress, pairwise
 from statistics import fmean, median
 
 import numpy as np
@@ -942,6 +942,19 @@ def longest_of_timeout(run, match):
         and same_ms(match["timeout"], run.scenario.checkpoint.timeout_ns / 1e6)
         and not any("expired" in entry.detail.lower() for entry in run.journal if entry.event_type is EventType.ABORTED)
     )
+
+
+@of_each_run
+def regions_keep_parts(run, match):
+    """Tasks of failed regions have parts of older checkpoints in these completed ones, the oldest as stated."""
+    done = {*run.checkpoints.loc[run.checkpoints["status"] == "COMPLETED", "id"]}
+    ages = {}
+    for entry in run.journal.only({EventType.PART_REPLACED}):
+        if entry.checkpoint in done:
+            ages.setdefault(entry.checkpoint, []).append(entry.checkpoint - entry.number)
+    oldest = max(chain.from_iterable(ages.values()))
+    of, part = int(match["of"]), int(match["part"])
+    return [len(ages), len(done), oldest] == [int(match["n"]), int(match["m"]), of - part] and oldest in ages[of]
 
 
 @of_each_run
@@ -2145,6 +2158,12 @@ TEMPLATES = (
         "within its timeout",
         rf"{ABOUT}The longest checkpoint or savepoint takes (?P<took>MS) of (?P<timeout>MS) \(checkpoint\.timeout\)",
         longest_of_timeout,
+    ),
+    template(
+        "without regions that failed",
+        rf"{ABOUT}(?P<n>\d+) of (?P<m>\d+) completed checkpoints are without regions that failed, whose tasks keep parts of older checkpoints, "
+        r"the oldest that of checkpoint (?P<part>\d+) in checkpoint (?P<of>\d+); after a failure these regions replay from there",
+        regions_keep_parts,
     ),
     template(
         "after a peak of the load",

@@ -132,11 +132,27 @@ def limit_sentences(result: Result) -> Iterator[str]:
     done = completed(result)
     for row in result.journal.only({EventType.CHECKPOINTS_CHANGED}):
         yield f"From {ms_text(row.time_ns / 1e6)} on checkpoints have {row.detail}: the user changes them while the job runs (actions)"
+    yield from _regional_sentences(result, done)
     yield from overlap_sentences(result)
     yield from _slow_file_sentences(result, done)
     yield from refusal_sentences(result.scenario, result.tables["requests"])
     yield from _limit_sentences(result, done)
     yield from _size_sentences(result, done[is_periodic(done)])
+
+
+def _regional_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the checkpoints that completed without regions that failed.  `done`: completed checkpoints."""
+    if not result.scenario.checkpoint.region.enabled:
+        return
+    kept = [(row.checkpoint, row.number) for row in result.journal.only({EventType.PART_REPLACED})]
+    kept = [row for row in kept if row[0] in {*done["id"]}]
+    if kept:
+        checkpoint, part = max(kept, key=lambda row: row[0] - row[1])
+        without = {number for number, _ in kept}
+        yield (
+            f"{len(without)} of {len(done)} completed checkpoints are without regions that failed, whose tasks keep parts of older checkpoints, "
+            f"the oldest that of checkpoint {part} in checkpoint {checkpoint}; after a failure these regions replay from there"
+        )
 
 
 def _slow_file_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
@@ -187,7 +203,8 @@ def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
         )
     longest_ms = done["end_to_end_duration"].max()
     min_ms = 0 if re.search("expire|time.?out", scenario.question.lower()) else _MIN_TIMEOUT_SHARE * timeout_ms
-    if longest_ms > min_ms and scenario.has_one_timeout and EXPIRED not in {*result.checkpoints["failure_message"]}:
+    is_known = scenario.has_one_timeout and EXPIRED not in {*result.checkpoints["failure_message"]}
+    if min_ms < longest_ms <= timeout_ms and is_known:
         yield f"The longest checkpoint or savepoint takes {ms_text(longest_ms)} of {ms_text(timeout_ms)} (checkpoint.timeout)"
 
 

@@ -50,6 +50,19 @@ def test_a_region_that_is_slow_for_a_while_falls_back_and_catches_up():
     assert [row.invariant for row in result.violations] == [DISCARDED], "F3"
 
 
+def test_a_checkpoint_takes_until_its_failed_regions_are_given_up():
+    """Its critical path ends at the task that has not acknowledged at the timeout, not at the last acknowledgement."""
+    result = run("faults=[{slow: 'work[1]', factor: 300, at: 1500 ms, lasts: 2600 ms}]")
+    took = result.checkpoints.set_index("id")["end_to_end_duration"]
+    path = result.path.query("id == 3 and not acknowledged")
+    longest = path.loc[path["duration"].idxmax()]
+
+    assert took[3] >= 600
+    assert took[5] < 100
+    assert (longest["vertex"], longest["index"], longest["part"]) == ("work", 1, "behind data")
+    assert path["duration"].sum() == took[3] * 1e6
+
+
 def test_files_of_an_acknowledgement_that_arrives_after_the_timeout_are_deleted():
     """Its task is in a failed region: the acknowledgement was sent before its part was replaced."""
     slow = "faults=[{slow: 'work[1]', factor: 130, at: 1500 ms, lasts: 1600 ms}]"
