@@ -38,6 +38,7 @@ from sim.jobs.source.saved import read_saved
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.scenario import OtherSettings
 from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
 from sim.results.formats import ms_text
 
 BEGIN, END = "<!-- verdicts: written by `python -m benchmarks.lab.backtest_verdicts --write` -->", "<!-- /verdicts -->"
@@ -87,7 +88,11 @@ def settings(rows: Sequence[Mapping[str, str]]) -> Iterator[CrossPrediction]:
             print(f"left out: {row['imported']}: its own history is not predicted at all", file=sys.stderr)
             continue
         changes = [change for change in row["changes"].split("; ") if change]
-        base, changed = (loads(here.text, overrides=overrides).scenarios[0] for overrides in ((), changes))
+        try:
+            base, changed = (loads(here.text, overrides=overrides).scenarios[0] for overrides in ((), changes))
+        except ScenarioError as reason:  # e.g. its placement is isolated, and the import has slots
+            print(f"left out: {row['imported']}: {reason}", file=sys.stderr)
+            continue
         predicted = _quantiles(
             durations(pd.concat(list(simulated(changed, SEEDS, there.length_ms)), ignore_index=True))
         )

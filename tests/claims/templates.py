@@ -2161,7 +2161,7 @@ TEMPLATES = (
     ),
     template(
         "without regions that failed",
-        rf"{ABOUT}(?P<n>\d+) of (?P<m>\d+) completed checkpoints are without regions that failed, whose tasks keep parts of older checkpoints, "
+        rf"{ABOUT}In (?P<n>\d+) of (?P<m>\d+) completed checkpoints tasks of regions that failed keep parts of older checkpoints, "
         r"the oldest that of checkpoint (?P<part>\d+) in checkpoint (?P<of>\d+); after a failure these regions replay from there",
         regions_keep_parts,
     ),

@@ -71,7 +71,7 @@ run: {duration: 40 s}
     "a region that fails": """version: 1
 job: {a: {source: {rate: 200/s, record: 1 kB}, parallelism: 4}, b: {input: {a: forward}, parallelism: 4, service: 100 us}}
 checkpoint: {interval: 1 s, timeout: 600 ms, tolerable-failed: 9, region: {enabled: true}}
-faults: [{slow: 'b[1]', factor: 300, at: 2500 ms, lasts: 1600 ms}]
+faults: [{slow: 'b[1]', factor: 3000, at: 2500 ms, lasts: 1600 ms}]
 run: {duration: 8 s}
 """,
     "checkpoints that are changed at run time": job(

@@ -150,7 +150,7 @@ def _regional_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
         checkpoint, part = max(kept, key=lambda row: row[0] - row[1])
         without = {number for number, _ in kept}
         yield (
-            f"{len(without)} of {len(done)} completed checkpoints are without regions that failed, whose tasks keep parts of older checkpoints, "
+            f"In {len(without)} of {len(done)} completed checkpoints tasks of regions that failed keep parts of older checkpoints, "
             f"the oldest that of checkpoint {part} in checkpoint {checkpoint}; after a failure these regions replay from there"
         )
 

@@ -58,7 +58,7 @@ def test_a_checkpoint_takes_until_its_failed_regions_are_given_up():
     longest = path.loc[path["duration"].idxmax()]
 
     assert took[3] >= 600
-    assert took[5] < 100
+    assert took[5] < 200
     assert (longest["vertex"], longest["index"], longest["part"]) == ("work", 1, "behind data")
     assert path["duration"].sum() == took[3] * 1e6
 
