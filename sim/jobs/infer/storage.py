@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
@@ -14,13 +16,14 @@ from sim.jobs.infer.cores import (
     acknowledged_in,
     is_unaligned,
     last_barrier_ms,
+    task_managers_of,
     usual_checkpoints,
     works_before_barrier,
 )
 from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
 from sim.jobs.infer.file_history import acknowledged_by, inline_bytes, written_bytes
 from sim.jobs.infer.heap import LOCAL_FILE_MS, MAX_LOCAL_FILE_MS, HeapSerialization, heap_serialization, is_local
-from sim.jobs.source.recorded_job import RecordedSubtask
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.cluster import NetworkMemory
 from sim.model.quantities import NEGLIGIBLE_MS
@@ -52,6 +55,8 @@ class FittedLine(NamedTuple):
 
     latency_ms: float
     bytes_per_ms: float
+    slowest: float  # lower bound of bytes_per_ms, with 95 % confidence
+    fastest: float  # upper bound of bytes_per_ms; infinite if the duration may be independent of the bytes
     is_significant: bool  # whether the slope is larger than 0 with 95 % confidence
 
 
@@ -72,13 +77,19 @@ def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
 
     with np.errstate(invalid="ignore"):  # the bounds are NaN if too many phases have the same duration
         fit = theilslopes(took, sizes)
-    slope, low = float(fit.slope), float(fit.low_slope)
+    slope, low, high = float(fit.slope), float(fit.low_slope), float(fit.high_slope)
     if slope <= 0:
-        return FittedLine(float(np.median(took)), float("inf"), is_significant=False)
+        return FittedLine(
+            float(np.median(took)),
+            float("inf"),
+            1 / high if high > 0 else float("inf"),
+            float("inf"),
+            is_significant=False,
+        )
     latency = float(np.median(took - slope * sizes))
     if latency < 0:  # then all of the time is assumed to be transfer
         latency, slope = 0.0, float(np.median(took / sizes))
-    return FittedLine(latency, 1 / slope, is_significant=low > 0)
+    return FittedLine(latency, 1 / slope, 1 / high, 1 / low if low > 0 else float("inf"), is_significant=low > 0)
 
 
 # ---- Speed of checkpoint storage, from asynchronous phases: latency per file, and bandwidth.
@@ -91,8 +102,14 @@ def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
 #
 # With unaligned checkpoints, an asynchronous phase also waits for the remaining barriers, and for tasks that share its
 # channel state file (FLINK-26803).  With an aligned timeout, it also waits for the barrier to leave the output queue.
-# Then the part after the last barrier counts, of snapshots with little in-flight data that waited for at most half of the
-# phase.  Vertices without outputs are preferred.
+# Then only some points are used, the first of these sets that has any:
+#   1. vertices without outputs, snapshots that did not wait for a barrier; only if a line can be fitted to them
+#   2. vertices without outputs, snapshots with little in-flight data
+#   3. the first set, even without a line
+#   4. all vertices, if each task has a file of channel state of its own.  State and channel state are written in parallel, so
+#      the longer stream counts
+#   5. vertices with outputs, snapshots with little in-flight data that waited for at most half of the phase, after their last
+#      barrier: a file is closed then, that of the state or that of the channel state
 
 ASSUMED_BYTES_PER_SECOND = 100_000_000
 ASSUMED_LATENCY_MS = 20
@@ -100,7 +117,9 @@ MAX_LATENCY_MS = 1000
 """Maximum latency of a file that is taken for likelier than a slow stream."""
 MAX_BYTES_PER_SECOND = 10**12
 TRANSFER_LATENCIES = 3  # minimum duration / latency of an asynchronous phase that is mostly transfer
+MAX_IDLE_ALIGNMENT_MS = 10  # maximum alignment of a snapshot that did not wait for a barrier
 MAX_IN_FLIGHT_SHARE = 0.1  # maximum in-flight data / state, so that writing in-flight data does not delay the state
+MAX_WAIT_SHARE = 0.25  # maximum wait for barriers / median asynchronous phase, so that the wait does not delay its end
 _LATENCY_QUESTION = "How long does it take to write the smallest file?"
 _QUESTION = "How fast does checkpoint storage write one file, in bytes per second?"
 
@@ -124,9 +143,9 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
         return
     line = fit_async_phases(phases)
     if line is not None and line.is_significant:
-        sizes = [phase.stream_bytes for phase in phases]
+        low, high, sizes = _rate(line.slowest), _rate(line.fastest), [phase.stream_bytes for phase in phases]
         many = f"{len(phases)} asynchronous phases of {min(sizes):,.0f} to {max(sizes):,.0f} bytes in one stream"
-        origin = f"line (Theil-Sen) through {many}"
+        origin = f"line (Theil-Sen) through {many}; {low} to {high} with 95 % confidence"
         draft.put("storage.bandwidth", _rate(line.bytes_per_ms), origin)
         draft.put("storage.file-latency", format_whole_ms(line.latency_ms), "intercept of that line")
         latency_ms = line.latency_ms
@@ -204,11 +223,19 @@ def _rate(bytes_per_ms: float) -> str:
 
 def _select_phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     """Return the phases from which the speed of storage is inferred, as described at the top of this section."""
-    phases_of = {vertex.name: _phases_of_vertex(draft, job, vertex.name) for vertex in job.vertices}
-    of_sinks = [phase for name, phases in phases_of.items() if not job.readers(name) for phase in phases]
-    if is_unaligned(job) and of_sinks:
-        return of_sinks
-    return [phase for phases in phases_of.values() for phase in phases]
+    if not is_unaligned(job):
+        return [phase for vertex in job.vertices for phase in _phases_of_vertex(draft, job, vertex, lambda _: True)]
+    sinks = [vertex for vertex in job.vertices if not job.readers(vertex.name)]
+    without_wait = [
+        phase for vertex in sinks for phase in _phases_of_vertex(draft, job, vertex, _waited_for_no_barrier)
+    ]
+    line = fit_async_phases(without_wait)
+    if line is not None and line.is_significant:
+        return without_wait
+    little_in_flight = [
+        phase for vertex in sinks for phase in _phases_of_vertex(draft, job, vertex, _has_little_in_flight(job, vertex))
+    ]
+    return little_in_flight or without_wait or _with_channel_state(draft, job) or _phases_after_last_barrier(draft, job)
 
 
 def _measured_phases(job: RestJob, vertex: str) -> Iterator[RecordedSubtask]:
@@ -217,30 +244,80 @@ def _measured_phases(job: RestJob, vertex: str) -> Iterator[RecordedSubtask]:
         yield from (snapshot for snapshot in acknowledged_by(point, vertex) if snapshot.checkpoint.async_ >= 0)
 
 
-def _phases_of_vertex(draft: Draft, job: RestJob, vertex: str) -> list[AsyncPhase]:
-    """Return the phases of the snapshots of a vertex that wrote a file and, if barriers overtake, hardly waited for any."""
-    inline, section = inline_bytes(job), draft.document["job"][vertex]
-    state = section.get("state", {})
+def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
+    """Return the phases of all vertices in snapshots that did not wait for a barrier.
+
+    The list is empty if tasks may share a channel state file, or with an aligned timeout: then a phase includes an unknown
+    wait for the barrier to leave the output queue.
+    """
+    is_isolated = draft.document.get("cluster", {}).get("placement") == "isolated"
+    if job.checkpoint_config.aligned_checkpoint_timeout or not is_isolated:
+        return []
+    return [
+        AsyncPhase(float(size), float(snapshot.checkpoint.async_))
+        for vertex in job.vertices
+        if "async" not in draft.document["job"][vertex.name].get("snapshot", {})
+        for snapshot in _measured_phases(job, vertex.name)
+        if snapshot.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
+        and (size := max(written_bytes(snapshot), snapshot.alignment.persisted)) > inline_bytes(job)
+    ]
+
+
+def _phases_after_last_barrier(draft: Draft, job: RestJob) -> list[AsyncPhase]:
+    """Return the phases of all vertices after their last barrier, in snapshots with little in-flight data and not much of a wait."""
+    return [
+        AsyncPhase(float(size), after_ms)
+        for vertex in job.vertices
+        if "async" not in draft.document["job"][vertex.name].get("snapshot", {})
+        for snapshot in _measured_phases(job, vertex.name)
+        if (size := written_bytes(snapshot)) > inline_bytes(job)
+        and snapshot.alignment.persisted < MAX_IN_FLIGHT_SHARE * size
+        and (after_ms := _phase_after_ms(snapshot, last_barrier_ms(snapshot))) >= snapshot.checkpoint.async_ / 2
+    ]
+
+
+def _waited_for_no_barrier(subtask: RecordedSubtask) -> bool:
+    """Return whether the snapshot was aligned, and all barriers arrived at about the same time."""
+    return not subtask.unaligned_checkpoint and subtask.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
+
+
+def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[RecordedSubtask], bool]:
+    """Return a predicate: a snapshot has little in-flight data, and the wait for barriers did not delay its end.
+
+    The wait is compared with the median phase of the subtask.  If it were compared with the phase of the same snapshot,
+    mostly long phases would be selected, and storage would seem slow.
+    """
+    phases_ms: dict[int, list[int]] = defaultdict(list)
+    for snapshot in _measured_phases(job, vertex.name):
+        phases_ms[snapshot.index].append(snapshot.checkpoint.async_)
+    median_ms = {index: median(durations) for index, durations in phases_ms.items()}
+
+    def is_selected(subtask: RecordedSubtask) -> bool:
+        waited_ms = subtask.alignment.duration
+        is_delayed = (
+            waited_ms > max(subtask.checkpoint.sync, 0) + MAX_IDLE_ALIGNMENT_MS
+            and waited_ms > MAX_WAIT_SHARE * median_ms[subtask.index]
+        )
+        return not is_delayed and subtask.alignment.persisted < MAX_IN_FLIGHT_SHARE * written_bytes(subtask)
+
+    return is_selected
+
+
+def _phases_of_vertex(
+    draft: Draft, job: RestJob, vertex: RestVertex, is_selected: Callable[[RecordedSubtask], bool]
+) -> list[AsyncPhase]:
+    """Return the phases of the selected snapshots of a vertex that wrote a file."""
+    inline, state = inline_bytes(job), draft.document["job"][vertex.name].get("state", {})
     has_tables = "backend" in state and "changelog" not in state
     batch_ms = Changelog().batch_delay_ns / 10**6 if "changelog" in state else 0.0
-    phases = []
-    for snapshot in _measured_phases(job, vertex):
-        size, took_ms = written_bytes(snapshot), float(snapshot.checkpoint.async_)
-        if size <= inline:
-            continue
-        if is_unaligned(job):
-            took_ms = _phase_after_last_barrier_ms(snapshot)
-            if took_ms < snapshot.checkpoint.async_ / 2 or snapshot.alignment.persisted >= MAX_IN_FLIGHT_SHARE * size:
-                continue
-        longest = stream_bytes(size, Lsm().table_bytes, StateOptions().transfer_threads) if has_tables else float(size)
-        phases.append(AsyncPhase(longest, max(took_ms - batch_ms, 0.0)))
-    return phases
-
-
-def _phase_after_last_barrier_ms(subtask: RecordedSubtask) -> float:
-    """Return the part of an asynchronous phase after the last barrier [ms]."""
-    begun_ms = max(subtask.start_delay, 0) + max(subtask.checkpoint.sync, 0)
-    return max(subtask.checkpoint.async_ - max(last_barrier_ms(subtask) - begun_ms, 0.0), 0.0)
+    return [
+        AsyncPhase(
+            stream_bytes(size, Lsm().table_bytes, StateOptions().transfer_threads) if has_tables else float(size),
+            max(snapshot.checkpoint.async_ - batch_ms, 0.0),
+        )
+        for snapshot in _measured_phases(job, vertex.name)
+        if is_selected(snapshot) and (size := written_bytes(snapshot)) > inline
+    ]
 
 
 def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
@@ -264,18 +341,88 @@ def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
 
 # ---- Other work of operators in their asynchronous phase, for example their snapshot uploads (FLINK-37375).
 #
-# Flink reports only the whole phase.  If state needs no file, all of the phase is such work.  With unaligned checkpoints, the
-# phase also waits for barriers and for the channel state files of a TaskManager, so nothing is inferred.
+# Flink reports only the whole phase.  If state and in-flight data need no file, all of the phase is such work.  With
+# unaligned checkpoints, the phase also waits for the remaining barriers, and for a channel state file that tasks of one
+# TaskManager share (FLINK-26803).  Files of other vertices give an upper bound on the time of that file: because of the
+# latency, a file that is k times as large takes at most k times as long.  With an aligned timeout, the phase also waits
+# for the barrier to leave the output queue for an unknown time, so nothing is inferred.
 
 
 def infer_uploads(draft: Draft, job: RestJob) -> None:
-    """Set `snapshot.async` of each vertex whose asynchronous phase takes long although its state needs no file."""
-    for vertex in () if is_unaligned(job) else job.vertices:
-        snapshots = [row for row in _measured_phases(job, vertex.name) if written_bytes(row) <= inline_bytes(job)]
-        took_ms = median([snapshot.checkpoint.async_ for snapshot in snapshots] or [0])
-        if took_ms > NEGLIGIBLE_MS:
-            origin = f"median asynchronous duration of {len(snapshots)} snapshots with too little state for a file"
-            draft.vertex(vertex.name).put("snapshot.async", format_whole_ms(took_ms), origin)
+    """Set `snapshot.async` of each vertex whose asynchronous phase takes longer than barriers and files explain."""
+    if is_unaligned(job) and job.checkpoint_config.aligned_checkpoint_timeout:
+        return
+    managers = task_managers_of(job)
+    checkpoints_of: dict[str, list[_SmallSnapshots]] = defaultdict(list)
+    for point in usual_checkpoints(job):
+        for vertex, snapshots in _small_snapshots(job, point, managers):
+            checkpoints_of[vertex].append(snapshots)
+    for vertex, checkpoints in checkpoints_of.items():
+        if median(snapshots.work_ms for snapshots in checkpoints) <= NEGLIGIBLE_MS:
+            continue
+        took_ms = [ms for snapshots in checkpoints if snapshots.work_ms > NEGLIGIBLE_MS for ms in snapshots.took_ms]
+        origin = f"median asynchronous duration of {len(took_ms)} snapshots with too little state for a file"
+        if is_unaligned(job):
+            origin += "; longer than the wait for barriers, and than other vertices take for as much in-flight data"
+        draft.vertex(vertex).put("snapshot.async", format_whole_ms(median(took_ms)), origin)
+
+
+class _SmallSnapshots(NamedTuple):
+    """The asynchronous phases of those subtasks of a vertex that wrote no state to a file, in one checkpoint."""
+
+    took_ms: Sequence[int]
+    work_ms: float  # median phase, without the time that barriers and files explain
+
+
+def _small_snapshots(
+    job: RestJob, point: RecordedCheckpoint, managers: Mapping[str, Mapping[int, str]]
+) -> Iterator[tuple[str, _SmallSnapshots]]:
+    """Yield (vertex, its phases without a state file) in a checkpoint.
+
+    `managers` has the TaskManager of each subtask, by vertex and index.
+    """
+    inline, waits = inline_bytes(job), is_unaligned(job)
+    snapshots_of = {
+        name: [snapshot for snapshot in subtasks.values() if snapshot.checkpoint.async_ >= 0]
+        for name, subtasks in acknowledged_in(job, point).items()
+    }
+    last_barrier_of: dict[str, float] = defaultdict(float)  # TaskManager -> ms after the trigger
+    in_flight_of: dict[str, int] = defaultdict(int)
+    for name, snapshots in snapshots_of.items():
+        for snapshot in snapshots:
+            manager = managers[name].get(snapshot.index, "")
+            last_barrier_of[manager] = max(last_barrier_of[manager], last_barrier_ms(snapshot))
+            in_flight_of[manager] += max(snapshot.alignment.persisted, 0)
+    files = []  # (phase after the last barrier [ms], bytes, vertex) of each vertex that writes files, as medians
+    for name, snapshots in snapshots_of.items():
+        sizes = [
+            max(snapshot.alignment.persisted, written if (written := written_bytes(snapshot)) > inline else 0)
+            for snapshot in snapshots
+        ]
+        if sizes and median(sizes) > 0:
+            phases_ms = (
+                _phase_after_ms(snapshot, last_barrier_ms(snapshot) if waits else 0.0) for snapshot in snapshots
+            )
+            files.append((median(phases_ms), median(sizes), name))
+    for name, snapshots in snapshots_of.items():
+        small = [snapshot for snapshot in snapshots if written_bytes(snapshot) <= inline]
+        if small:
+            manager_ids = [managers[name].get(snapshot.index, "") for snapshot in small]
+            rest_ms = median(
+                _phase_after_ms(snapshot, last_barrier_of[manager_id] if waits else 0.0)
+                for snapshot, manager_id in zip(small, manager_ids, strict=True)
+            )
+            # Writing k times as many bytes takes at most k times as long as the file of another vertex.
+            shared_bytes = max(in_flight_of[manager_id] for manager_id in manager_ids)
+            bounds_ms = [took_ms * max(1.0, shared_bytes / size) for took_ms, size, other in files if other != name]
+            file_ms = min(bounds_ms, default=math.inf) if shared_bytes else 0.0
+            yield name, _SmallSnapshots([snapshot.checkpoint.async_ for snapshot in small], rest_ms - file_ms)
+
+
+def _phase_after_ms(subtask: RecordedSubtask, barrier_ms: float) -> float:
+    """Return the part of an asynchronous phase [ms] after a barrier that arrived `barrier_ms` after the trigger."""
+    begun_ms = max(subtask.start_delay, 0) + max(subtask.checkpoint.sync, 0)
+    return max(subtask.checkpoint.async_ - max(barrier_ms - begun_ms, 0.0), 0.0)
 
 
 # ---- Delay with which an idle task processes a barrier, and the bandwidth of in-flight data in unaligned checkpoints.

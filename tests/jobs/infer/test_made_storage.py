@@ -4,6 +4,7 @@ import pytest
 
 from sim.jobs.infer.file_history import inline_bytes
 from sim.jobs.infer.storage import infer_in_flight, infer_storage, infer_uploads
+from sim.jobs.source.rest_answers import VertexDetails
 from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, flow, flowed, own, subtask, vertex
 
 VERTICES = [vertex("src"), vertex("count", "src", parallelism=2), vertex("sink", "count", parallelism=2)]
@@ -65,19 +66,33 @@ def test_one_size_is_read_as_the_likelier_of_a_slow_stream_and_a_slow_file(size,
 UNALIGNED = {"unaligned_checkpoints": True}
 
 
-@pytest.mark.parametrize(
-    ("size", "config", "expected"), [(100, {}, "90 ms"), (10**6, {}, None), (100, UNALIGNED, None)]
-)
-def test_an_asynchronous_phase_without_a_file_is_other_work(size, config, expected):
-    """Unaligned, it also waits for barriers and for the file that others share."""
-    points = [checkpoint(number, sink=[subtask(i, size, async_=90) for i in (0, 1)]) for number in range(2, 7)]
-    job = MadeJob(VERTICES, points, config)
+def uploads(own, config=(), options=(), hosts="ab"):
+    """What vertices do in their asynchronous phase beside writing files."""
+    points = [checkpoint(number, **own(number)) for number in range(2, 7)]
+    details = {
+        name: VertexDetails.model_validate(
+            {"subtasks": [{"subtask": i, "taskmanager-id": host} for i, host in enumerate(hosts)]}
+        )
+        for name in ("src", "count", "sink")
+    }
+    job = MadeJob(VERTICES, points, dict(config), options, details=details)
     draft = drafted(job)
     infer_uploads(draft, job)
+    return {name: section.get("snapshot", {}).get("async") for name, section in draft.document["job"].items()}, draft
 
-    assert draft.document["job"]["sink"].get("snapshot", {}).get("async") == expected
+
+def test_unaligned_the_wait_for_the_last_barrier_is_no_work():
+    """800 ms of 900, on its own task manager; 100 ms are left, of which all is work."""
+
+    def own(number):
+        return {"sink": [subtask(0, 100, async_=900, align=800), subtask(1, 100, async_=900, align=800)]}
+
+    assert uploads(own, UNALIGNED)[0]["sink"] == "900 ms"
+    short = {"sink": [subtask(i, 100, async_=850, align=800) for i in (0, 1)]}
+    assert uploads(lambda number: short, UNALIGNED)[0]["sink"] is None
 
 
+UNALIGNED = {"unaligned_checkpoints": True}
 TIMEOUT = UNALIGNED | {"aligned_checkpoint_timeout": 500}
 
 
