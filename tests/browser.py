@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["BROWSER", "Browser", "Key", "Mouse", "Sight", "browser", "needs_browser"]
+__all__ = ["BROWSER", "Browser", "Key", "Mouse", "Sight", "browser", "needs_browser", "served"]
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
@@ -274,6 +274,23 @@ class _Connection:
             case "Log.entryAdded" if parameters["entry"]["level"] in {"error", "warning"}:
                 self.complaints.append(parameters["entry"]["text"])
         return message
+
+
+@contextmanager
+def served(folder):
+    """The address of a folder on this machine."""
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+    from threading import Thread
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            """Nobody reads it."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 @contextmanager

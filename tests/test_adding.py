@@ -301,7 +301,7 @@ def test_a_lever(monkeypatch):
         "closer",
         (MESSAGES,),
         lambda situation: iter([Change(lever, "closer", {"overheads.trigger": "0 s"})]),
-        "rent",
+        costs="rent",
     )
     situation = Situation(scenario(), {}, protocols()[0], 10**8, {MESSAGES: 1.0}, {})
     before = list(levers.rank_levers(situation))

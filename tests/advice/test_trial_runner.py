@@ -1,4 +1,4 @@
-"""Trials cost processor time: what was spent, what more fits, and what a line of progress says."""
+"""Trials cost processor time: what was spent, what more fits."""
 
 from dataclasses import replace
 
@@ -65,17 +65,3 @@ def test_runs_that_end_early_are_counted_as_earlier_ones(tmp_path, undisturbed):
     assert row["caught_up_ms"] > row["downtime_ms"] > 0
     assert "caught_up_ms" not in str(row["unfinished"])  # the run ended because the job had caught up
     assert runner.affords([replace(fails, run=replace(fails.run, seed=7))], 0.5)
-
-
-def test_progress_says_what_is_left_of_the_budget(tmp_path, undisturbed):
-    seen = []
-    runner = TrialRunner(tmp_path / "out", jobs=1, budget_s=90.0)
-
-    assert runner.progress() == "0 of 90 s of work"
-    runner.watch = lambda finished, spent_ns: seen.append((finished, spent_ns))
-    runner.run([undisturbed])
-    assert runner.progress().startswith("0 of 90 s of work, at most ")
-    runner.run([lengthened(undisturbed, 2)])
-    assert seen[-1][0] == 4
-    assert runner.spent_s() > 0
-    assert seen[-1][1] > 0

@@ -5,7 +5,7 @@ from tests.mutations.rule import Rule
 EDGES = (
     Rule(
         "two edges between the same vertices draw different numbers",
-        "runtime/lowering.py",
+        "runtime/plane_spec.py",
         '#{gate}"',
         '#{reader.inputs.index(inlet)}"',
         "tests/runtime/setup/test_lowering.py::test_two_edges_never_share_a_name",

@@ -217,7 +217,7 @@ RECOVERY = (
     ),
     Rule(
         "with checkpoints during recovery a task runs before it has processed what it recovers",
-        "runtime/lowering.py",
+        "runtime/plane_spec.py",
         "opens_at_once=scenario.checkpoint.during_recovery,",
         "opens_at_once=False,",
         "tests/runtime/jobmanager/test_restarted_tasks.py::test_tasks_run_as_soon_as_their_in_flight_data_is_read",

@@ -26,7 +26,7 @@ def drawn():
 def charts(request, monkeypatch):
     """Empty ones, but in the tests that ask for `drawn`."""
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr(page, "still", lambda _drawn: None)
+        monkeypatch.setattr(page, "to_figure", lambda _drawn: None)
         monkeypatch.setattr(page, "svg", lambda _drawn, _name: "<svg></svg>")
 
 

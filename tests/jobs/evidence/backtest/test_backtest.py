@@ -80,7 +80,7 @@ def test_the_section_reads_back():
 def test_only_a_first_checkpoint_that_completed_is_named():
     job = read_any(REST / "pressed.zip")
     first = job.checkpoints.list[0].model_copy(update={"id": 1})
-    for points, message in ((first,), "known, but for the first"), ((), "known"):
+    for points, message in ((first,), "known in detail, but for the first"), ((), "known in detail"):
         history = job.checkpoints.model_copy(update={"list": points})
         with pytest.raises(NoHistoryError, match=rf"^no completed checkpoint is {message}$"):
             backtest(job.model_copy(update={"checkpoints": history}))
