@@ -100,8 +100,8 @@ FINISHING = (
     Rule(
         "finished tasks count as acknowledged",
         "runtime/jobmanager/coordinator_host.py",
-        "acknowledged=settled)",
-        "acknowledged=0)",
+        "acknowledged=len(finished),",
+        "acknowledged=0,",
         f"{LAWS}test_invariant_32_finished_tasks_count_as_acknowledged",
     ),
     Rule(

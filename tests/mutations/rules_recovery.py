@@ -204,7 +204,7 @@ RECOVERY = (
     Rule(
         "output that came with an acknowledgement is read in no time by its reader, too",
         "runtime/jobmanager/restore.py",
-        "inlined_bytes=own_bytes + int(inlined.sum())",
+        "inlined_bytes=own_bytes + received_inlined_bytes",
         "inlined_bytes=own_bytes",
         "tests/runtime/jobmanager/test_restarted_tasks.py::test_what_came_with_an_acknowledgement_is_still_not_in_a_file",
     ),

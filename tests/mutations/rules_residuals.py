@@ -49,13 +49,6 @@ RESIDUALS = (
         f"{_HISTORY}large_files_are_no_chance",
     ),
     Rule(
-        "a rise that ends is a level",
-        "jobs/infer/state.py",
-        "    best, least = None, _MAX_RESIDUAL_OF_LEVEL * straight.squares\n",
-        "    best, least = None, 0.0\n",
-        "tests/jobs/infer/test_made_states.py::test_a_rise_that_ends_is_a_level",
-    ),
-    Rule(
         "state whose keys expire is bounded at the horizon",
         "advice/horizon.py",
         "self.per_second * min(seconds, self.ttl_s)",

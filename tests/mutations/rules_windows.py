@@ -222,11 +222,4 @@ WINDOWS = (
         "tooth = find_periodic_timers(job, vertex)",
         f"{_IMPORT}files_of_rocksdb_rise_and_fall_without_windows",
     ),
-    Rule(
-        "records of a window are counted by whole windows",
-        "jobs/infer/windows.py",
-        "    return None if squares > len(steps) * (MAX_RESIDUAL_SHARE * per_end) ** 2 else (per_end, number)\n",
-        "    return per_end, number\n",
-        f"{_IMPORT}records_that_leave_over_seconds_are_not_counted_by_windows",
-    ),
 )
