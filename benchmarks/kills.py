@@ -74,7 +74,7 @@ def kills(
 
     warm()
     where = ["--jobs", "2"] if master is None else ["--master", master]
-    arguments = ["sweep", str(SCENARIO), "--replications", str(max(cells // 3, 1))]
+    arguments = ["sweep", str(SCENARIO), "--set", f"run.replications={max(cells // 3, 1)}"]
     calm, out, messages = folder / "calm", folder / "out", folder / "told.txt"
     begun = time.monotonic()
     if _wait(_call([*arguments, "--jobs", "2", "--out", str(calm)], messages)) != 0:

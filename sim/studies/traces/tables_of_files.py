@@ -56,7 +56,8 @@ def _counted(batches: Iterable[pa.RecordBatch], counts: list[pd.DataFrame]) -> I
 def _summed(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the sum of `count` and the smallest `line` for each combination of COUNT_KEYS."""
     sums = rows.groupby(COUNT_KEYS, dropna=False, as_index=False).agg({"count": "sum", "line": "min"})
-    return sums.sort_values(COUNT_KEYS, na_position="first", ignore_index=True).astype({"count": int})
+    sums = sums.sort_values(COUNT_KEYS, na_position="first", ignore_index=True).astype({"count": int})
+    return sums.where(sums.notna(), None)  # as Spark has them
 
 
 def _write(batches: Iterable[pa.RecordBatch], staging: Path, number: int) -> None:
