@@ -178,8 +178,6 @@ def critical_path(
     for entry in entries:
         if until_ns is not None and entry.time_ns > until_ns and entry.event_type is not EventType.COMMITTED:
             continue  # later events of tasks, such as late acknowledgements, decided nothing
-        if entry.event_type is EventType.PART_REPLACED:
-            until_ns = entry.time_ns
         times[entry.task].setdefault(entry.event_type, entry.time_ns)
         match entry.event_type:
             case EventType.BARRIER_ARRIVED:
@@ -188,10 +186,14 @@ def critical_path(
                 beginnings[entry.task] = len(arrivals[entry.task])
             case EventType.ACKNOWLEDGED if entry.time_ns <= stats.latest_ack_ns:
                 acknowledged = entry.task, entry.time_ns
+            case EventType.PART_REPLACED if stats.status == "COMPLETED":
+                until_ns = entry.time_ns
             case EventType.COMMITTED:
                 committed = entry.task, entry.time_ns
     status, end_ns = stats.status, {"COMPLETED": acknowledged[1], "FAILED": stats.failed_ns}.get(stats.status, ended_ns)
-    if until_ns is not None and until_ns > acknowledged[1]:  # a regional checkpoint waits for what fails there, too
+    if (
+        status == "COMPLETED" and until_ns is not None and until_ns > end_ns
+    ):  # a regional checkpoint waits for what fails there, too
         status, end_ns = "FAILED", until_ns
     subtasks, tasks = stats.subtasks, range(len(graph.groups))
 

@@ -144,9 +144,8 @@ def _regional_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on the checkpoints that completed without regions that failed.  `done`: completed checkpoints."""
     if not result.scenario.checkpoint.region.enabled:
         return
-    kept = [(row.checkpoint, row.number) for row in result.journal.only({EventType.PART_REPLACED})]
-    kept = [row for row in kept if row[0] in {*done["id"]}]
-    if kept:
+    ids, replaced = {*done["id"]}, result.journal.only({EventType.PART_REPLACED})
+    if kept := [(row.checkpoint, row.number) for row in replaced if row.checkpoint in ids]:
         checkpoint, part = max(kept, key=lambda row: row[0] - row[1])
         without = {number for number, _ in kept}
         yield (

@@ -41,7 +41,8 @@ def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Ch
         raise TraceFileError(f"the tables cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return _summed(pd.concat(counts))
+    table = _summed(pd.concat(counts)).sort_values(COUNT_KEYS, na_position="first", ignore_index=True)
+    return table.astype({"count": int}).where(table.notna(), None)  # as Spark has them
 
 
 def _counted(batches: Iterable[pa.RecordBatch], counts: list[pd.DataFrame]) -> Iterator[pa.RecordBatch]:
@@ -55,9 +56,7 @@ def _counted(batches: Iterable[pa.RecordBatch], counts: list[pd.DataFrame]) -> I
 
 def _summed(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the sum of `count` and the smallest `line` for each combination of COUNT_KEYS."""
-    sums = rows.groupby(COUNT_KEYS, dropna=False, as_index=False).agg({"count": "sum", "line": "min"})
-    sums = sums.sort_values(COUNT_KEYS, na_position="first", ignore_index=True).astype({"count": int})
-    return sums.where(sums.notna(), None)  # as Spark has them
+    return rows.groupby(COUNT_KEYS, dropna=False, as_index=False).agg({"count": "sum", "line": "min"})
 
 
 def _write(batches: Iterable[pa.RecordBatch], staging: Path, number: int) -> None:
