@@ -64,7 +64,7 @@ def imported(name: str) -> Imported:
     source = _answers(DATA / name)
     inference = infer(source)
     job = to_recording(source, name)
-    found = backtest(job, unbalanced=inference.unbalanced)
+    found = backtest(job)
     assert found.other_settings is not None
     text = inference.text
     return Imported(

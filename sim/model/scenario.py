@@ -285,7 +285,6 @@ class ComparedQuantity:
     predicted: Quantiles
     vertex: str = ""  # empty for quantities of whole checkpoints
     off: tuple[Level, ...] = ()  # levels at which the two differ by more than repeated runs of one job
-    cause: str = ""
 
     def change(self, level: Level) -> float | None:
         """Return (predicted - observed) / observed, or None if nothing was predicted or the observed value is 0."""

@@ -369,7 +369,7 @@ def history(backtest: Backtest) -> Block:
     sentence = verdict(backtest)
     return Block(
         "The unchanged job, compared with its history",
-        f"{sentence[0].upper()}{sentence[1:]}. {_causes(backtest)}".strip(),
+        f"{sentence[0].upper()}{sentence[1:]}.",
         TextTable("", header, rows),
     )
 
@@ -388,10 +388,6 @@ def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> Iterator[str]:
 
 def _off(row: ComparedQuantity) -> str:
     return "; ".join(agreement_text(row, level).removeprefix(f"{row.quantity} ") for level in row.off)
-
-
-def _causes(backtest: Backtest) -> str:
-    return " ".join(f"{title(row)}: {row.cause.rstrip('.')}." for row in backtest.off if row.cause)
 
 
 # ---- The chart of a sweep: means of settings with confidence intervals.

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
-from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +33,7 @@ from sim.model.schema.history_file import contradiction, section_of
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS, format_duration
 from sim.plane import warm
-from sim.results.formats import amount_text, bytes_text, change_text, ms_text
+from sim.results.formats import amount_text, change_text
 from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:
@@ -181,90 +180,6 @@ def _gap(row: ComparedQuantity) -> float:
     )
 
 
-# ---- Likely causes of deviations.
-
-UNKNOWN = "cause unknown"
-MIN_GROWTH_FACTOR = 1.1
-"""Minimum state size in the last third of the history / in the first third for the state to be growing."""
-MIN_TAIL_RATIO = 1.25
-"""Minimum p90 / p50 of the history, divided by that of the prediction, to conclude that the history has a longer tail."""
-PHASES = ("start-delay", "alignment", "sync", "async")
-
-
-def with_causes(
-    rows: Sequence[ComparedQuantity], growth: tuple[float, float] | None, unbalanced: Sequence[str]
-) -> list[ComparedQuantity]:
-    """Return the rows, with the likely cause of each deviation.
-
-    `growth`: see `state_growth`.  `unbalanced`: contradictions between counters, as phrases.
-    """
-    return [replace(row, cause=_cause(row, rows, growth, unbalanced)) if row.off else row for row in rows]
-
-
-def state_growth(observed: pd.DataFrame, scenario: Scenario) -> tuple[float, float] | None:
-    """Return the full size [bytes] in the first and in the last third of the history, or None if it does not grow.
-
-    Also None if it grows in the scenario.  Files of RocksDB grow until they are compacted, so their growth says nothing
-    about the state.
-    """
-    states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
-    rows = observed[(observed["quantity"] == "state_size") & ~observed["first"]].sort_values("checkpoint")
-    sizes = rows["value"].tolist()
-    third = len(sizes) // 3
-    if not third or any(state.growth_bytes or state.backend == "rocksdb" for state in states):
-        return None
-    before, after = median(sizes[:third]), median(sizes[-third:])
-    return (before, after) if after > MIN_GROWTH_FACTOR * before else None
-
-
-def _cause(
-    row: ComparedQuantity,
-    rows: Sequence[ComparedQuantity],
-    growth: tuple[float, float] | None,
-    unbalanced: Sequence[str],
-) -> str:
-    is_throughput, level = row.quantity == "throughput", row.off[0]
-    if unbalanced and (is_throughput or not row.predicted.count):
-        return f"a flow does not balance: {'; '.join(unbalanced)}"
-    if not row.predicted.count:
-        return "no checkpoint completes in the simulation"
-    is_longer = row.predicted.at(level) > row.observed.at(level)
-    if growth is not None and (
-        row.quantity in ("checkpointed", "full-size") or (is_longer and row.quantity in ("async", "end-to-end"))
-    ):
-        return f"the state grows in the history, from {bytes_text(growth[0])} to {bytes_text(growth[1])}: one size is simulated"
-    tail = "" if is_throughput else _tail_cause(row)
-    if tail and level != "p50":
-        return tail
-    if row.quantity == "end-to-end" and (phase := _deviating_phase(row, rows)) is not None:
-        observed_ms, predicted_ms = phase.observed.at(level), phase.predicted.at(level)
-        return f"{phase.quantity} of {phase.vertex}: {level} {ms_text(observed_ms)}, predicted {ms_text(predicted_ms)}"
-    return tail or UNKNOWN
-
-
-def _tail_cause(row: ComparedQuantity) -> str:
-    """Return the cause of a longer tail, or "" if the history has none, or if the prediction is too long."""
-    if any(row.predicted.at(level) > row.observed.at(level) for level in row.off):
-        return ""
-    recorded, simulated = (side.p90 / side.p50 if side.p50 > 0 else 1.0 for side in (row.observed, row.predicted))
-    if recorded < MIN_TAIL_RATIO * simulated:
-        return ""
-    return f"the history has a tail that the model has not: p90 is {recorded:.1f} times p50, predicted {simulated:.1f} times"
-
-
-def _deviating_phase(row: ComparedQuantity, rows: Sequence[ComparedQuantity]) -> ComparedQuantity | None:
-    """Return the phase that causes more than half of the deviation of the whole checkpoint, or None if there is none."""
-    level = row.off[0]
-    deviation = row.observed.at(level) - row.predicted.at(level)
-    shares = [
-        ((phase.observed.at(level) - phase.predicted.at(level)) / deviation, phase)
-        for phase in rows
-        if phase.quantity in PHASES and level in phase.off and phase.predicted.count
-    ]
-    share, largest = max(shares, key=lambda pair: pair[0], default=(0.0, None))
-    return largest if share > 0.5 else None
-
-
 # ---- Run the imported job, as long and as often as a budget of CPU time allows.
 
 BUDGET_S = 6.0
@@ -405,14 +320,11 @@ def _findings(backtest: Backtest) -> Iterator[str]:
     if not backtest.off:
         yield "Nothing is off by more than repetitions of one job are."
         return
-    yield "Off by more than repetitions of one job are:"
-    for cause in dict.fromkeys(row.cause for row in backtest.off):
-        rows = []  # for example ``sync of sink (p50 +7 %, p90 -30 %)``
-        for row in backtest.off:
-            if row.cause == cause:
-                changes = ", ".join(f"{level} {_change(row, level)}" for level in row.off)
-                rows.append(f"{row.quantity}{f' of {row.vertex}' if row.vertex else ''} ({changes})")
-        yield from _wrapped(f"- {', '.join(rows)}: {cause}.", indent="  ")
+    rows = []  # for example ``sync of sink (p50 +7 %, p90 -30 %)``
+    for row in backtest.off:
+        changes = ", ".join(f"{level} {_change(row, level)}" for level in row.off)
+        rows.append(f"{row.quantity}{f' of {row.vertex}' if row.vertex else ''} ({changes})")
+    yield from _wrapped(f"Off by more than repetitions of one job are: {', '.join(rows)}.")
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
@@ -426,16 +338,10 @@ class NoHistoryError(Exception):
     """The job has no completed or failed checkpoints to compare a simulation with."""
 
 
-def backtest(
-    job: RecordedJob,
-    *,
-    unbalanced: Sequence[str] = (),
-    watch: Watch = lambda _: None,
-) -> Backtest:
+def backtest(job: RecordedJob, watch: Watch = lambda _: None) -> Backtest:
     """Simulate an imported job, and compare it with its history.
 
-    `unbalanced` has the contradictions between record counters, as phrases.  Raises `NoHistoryError` if there are no
-    checkpoints to compare, or `TooLargeError` if the simulation takes too long.
+    Raises `NoHistoryError` if there are no checkpoints to compare, or `TooLargeError` if the simulation takes too long.
     """
     history = observed(job)
     durations = history[(history["quantity"] == "end_to_end_duration") & ~history["first"]]["value"]
@@ -447,9 +353,8 @@ def backtest(
     results = runs_within(scenario, job, watch=watch)
     in_runs = pd.concat([predicted(result) for result in results], ignore_index=True)
     rows = compare_quantities(history, in_runs)
-    explained = with_causes(rows, state_growth(history, scenario), unbalanced)
     longest = sorted(durations.tolist(), reverse=True)[:MAX_KEPT_DURATIONS]
-    compared, length_ns = tuple(row_per_quantity(explained)), results[0].scenario.run.duration_ns
+    compared, length_ns = tuple(row_per_quantity(rows)), results[0].scenario.run.duration_ns
     duration = next((row for row in rows if row.quantity == "end-to-end"), None)
     others = None if durations.empty else other_settings(durations.tolist(), duration)
     failures = _backtest_failures(job, failed, history, in_runs) if failed or job.failures else None
@@ -489,7 +394,7 @@ def with_backtest(
     """
     try:
         warm()
-        result = backtest(recorded_job(source), unbalanced=imported.unbalanced, watch=watch)
+        result = backtest(recorded_job(source), watch)
     except (NoHistoryError, TooLargeError) as reason:
         return imported, [f"no backtest: {reason}"]
     except Exception as error:  # noqa: BLE001 - a defect of the simulator must not lose the import

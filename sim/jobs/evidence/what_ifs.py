@@ -394,7 +394,6 @@ def history_of(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> dict
             "quantity": row.quantity,
             "vertex": row.vertex or None,
             "quantile": level,
-            "cause": row.cause,
             "observed": json_ready(row.observed.at(level)),
             "predicted": json_ready(row.predicted.at(level)),
         }

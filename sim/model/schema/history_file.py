@@ -47,7 +47,7 @@ class _Compared(Section):
     off: list[Annotated[str, choice("p50", "p90")]] | None = None
     """Quantiles that differ by more than repetitions do."""
     cause: str | None = None
-    """The likely cause."""
+    """Written by older versions.  It has no effect."""
 
 
 _LEAVES: dict[Kind, Any] = {"duration": Duration, "size": Size, "rate": RecordRate}
@@ -200,9 +200,7 @@ def build_backtest(written: Backtest, reading: Reading) -> scenario.Backtest:
             for side in ("observed", "predicted")
         )
         compared.append(
-            scenario.ComparedQuantity(
-                quantity, observed, predicted, section.vertex or "", tuple(section.off or ()), section.cause or ""
-            )
+            scenario.ComparedQuantity(quantity, observed, predicted, section.vertex or "", tuple(section.off or ()))
         )
     longest_ms = tuple(duration / 1e6 for duration in longest)
     return build_model(scenario.Backtest, written, at, compared=tuple(compared), longest_ms=longest_ms)
@@ -309,7 +307,6 @@ def _comparison_section(compared: scenario.ComparedQuantity) -> dict[str, Any]:
         "observed": _quantiles_section(compared.observed, kind),
         "predicted": _quantiles_section(compared.predicted, kind),
         "off": list(compared.off),
-        "cause": compared.cause,
     }
     return {key: value for key, value in section.items() if value}
 

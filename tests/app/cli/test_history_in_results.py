@@ -25,7 +25,6 @@ OFF = {
     "quantity": "end-to-end",
     "vertex": None,
     "quantile": "p90",
-    "cause": "unknown",
     "observed": 1000.0,
     "predicted": 410.0,
 }
