@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.jobs.watch.forecast import Circumstances, Forecast
+from sim.jobs.watch.forecast import Circumstances, Forecast, causes, reasons_text, unknown
 from sim.jobs.watch.observation import JobObservation, SeenCheckpoint, changes
-from sim.jobs.watch.reasons import explain_deviation
 from sim.jobs.watch.serving import page_of, verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from tests.claims.printed import check, weak_sentences
@@ -65,6 +64,10 @@ def test_the_job_did_not_begin_again_because_an_answer_was_missing():
     assert (3, known.failures_ms) == (told.state.observation.restored, told.state.observation.failures_ms)
 
 
+def why(usual, now, sign=1):
+    return reasons_text(causes(usual, now, sign), unknown(usual, now))
+
+
 def left(told, *points):
     return next(
         text for text in texts(told.process_observation(*at(1000, *points))[0]) if text.startswith("checkpoints leave")
@@ -93,24 +96,19 @@ def test_checkpoints_that_all_expire_have_no_percentiles():
 def test_what_is_not_known_is_not_as_it_was(usual, said):
     """No counters of the job: whether its load is another one cannot be told."""
     now = Circumstances(state={"map": 1e6}, parts_ms={"upload": 82.0})
-    why = explain_deviation(replace(FORECAST, usual=usual), now, (400.0, 500.0), None)
 
-    assert said.rpartition(": ")[2] in why.text
+    assert said.rpartition(": ")[2] in why(usual, now)
 
 
 def test_load_and_state_as_they_were_are_said_to_be():
-    why = explain_deviation(FORECAST, USUAL, (400.0, 500.0), None)
-
-    assert why.text == "Why is not known: load, state, threads and the parts of checkpoints are as they were."
+    assert why(USUAL, USUAL) == "Why is not known: load, state, threads and the parts of checkpoints are as they were."
 
 
 def test_shorter_checkpoints_have_a_part_that_shrank():
     """And threads that work less: both are named, and nothing is said to be as it was."""
-    why = explain_deviation(
-        FORECAST, replace(USUAL, busy={"map": 0.1}, parts_ms={"alignment": 20.0}), (20.0, 30.0), None
-    )
+    now = replace(USUAL, busy={"map": 0.1}, parts_ms={"alignment": 20.0})
 
-    assert why.text == (
+    assert why(USUAL, now, -1) == (
         "Threads of 'map' work 10 % of the time on average (before: 50 %); of a checkpoint, upload shrank most: 0 ms (before: 80 ms)."
     )
 

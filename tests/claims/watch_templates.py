@@ -606,7 +606,7 @@ def play(seed, *, looks=45):
             )
             told.forecasts.append(forecast)
             told.left = {}
-            yield from ((told, event.text) for event in told.watcher.use_forecast(forecast, None, now_ms))
+            yield from ((told, event.text) for event in told.watcher.use_forecast(forecast, now_ms))
         yield told, verdict(told.watcher)
         if draw.random() < 0.12:
             load = draw.choice([0.0, 500.0, 1000.0, 2000.0])

@@ -172,12 +172,6 @@ class _Session:
         if self.options["renew"]:
             state.forecast = None
             state.reset()
-        if state.forecast is not None:
-            try:
-                self.watcher.study = load(self.folder / SCENARIO)
-            except (ScenarioError, OSError) as error:
-                self.listener.warning(f"{self.folder / SCENARIO}: {error}; making a new forecast")
-                state.forecast = None
         checkpoint_count = sum(count for name, count in state.counts.items() if name.startswith("checkpoints"))
         self.listener.message(f"resuming: {self.folder} has {checkpoint_count} checkpoints; {verdict(self.watcher)}")
 
@@ -267,7 +261,7 @@ class _Session:
             snapshot = without_earlier_checkpoints(snapshot, state.settings_since_ms)
             study = load(import_source(snapshot, observation.name, Listener()).save(self.folder / SCENARIO))
             forecast = forecast_of(study.backtest, observation.time_ms, observation.job, watcher.usual)
-            self._report(watcher.use_forecast(forecast, study, self.clock.now_ms()))
+            self._report(watcher.use_forecast(forecast, self.clock.now_ms()))
             self.failed_forecast = None
         except RestError as error:
             self._report(watcher.on_failed_poll(now_ms, error.why))

@@ -1,85 +1,19 @@
-"""Forecast checkpoint durations, and detect when checkpoints leave the forecast."""
+"""Forecast checkpoint durations, detect when checkpoints leave the forecast, and name what has changed since it was made."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sim.jobs.evidence.what_ifs import AS_IT_IS, factors_of
-from sim.results.formats import ms_text
-from sim.runtime.simulate import simulate
+from sim.model.text import capitalised, listed
+from sim.results.formats import bytes_text, ms_text, per_second_text, share_text
 
 if TYPE_CHECKING:
-    from sim.model.job import Vertex
-    from sim.model.scenario import Backtest, Scenario
-
-
-# ---- Simulate the imported job with other loads or state sizes, to see whether they explain the observed durations.
-
-CHECKPOINTS_PER_RUN = 25
-"""Checkpoints in a run, enough for a p90.  The first one is not counted."""
-BUDGET_S = 10.0
-"""Maximum CPU time of one run."""
-
-
-class TooSlowError(Exception):
-    """The simulation takes too long, or completes no checkpoint."""
-
-
-def with_circumstances(scenario: Scenario, load: Mapping[str, float], state: Mapping[str, float]) -> Scenario:
-    """Return the scenario with changed loads and state sizes.
-
-    Args:
-        scenario: The imported job.
-        load: Source -> factor by which its rate is multiplied.
-        state: Vertex -> state size [bytes].  Vertices without state are ignored.
-    """
-    vertices = tuple(
-        _with_circumstances(vertex, load.get(vertex.name, 1.0), state.get(vertex.name))
-        for vertex in scenario.job.vertices
-    )
-    return replace(scenario, job=replace(scenario.job, vertices=vertices))
-
-
-def _with_circumstances(vertex: Vertex, load: float, state_bytes: float | None) -> Vertex:
-    if vertex.source is not None and load != 1:
-        rates = tuple(
-            replace(rate, per_second=rate.per_second * round(load * 1000) / 1000) for rate in vertex.source.rates
-        )
-        vertex = replace(vertex, source=replace(vertex.source, rates=rates))
-    if vertex.state is not None and state_bytes is not None:
-        vertex = replace(vertex, state=replace(vertex.state, bytes=round(state_bytes)))
-    return vertex
-
-
-def simulate_durations(scenario: Scenario) -> tuple[float, float]:
-    """Simulate a scenario, and return p50 and p90 of the durations of its checkpoints [ms].
-
-    Raises `TooSlowError` if it has no checkpoint interval, exceeds `BUDGET_S`, or completes no checkpoint.
-    """
-    interval_ns = scenario.checkpoint.interval_ns
-    if interval_ns is None:
-        raise TooSlowError("the job has no checkpoint interval")
-    begun_s = time.process_time()
-
-    def check_budget(_simulated_ns: int) -> None:
-        if time.process_time() - begun_s > BUDGET_S:
-            raise TooSlowError(f"it takes more than {BUDGET_S:g} s of CPU time")
-
-    run = replace(scenario.run, duration_ns=CHECKPOINTS_PER_RUN * interval_ns, warmup_ns=0, cold_start_ns=0)
-    rows = simulate(replace(scenario, run=run), check=False, progress=check_budget).checkpoints
-    completed = rows[(rows["status"] == "COMPLETED") & (rows["savepointFormat"] == "") & (rows["id"] != 1)][
-        "end_to_end_duration"
-    ]
-    if completed.empty:
-        raise TooSlowError("no checkpoint completes")
-    p50, p90 = (float(value) for value in np.quantile(completed, [0.5, 0.9]))
-    return p50, p90
+    from sim.model.scenario import Backtest
 
 
 # ---- The forecast: percentiles of checkpoint durations, and the factors by which the observed ones may differ.
@@ -137,6 +71,113 @@ def forecast_of(backtest: Backtest | None, made_ms: int, job: str, usual: Circum
     return Forecast(
         made_ms, job, row.predicted.p50, row.predicted.p90, (factors.p50, factors.p90), backtest.checkpoints, usual
     )
+
+
+# ---- Why checkpoints leave a forecast: what has changed since it was made.
+
+EQUAL_LOAD_FACTOR = 1.3
+"""Loads that differ by a smaller factor count as equal, because Flink's counters are up to 10 s old."""
+MIN_STATE_FACTOR = 1.2
+"""State sizes that differ by a smaller factor count as equal."""
+_MIN_BUSY_DIFFERENCE = 0.2
+"""Minimum difference between two busy shares that is reported."""
+_MIN_PART_DIFFERENCE_MS = 20.0
+"""Minimum difference of a part of the critical path.  A smaller one is noise."""
+MAX_CAUSES = 3
+"""Maximum causes of load and state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A difference between two periods that may explain longer or shorter checkpoints."""
+
+    text: str
+    factor: float  # new / old load or state; 1 for other kinds
+    vertex: str = ""
+    kind: str = ""  # load, state, thread, or part
+
+
+def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Cause]:
+    """Return the differences of load and state, then of the threads and of the part of checkpoints that grew most.
+
+    A `sign` of -1 means that checkpoints have become shorter.  Then the threads and the part that shrank most are returned.
+    """
+    differences = [
+        Cause(f"{kind} of '{name}' {times_text(factor)} ({text(was)} -> {text(is_)})", factor, name, kind)
+        for kind, text, alike in (("load", per_second_text, EQUAL_LOAD_FACTOR), ("state", bytes_text, MIN_STATE_FACTOR))
+        for name, was, is_, factor in _ratios(getattr(usual, kind), getattr(now, kind), alike)
+    ][:MAX_CAUSES]
+    busier = _largest_difference(usual.busy, now.busy, _MIN_BUSY_DIFFERENCE, sign, usual.busy.keys() & now.busy.keys())
+    differences += [
+        Cause(
+            f"threads of '{name}' work {share_text(is_)} of the time on average (before: {share_text(was)})",
+            1.0,
+            name,
+            "thread",
+        )
+        for name, was, is_ in busier
+    ]
+    parts = (usual.parts_ms.keys() | now.parts_ms.keys()) if usual.parts_ms and now.parts_ms else ()
+    longer = _largest_difference(usual.parts_ms, now.parts_ms, _MIN_PART_DIFFERENCE_MS, sign, parts)
+    verb = "grew" if sign > 0 else "shrank"
+    differences += [
+        Cause(f"of a checkpoint, {name} {verb} most: {ms_text(is_)} (before: {ms_text(was)})", 1.0, "", "part")
+        for name, was, is_ in longer
+    ]
+    return differences
+
+
+def unknown(usual: Circumstances, now: Circumstances) -> list[str]:
+    """Return the names of the circumstances that cannot be compared, because they are unknown in one of the periods."""
+    kinds = {"load": "load", "state": "state", "threads": "busy", "the parts of checkpoints": "parts_ms"}
+    return [name for name, kind in kinds.items() if not (getattr(usual, kind) and getattr(now, kind))]
+
+
+def times_text(factor: float) -> str:
+    """Return a factor as a verb phrase, for example ``doubled``, ``is 1.4 times what it was`` or ``fell to nothing``."""
+    if factor in (0, inf):
+        return "grew from nothing" if factor else "fell to nothing"
+    if 1.8 <= factor <= 2.2:
+        return "doubled"
+    if 1 / 2.2 <= factor <= 1 / 1.8:
+        return "halved"
+    return f"is {factor:.2g} times what it was" if factor < 99.5 else f"is {factor:.0f} times what it was"
+
+
+def reasons_text(differences: Sequence[Cause], unknown: Sequence[str]) -> str:
+    """Return the reasons of a deviation in sentences.  `unknown` are the circumstances that cannot be compared."""
+    if differences:
+        return f"{capitalised('; '.join(cause.text for cause in differences))}."
+    compared = ("load", "state", "threads", "the parts of checkpoints")
+    unchanged = [name for name in compared if name not in unknown]
+    clauses = [f"{listed(unchanged)} are as they were"] if unchanged else []
+    clauses += [f"of {listed(unknown)} nothing is known"] if unknown else []
+    return f"Why is not known: {'; '.join(clauses)}."
+
+
+def _ratios(
+    usual: Mapping[str, float], now: Mapping[str, float], alike: float
+) -> list[tuple[str, float, float, float]]:
+    """Return (name, before, now, factor) of the values that differ by more than the factor `alike`, the largest first."""
+    both = [(name, usual[name], value) for name, value in now.items() if name in usual and usual[name] != value]
+    rows = [(name, was, value, value / was if was else inf) for name, was, value in both]
+    return sorted(
+        (row for row in rows if not 1 / alike < row[3] < alike),
+        key=lambda row: -max(row[3], 1 / row[3] if row[3] else inf),
+    )
+
+
+def _largest_difference(
+    usual: Mapping[str, float], now: Mapping[str, float], least: float, sign: int, names: Iterable[str]
+) -> list[tuple[str, float, float]]:
+    """Return (name, before, now) of the value that grew most by at least `least`, or shrank with a negative `sign`.
+
+    The list is empty if there is none.
+    """
+    rows = [(name, usual.get(name, 0.0), now.get(name, 0.0)) for name in sorted(names)]
+    return sorted((row for row in rows if sign * (row[2] - row[1]) >= least), key=lambda row: sign * (row[1] - row[2]))[
+        :1
+    ]
 
 
 # ---- Detect that checkpoints have left a forecast: Page's test (CUSUM; Biometrika 41, 1954).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 from statistics import fmean, median
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,7 +15,6 @@ from sim.jobs.source.rest_job import RestJob
 from sim.jobs.watch.forecast import Circumstances
 from sim.model.text import one_line
 from sim.model.units import MS
-from sim.results.formats import bytes_text, ms_text, per_second_text, share_text
 
 if TYPE_CHECKING:
     from sim.jobs.history.history import History
@@ -252,18 +250,7 @@ def _differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[
     ]
 
 
-# ---- Activity of a job between two observations and over several, and the differences between two periods.
-
-EQUAL_LOAD_FACTOR = 1.3
-"""Loads that differ by a smaller factor count as equal, because Flink's counters are up to 10 s old."""
-MIN_STATE_FACTOR = 1.2
-"""State sizes that differ by a smaller factor count as equal."""
-_MIN_BUSY_DIFFERENCE = 0.2
-"""Minimum difference between two busy shares that is reported."""
-_MIN_PART_DIFFERENCE_MS = 20.0
-"""Minimum difference of a part of the critical path.  A smaller one is noise."""
-MAX_CAUSES = 3
-"""Maximum causes of load and state."""
+# ---- Activity of a job between two observations and over several.
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,63 +309,6 @@ def mean_circumstances(activities: Sequence[Activity], checkpoints: Sequence[See
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A difference between two periods that may explain longer or shorter checkpoints."""
-
-    text: str
-    factor: float  # new / old load or state; 1 for other kinds
-    vertex: str = ""
-    kind: str = ""  # load, state, thread, or part
-
-
-def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Cause]:
-    """Return the differences of load and state, then of the threads and of the part of checkpoints that grew most.
-
-    A `sign` of -1 means that checkpoints have become shorter.  Then the threads and the part that shrank most are returned.
-    """
-    differences = [
-        Cause(f"{kind} of '{name}' {times_text(factor)} ({text(was)} -> {text(is_)})", factor, name, kind)
-        for kind, text, alike in (("load", per_second_text, EQUAL_LOAD_FACTOR), ("state", bytes_text, MIN_STATE_FACTOR))
-        for name, was, is_, factor in _ratios(getattr(usual, kind), getattr(now, kind), alike)
-    ][:MAX_CAUSES]
-    busier = _largest_difference(usual.busy, now.busy, _MIN_BUSY_DIFFERENCE, sign, usual.busy.keys() & now.busy.keys())
-    differences += [
-        Cause(
-            f"threads of '{name}' work {share_text(is_)} of the time on average (before: {share_text(was)})",
-            1.0,
-            name,
-            "thread",
-        )
-        for name, was, is_ in busier
-    ]
-    parts = (usual.parts_ms.keys() | now.parts_ms.keys()) if usual.parts_ms and now.parts_ms else ()
-    longer = _largest_difference(usual.parts_ms, now.parts_ms, _MIN_PART_DIFFERENCE_MS, sign, parts)
-    verb = "grew" if sign > 0 else "shrank"
-    differences += [
-        Cause(f"of a checkpoint, {name} {verb} most: {ms_text(is_)} (before: {ms_text(was)})", 1.0, "", "part")
-        for name, was, is_ in longer
-    ]
-    return differences
-
-
-def unknown(usual: Circumstances, now: Circumstances) -> list[str]:
-    """Return the names of the circumstances that cannot be compared, because they are unknown in one of the periods."""
-    kinds = {"load": "load", "state": "state", "threads": "busy", "the parts of checkpoints": "parts_ms"}
-    return [name for name, kind in kinds.items() if not (getattr(usual, kind) and getattr(now, kind))]
-
-
-def times_text(factor: float) -> str:
-    """Return a factor as a verb phrase, for example ``doubled``, ``is 1.4 times what it was`` or ``fell to nothing``."""
-    if factor in (0, inf):
-        return "grew from nothing" if factor else "fell to nothing"
-    if 1.8 <= factor <= 2.2:
-        return "doubled"
-    if 1 / 2.2 <= factor <= 1 / 1.8:
-        return "halved"
-    return f"is {factor:.2g} times what it was" if factor < 99.5 else f"is {factor:.0f} times what it was"
-
-
 def _increase(before: float | None, now: float | None) -> float | None:
     """Return the increase of a counter, or None if it is unknown or was reset."""
     return now - before if before is not None and now is not None and now >= before >= 0 else None
@@ -395,28 +325,3 @@ def _medians(rows: Iterable[Mapping[str, float]], *, fill: bool = False) -> dict
     listed = list(rows)
     names = dict.fromkeys(name for row in listed for name in row)
     return {name: float(median(row.get(name, 0.0) for row in listed if fill or name in row)) for name in names}
-
-
-def _ratios(
-    usual: Mapping[str, float], now: Mapping[str, float], alike: float
-) -> list[tuple[str, float, float, float]]:
-    """Return (name, before, now, factor) of the values that differ by more than the factor `alike`, the largest first."""
-    both = [(name, usual[name], value) for name, value in now.items() if name in usual and usual[name] != value]
-    rows = [(name, was, value, value / was if was else inf) for name, was, value in both]
-    return sorted(
-        (row for row in rows if not 1 / alike < row[3] < alike),
-        key=lambda row: -max(row[3], 1 / row[3] if row[3] else inf),
-    )
-
-
-def _largest_difference(
-    usual: Mapping[str, float], now: Mapping[str, float], least: float, sign: int, names: Iterable[str]
-) -> list[tuple[str, float, float]]:
-    """Return (name, before, now) of the value that grew most by at least `least`, or shrank with a negative `sign`.
-
-    The list is empty if there is none.
-    """
-    rows = [(name, usual.get(name, 0.0), now.get(name, 0.0)) for name in sorted(names)]
-    return sorted((row for row in rows if sign * (row[2] - row[1]) >= least), key=lambda row: sign * (row[1] - row[2]))[
-        :1
-    ]

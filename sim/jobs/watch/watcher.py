@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from sim.jobs.infer.options import NEVER_MS
 from sim.jobs.watch.forecast import (
     DEPARTURES,
     LOWER,
@@ -20,6 +21,9 @@ from sim.jobs.watch.forecast import (
     Forecast,
     ForecastBound,
     ForecastEvidence,
+    causes,
+    reasons_text,
+    unknown,
 )
 from sim.jobs.watch.memory import MemoryFileError, checkpoint_row, to_utc
 from sim.jobs.watch.observation import (
@@ -31,13 +35,8 @@ from sim.jobs.watch.observation import (
     mean_circumstances,
     measure,
 )
-from sim.jobs.watch.reasons import explain_deviation
 from sim.model.units import format_duration
 from sim.results.formats import apart_text, ms_text
-
-if TYPE_CHECKING:
-    from sim.model.schema.study import ScenarioFile
-
 
 # ---- Events, and the format of times.
 
@@ -167,7 +166,6 @@ class Watcher:
 
     state: WatchState
     limit_ms: float | None = None  # limit of the p90; if None, the checkpoint interval
-    study: ScenarioFile | None = None  # the imported job that the forecast was made with
 
     # ------------------------------------------------------------------------------------------ observations
 
@@ -285,7 +283,7 @@ class Watcher:
                 if self.state.forecast is not None
                 else "a forecast"
             )
-            self.state.forecast, self.study = None, None
+            self.state.forecast = None
             self.state.reset()
             self.state.failed, self.state.completed_ms = 0, None
             self.state.settings_since_ms = observation.time_ms
@@ -299,10 +297,10 @@ class Watcher:
         """Whether there is no forecast, but enough checkpoints for one."""
         return self.state.forecast is None and sum(map(_is_usual, self.state.recent)) >= MIN_FORECAST_CHECKPOINTS
 
-    def use_forecast(self, forecast: Forecast, study: ScenarioFile, now_ms: int) -> list[WatchEvent]:
-        """Use this forecast from now on.  `study` is the imported job that it was made with."""
+    def use_forecast(self, forecast: Forecast, now_ms: int) -> list[WatchEvent]:
+        """Use this forecast from now on."""
         self.state.reset()
-        self.state.forecast, self.study = forecast, study
+        self.state.forecast = forecast
         data = {"p50_ms": forecast.p50_ms, "p90_ms": forecast.p90_ms, "factors": list(forecast.factors)}
         return [WatchEvent(now_ms, "forecast", f"forecast: {forecast}, told by {forecast.history} checkpoints", data)]
 
@@ -357,8 +355,7 @@ class Watcher:
             yield WatchEvent(now_ms, "failed", f"{kind} {point.checkpoint} failed{after}{why}", data)
         elif state.failed.bit_count() == 1:
             last = "" if state.completed_ms is None else f" since the one of {clock_text(state.completed_ms, now_ms)}"
-            settings = {} if state.observation is None else state.observation.settings.get("checkpoints", {})
-            tolerated = settings.get("tolerable_failed_checkpoints")
+            tolerated = self._checkpoint_settings.get("tolerable_failed_checkpoints")
             tolerated = "" if tolerated is None else f" ({tolerated} are tolerated)"
             text = f"no checkpoint completes{last}: {state.failed} in a row failed{tolerated}, {point.checkpoint} the last{after}{why}"
             yield WatchEvent(now_ms, "failed", text, data | {"failed_in_a_row": state.failed})
@@ -387,14 +384,19 @@ class Watcher:
         p50, p90 = percentiles(since)
         side = "shorter" if line is LOWER else "longer"
         begun = clock_text(evidence.since_ms, now_ms)
-        why = explain_deviation(forecast, now, (p50, p90), self.study)
+        differences = causes(forecast.usual, now, -1 if p50 < forecast.p50_ms else 1)
+        why = reasons_text(differences, unknown(forecast.usual, now))
         text = (
             f"checkpoints leave the forecast: since {begun}, {evidence.beyond} of {evidence.count} are {side} than "
-            f"{ms_text(forecast.limits_ms[line.name])} ({forecast}); now {percentiles_text(since)}. {why.text}"
+            f"{ms_text(forecast.limits_ms[line.name])} ({forecast}); now {percentiles_text(since)}. {why}"
         )
-        return WatchEvent(
-            now_ms, "left", text, {"since_ms": evidence.since_ms, "p50_ms": p50, "p90_ms": p90, "why": why.plain}
-        )
+        data = {
+            "since_ms": evidence.since_ms,
+            "p50_ms": p50,
+            "p90_ms": p90,
+            "why": {"causes": [*map(asdict, differences)]},
+        }
+        return WatchEvent(now_ms, "left", text, data)
 
     def _report_return(self, point: SeenCheckpoint, back: ForecastEvidence, now_ms: int) -> list[WatchEvent]:
         """Report that checkpoints are within the forecast again."""
@@ -421,10 +423,12 @@ class Watcher:
     @property
     def limit(self) -> float | None:
         """The limit of the p90 [ms]: the option `--limit`, otherwise the checkpoint interval."""
-        if self.limit_ms is not None or self.study is None:
-            return self.limit_ms
-        interval_ns = self.study.scenarios[0].checkpoint.interval_ns
-        return None if interval_ns is None else interval_ns / 1e6
+        interval_ms = float(self._checkpoint_settings.get("interval", 0))
+        return self.limit_ms or (interval_ms if 0 < interval_ms < NEVER_MS else None)
+
+    @property
+    def _checkpoint_settings(self) -> Mapping[str, str]:
+        return {} if self.state.observation is None else self.state.observation.settings.get("checkpoints", {})
 
     def _report_limit(self, now_ms: int) -> Iterator[WatchEvent]:
         """Report that the p90 exceeds the limit, or is within it again."""

@@ -74,7 +74,7 @@ def test_a_job_as_it_was_says_nothing(played, folder):
 
 
 def test_load_that_doubles_is_why_checkpoints_leave(played, folder):
-    """Said within two minutes, with the time it began, what it was, and what a simulation of that says; and when it is over."""
+    """Said within two minutes, with the time it began and what it was; and when it is over."""
     played.load = lambda s: 2.0 if 100 <= s < 340 else 1.0
     played.slower = lambda s: 12.0 if 100 <= s < 340 else 1.0
     heard = played.watched(folder, "9 min")
@@ -84,8 +84,6 @@ def test_load_that_doubles_is_why_checkpoints_leave(played, folder):
     assert 100_000 <= left.data["since_ms"] - played.begun_ms < 110_000
     assert left.data["why"]["causes"][0]["kind"] == "load"
     assert "Load of 'orders' doubled (596/s -> 1." in left.text
-    assert "Simulated with this load: p50 " in left.text
-    assert left.data["why"]["explains"] is False  # of twice the load the simulated job takes hardly longer
     assert 340_000 < again.time_ms - played.begun_ms < 460_000
     assert again.text.startswith("checkpoints are within the forecast again since ")
 
