@@ -22,8 +22,7 @@ from sim.advice.report import report
 from sim.advice.texts import limits_text, name_of
 from sim.advice.trials import TrialRunner
 from sim.app.verbs.common import format_table
-from sim.jobs.evidence.prediction import predicted
-from sim.jobs.observations import observed
+from sim.jobs.evidence.prediction import observed, predicted
 from sim.jobs.reading import to_document
 from sim.model.units import format_duration
 from sim.results.formats import bytes_text, ms_text, per_second_text

@@ -26,8 +26,7 @@ from sim.advice.report import Report, report
 from sim.advice.texts import name_of
 from sim.advice.trials import SETTLED_NS, Bench, TrialRunner
 from sim.jobs.evidence.backtest import with_backtest
-from sim.jobs.evidence.prediction import predicted
-from sim.jobs.observations import observed
+from sim.jobs.evidence.prediction import observed, predicted
 from sim.jobs.reading import infer, read_any
 from sim.jobs.source.saved import read_saved
 from sim.model.units import format_duration

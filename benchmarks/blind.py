@@ -23,8 +23,7 @@ import pandas as pd
 
 from benchmarks.lab.envelope_build import replaced
 from benchmarks.lab.settings import RunName
-from sim.jobs.evidence.prediction import predicted
-from sim.jobs.observations import observed
+from sim.jobs.evidence.prediction import observed, predicted
 from sim.jobs.reading import infer, read_any
 from sim.jobs.source.saved import read_saved
 from sim.model.job import Job

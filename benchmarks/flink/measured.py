@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.jobs.evidence.prediction import series_values
-from sim.jobs.observations import checkpoint_observations, run_values_table
+from sim.jobs.evidence.prediction import checkpoint_observations, run_values_table, simulated_series_values
 from sim.jobs.source.recorded_job import checkpoints_table, subtasks_table
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
 def simulated(result: Result, *, since_ms: int) -> pd.DataFrame:
     """A simulated run, measured alike: checkpoints triggered from then on [ms since its start], rates over its last three quarters."""
     checkpoints = result.checkpoints[result.checkpoints["trigger_timestamp"] >= since_ms]
-    rates = [value for value in series_values(result) if value[0] == "numRecordsInPerSecond"]
+    rates = [value for value in simulated_series_values(result) if value[0] == "numRecordsInPerSecond"]
     rows = [
         checkpoint_observations(checkpoints, result.subtasks),
         run_values_table([*rates, *_per_minute(checkpoints)]),

@@ -30,9 +30,9 @@ from benchmarks.lab.as_answers import as_answers
 from benchmarks.lab.envelope_build import replaced
 from benchmarks.lab.what_ifs_learned import CrossPrediction, is_covered, is_promised, learned
 from sim.jobs.evidence.backtest import NoHistoryError, backtest
+from sim.jobs.evidence.prediction import observed
 from sim.jobs.evidence.what_ifs import FILE, KINDS, MIN_FACTOR, Kind, Learned, Pair, kinds_of, what_if
-from sim.jobs.observations import observed, to_recording
-from sim.jobs.reading import infer
+from sim.jobs.reading import infer, to_recording
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.quantities import NEGLIGIBLE_MS
@@ -67,9 +67,7 @@ def imported(name: str) -> Imported:
     found = backtest(job)
     assert found.other_settings is not None
     text = inference.text
-    return Imported(
-        text, _quantiles(durations(observed(job))), int(job.ended_ms - job.started_ms), found.other_settings
-    )
+    return Imported(text, _quantiles(durations(observed(job))), int(1000 * job.duration_s), found.other_settings)
 
 
 def _answers(path: Path) -> RestSnapshot:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from benchmarks.lab.recording import Recording
-from sim.jobs.observations import RunValue
+from sim.jobs.evidence.prediction import RunValue
 from sim.jobs.source.recorded_job import checkpoints_table
 
 

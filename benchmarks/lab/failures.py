@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from benchmarks.lab.recording import Recording
-from sim.jobs.observations import RunValue
+from sim.jobs.evidence.prediction import RunValue
 
 Numbers = npt.NDArray[np.float64]
 _CLOSED_MS = 500.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.lab.ends import completed_between, stopped_ms
 from benchmarks.lab.failures import caught_up_ms
-from sim.jobs.observations import RunValue
+from sim.jobs.evidence.prediction import RunValue
 from sim.results.journal import EventType
 
 if TYPE_CHECKING:

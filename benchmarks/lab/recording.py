@@ -25,8 +25,8 @@ from sim.jobs.source.recorded_job import (
 from sim.model.text import one_line
 
 if TYPE_CHECKING:
+    from sim.jobs.evidence.prediction import RunValue
     from sim.jobs.history.history import History
-    from sim.jobs.observations import RunValue
 
 FORMAT = "flink-lab/1"
 _MAX_SAMPLE = 1e30
@@ -64,6 +64,9 @@ class Recording(ConfiguredJob):
     """A recording of our own recorder."""
 
     format: Literal["flink-lab/1"]
+    started_ms: Number
+    ended_ms: Number
+    final_state: str = ""
     config: Configuration
     job: JobTimes = JobTimes()
     events: dict[str, Events] = Field(default_factory=dict)

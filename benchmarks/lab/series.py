@@ -9,14 +9,20 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.lab.recording import Recording
-from sim.jobs.observations import SETTLED_AFTER, RunValue, growth_per_ms, series_values, steady_window_of_recording
+from sim.jobs.evidence.prediction import (
+    SETTLED_AFTER,
+    RunValue,
+    growth_per_ms,
+    recorded_series_values,
+    steady_window_of_recording,
+)
 from sim.jobs.source.recorded_job import RecordedVertex
 
 
 def of_counted_series(recording: Recording) -> Iterator[RunValue]:
     """Values of the whole run and its samples."""
     served = recording.event_table("sink_second")
-    yield from series_values(recording, partial(_counted, recording, served))
+    yield from recorded_series_values(recording, partial(_counted, recording, served))
     yield from _latencies(served)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.lab.config import Configuration, Node
 from benchmarks.lab.recording import Recording
-from sim.jobs.observations import Measured
+from sim.jobs.reading import Measured, infer
 from sim.jobs.source.recorded_job import RecordedJob
 from sim.model.checkpoint import Barriers
 
@@ -100,7 +100,7 @@ def _settings_of_measured(job: Measured) -> Settings:
     The program of a measured job is unknown.  Recordings are of the same job if their names differ only in barrier mode
     and run number.  The prefix ensures that recordings of two jobs never differ in a single setting.
     """
-    named, options = run_name(job.name), job.infer().document["checkpoint"]
+    named, options = run_name(job.name), infer(job.source).document["checkpoint"]
     name = job.name if named.kind == "interruptible" else named.job  # interruptible timers are not in the options
     settings = {key: str(value) for key, value in options.items()} | {"barriers": _measured_barriers(options)}
     return {f"{key} of {name}": value for key, value in settings.items()}

@@ -20,8 +20,7 @@ from sim.app.cli.terminal import put, show
 from sim.app.verbs.common import Listener, Stopped, Work
 from sim.app.verbs.options import Option, ValidateOptions
 from sim.app.verbs.validate import Validation, recordings_of, validate
-from sim.jobs.observations import Measured
-from sim.jobs.reading import read_any
+from sim.jobs.reading import Measured, read_any
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.schema.text import ScenarioError
 from sim.model.text import one_line

@@ -1,4 +1,4 @@
-"""Read a source that describes a real job (REST answers, archive, log, recording), and return its scenario."""
+"""Read a source that describes a real job (REST answers, archive, log, recording), and return its recorded job and scenario."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import pandas as pd
+from pydantic import Field, InstanceOf
 
 from sim.jobs.infer.file_history import seconds_between
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_scenario
-from sim.jobs.observations import Measured, to_log_recording, to_recording
 from sim.jobs.source.job_log import JobLog, event_lines, read_logs
 from sim.jobs.source.recorded_job import (
     ConfiguredJob,
@@ -24,7 +26,8 @@ from sim.jobs.source.recorded_job import (
     parse,
     refuse_special,
 )
-from sim.jobs.source.rest_answers import HOW_TO_SAVE, RestSnapshot
+from sim.jobs.source.rest_answers import HOW_TO_SAVE, RestSnapshot, parsed
+from sim.jobs.source.rest_job import RestJob, RestVertex, Series
 from sim.jobs.source.saved import is_archive, is_saved, read_archive, read_lone_answer, read_saved
 from sim.model.schema.flink_file import IS_CONFIGURATION, is_configuration
 from sim.model.schema.text import Reading, compose
@@ -226,12 +229,100 @@ def _begins_like_text(path: Path) -> bool:
     return bool(start) and start[:1] not in b"{[" and plain
 
 
+# ---- Measured jobs, from REST answers or a log: their observations, and the scenario inferred from them.
+#
+# The scenario is inferred from the same measurements that it is compared with, so agreement only shows that the model
+# reproduces the job that it was inferred from.  Only the graph of the program is known.  A log has neither that, nor
+# subtasks and metrics.
+
+
+class Measured(RecordedJob):
+    """A job whose configuration is inferred from measurements."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    duration_s: Annotated[float, Field(gt=0, le=1e7)]  # length of the observation
+    graph: InstanceOf[tuple[RestVertex, ...]] = ()  # with names as ids, in topological order; empty if unknown
+    series: InstanceOf[Mapping[str, Series]] = Field(default_factory=dict)
+    source: InstanceOf[RestJob] | InstanceOf[JobLog]
+
+    @property
+    def vertices(self) -> Sequence[RestVertex]:
+        return self.graph
+
+    def metric(self, vertex: str, name: str) -> pd.DataFrame:
+        if vertex not in self.series:
+            return pd.DataFrame()
+        times_ms, values = self.series[vertex]
+        samples = values.get(name, values.get(f"Shuffle.Netty.{name}"))
+        return pd.DataFrame(samples, times_ms if samples is not None else None)
+
+
+def to_log_recording(log: JobLog, name: str = "") -> Measured:
+    """Return the recorded job of a log.  Durations in logs include the time to write the metadata."""
+    points = log.recorded
+    ends = [point.trigger_timestamp + max(point.end_to_end_duration, 0) for point in points] or [0]
+    begun_ms, ended_ms = min((point.trigger_timestamp for point in points), default=0), max(ends)
+    counts = {
+        status.lower(): sum(point.status == status for point in points)
+        for status in ("COMPLETED", "FAILED", "IN_PROGRESS")
+    }
+    fields = {
+        "name": (name or log.job)[:200],
+        "flink_version": log.version,
+        "duration_s": max((ended_ms - begun_ms) / 1000, 1),
+        "failures": log.failures,
+        "ran_ms": max(log.ended_ms - log.running_ms, 0) if log.running_ms >= 0 else 0,
+        "source": log,
+        "checkpoints": {"counts": counts, "list": points},
+    }
+    return parsed(Measured, fields, log.source, "the checkpoints of the log")
+
+
+def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
+    """Return the recorded job of a snapshot.  `name` defaults to the name of the job.
+
+    Raises `RecordingError` if the answers contradict each other.
+    """
+    job = RestJob(snapshot)
+    begun_ms, ended_ms = _window(job)
+    fields = {
+        "name": (name or job.job.name or job.job.jid)[:200],
+        "flink_version": job.flink_version,
+        "duration_s": max((ended_ms - begun_ms) / 1000, 1),
+        "failures": len(job.failures_ms),
+        "ran_ms": max(job.job.now - _begun_ms(job), 0),
+        "graph": tuple(replace(vertex, id=vertex.name) for vertex in job.vertices),
+        "checkpoints": {"counts": job.statistics.counts, "list": job.checkpoints},
+        "series": job.series,
+        "source": job,
+    }
+    return parsed(Measured, fields, snapshot.source, "the job")
+
+
+MAX_EXCEPTION_HISTORY = 16
+"""Default of web.exception-history-size.  If the job has failed more often, the first failures are unknown."""
+
+
+def _begun_ms(job: RestJob) -> int:
+    """Return the time from which on all failures of the job are known [epoch ms]."""
+    failures = job.failures_ms
+    return failures[0] if len(failures) >= MAX_EXCEPTION_HISTORY else max(job.job.start_time, 0)
+
+
+def _window(job: RestJob) -> tuple[int, int]:
+    """Return (begin, end) of the observed period [epoch ms]: from the first checkpoint or sample to the last."""
+    points = [point for point in job.checkpoints if point.end_to_end_duration >= 0]
+    times = [*job.snapshot.samples, *(point.trigger_timestamp for point in points)]
+    times += [point.trigger_timestamp + point.end_to_end_duration for point in points]
+    return (min(times), max(times)) if times else (job.job.start_time, job.job.start_time + max(job.job.duration, 0))
+
+
 # ---- The scenario of a source: from the configuration of a recording, or inferred from measurements.
 
 
-def infer(source: RestSnapshot | JobLog) -> ImportedScenario:
+def infer(source: RestSnapshot | RestJob | JobLog) -> ImportedScenario:
     """Infer the scenario of a source from its measurements."""
-    return infer_scenario(source) if isinstance(source, RestSnapshot) else infer_log(source)
+    return infer_log(source) if isinstance(source, JobLog) else infer_scenario(source)
 
 
 def to_document(recording: RecordedJob) -> ImportedScenario:
@@ -248,7 +339,7 @@ def to_document(recording: RecordedJob) -> ImportedScenario:
 def _as_inferred(job: Measured) -> ImportedScenario:
     """Return the inferred scenario, with a run of the length of the history, and without comments at its values."""
     run = {"duration": format_duration(round(_known_s(job)) * 10**9)}
-    inference = job.infer()
+    inference = infer(job.source)
     return replace(inference, document=inference.document | {"run": run}, comments={"": inference.comments[""]})
 
 

@@ -5,8 +5,7 @@ import pytest
 import benchmarks.lab  # noqa: F401 - a recording is the lab's
 from sim.app.verbs.explain import explain_real_job, is_real
 from sim.app.verbs.importing import JobPlace, draft_of
-from sim.jobs.observations import Measured
-from sim.jobs.reading import read_any, read_source, to_document
+from sim.jobs.reading import Measured, infer, read_any, read_source, to_document
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.schema.study import load
 from sim.model.schema.text import ScenarioError
@@ -70,7 +69,7 @@ def test_the_scenario_of_a_recording_is_its_configuration_and_of_a_job_what_was_
     assert to_document(recording).document["job"]["sink"]["service"] == "3 ms"
     assert isinstance(job, Measured)
     # as long as its history lists
-    assert job.infer().document | {"run": {"duration": "18 s"}} == to_document(job).document
+    assert infer(job.source).document | {"run": {"duration": "18 s"}} == to_document(job).document
     assert job.name == "pressed"
 
 

@@ -9,9 +9,9 @@ from collections import Counter
 
 import pytest
 
+from sim.jobs.evidence.prediction import observed
 from sim.jobs.history.explanation import answer, answer_text, plain
 from sim.jobs.history.reading import history_of
-from sim.jobs.observations import observed
 from sim.jobs.reading import infer, read_source, recorded_job
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved

@@ -16,9 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import bdtr
 
-from sim.jobs.evidence.prediction import predicted, scenario_of
+from sim.jobs.evidence.prediction import WHOLE_RUN, observed, predicted, scenario_of
 from sim.jobs.infer.file_history import seconds_between
-from sim.jobs.observations import WHOLE_RUN, observed
 from sim.jobs.reading import recorded_job
 from sim.model.quantities import QUANTITIES, Level, Quantity, of_history
 from sim.model.scenario import (

@@ -2,48 +2,215 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from sim.jobs.observations import (
-    SETTLED_AFTER,
-    RunValue,
-    checkpoint_observations,
-    growth_per_ms,
-    observed,
-    run_values_table,
-    steady_window,
-)
 from sim.jobs.reading import read_any, to_document
-from sim.jobs.source.recorded_job import ConfiguredJob, RecordedJob, RecordingError
-from sim.model.quantities import QUANTITIES, Level
+from sim.jobs.source.recorded_job import (
+    ConfiguredJob,
+    RecordedJob,
+    RecordedVertex,
+    RecordingError,
+    checkpoints_table,
+    has_readers,
+    subtasks_table,
+)
+from sim.model.quantities import QUANTITIES, Level, quantities
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
+from sim.model.series.columns import is_known
 from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from sim.model.scenario import Overheads, Scenario
     from sim.runtime.result import Result
 
 
-# ---- Rates, shares of time, and queue lengths of a simulated run, with the definitions of `sim.jobs.observations`.
+# ---- Tables of observations.  The quantities are defined in `sim.model.quantities`.
+
+WHOLE_RUN = -1
+"""The checkpoint id of rows that are not about a checkpoint: values of the whole run, and samples of a series."""
+OBSERVATION_COLUMNS = ("quantity", "vertex", "checkpoint", "first", "value", "unit")
+
+Observation = tuple[str, str, int, bool, float]  # quantity, vertex ("" for the job), checkpoint, first, value
+RunValue = tuple[str, str, float]  # quantity, vertex, value of the whole run
+
+
+def observation_table(rows: Iterable[Observation]) -> pd.DataFrame:
+    """Return a table with `OBSERVATION_COLUMNS`.  A table without rows has the same column types."""
+    types = {"checkpoint": "int64", "first": "bool", "value": "float64"}
+    table = pd.DataFrame(rows, columns=list(OBSERVATION_COLUMNS[:-1])).astype(types)
+    return table.assign(unit=table["quantity"].map({name: quantity.unit for name, quantity in QUANTITIES.items()}))
+
+
+def run_values_table(values: Iterable[RunValue]) -> pd.DataFrame:
+    """Return a table with `OBSERVATION_COLUMNS` of values about the whole run."""
+    return observation_table([(quantity, vertex, WHOLE_RUN, False, float(value)) for quantity, vertex, value in values])
+
+
+# ---- Observations of series: rates, shares of time, queues.
+#
+# The first quarter of a run is left out (`SETTLED_AFTER`), because queues fill and the JVM warms up.  Rates and shares
+# are differences of counters from the first trigger after that to the last one (`steady_window`): if a job stops for
+# seconds in each checkpoint, its rate is meaningful only over whole checkpoint intervals.  There is one number per run,
+# because Flink's own meters cover only 60 s.  Queues have a row per sample.  Sampled counters may be seconds old, so
+# exact counts are preferred if a recording contains them.  The same rules apply to simulated runs.
 
 _SHARES = {
-    "busyTimeMsPerSecond": "busy",
-    "idleTimeMsPerSecond": "idle",
-    "backPressuredTimeMsPerSecond": "backPressured",
+    "busyTimeMsPerSecond": ("accumulateBusyTimeMs", "busy"),
+    "idleTimeMsPerSecond": ("accumulateIdleTimeMs", "idle"),
+    "backPressuredTimeMsPerSecond": ("accumulateBackPressuredTimeMs", "backPressured"),
 }
-_OUT, _IN = ("outputQueueLength", "outputQueueSize"), ("inputQueueLength", "inputQueueSize")
+"""Quantity -> (counter of Flink, column of the series of a simulated run)."""
+_QUEUES = {
+    "outputQueueLength": "Output.Buffers.outputQueueLength",
+    "outputQueueSize": "Output.Buffers.outputQueueSize",
+    "inputQueueLength": "Input.Buffers.inputQueueLength",
+    "inputQueueSize": "Input.Buffers.inputQueueSize",
+}
 
 
-def series_values(result: Result) -> Iterator[RunValue]:
+def recorded_series_values(
+    recording: RecordedJob, counted: Callable[[RecordedVertex], float | None] = lambda _: None
+) -> Iterator[RunValue]:
+    """Yield rates and shares of time of the whole run, and the queue lengths of each sample.
+
+    `counted` returns the exact records per ms of a vertex, or None if the recording does not contain them.
+    """
+    for node in recording.vertices:
+        source, is_sink = not node.inputs, not has_readers(recording.vertices, node.id)
+        rate = counted(node)
+        if rate is None:
+            rate = _growth(recording, recording.metric(node.id, "numRecordsOut" if source else "numRecordsIn"))
+        if rate is not None:
+            yield "numRecordsOutPerSecond" if source else "numRecordsInPerSecond", node.id, rate * 1000
+        for quantity, (counter, _) in _SHARES.items():
+            if (spent := _growth(recording, recording.metric(node.id, counter))) is not None:
+                yield quantity, node.id, 1000 * spent / node.parallelism
+        for quantity, metric in _QUEUES.items():
+            if not (source if quantity.startswith("input") else is_sink):
+                samples = _settled(recording.metric(node.id, metric))
+                yield from ((quantity, node.id, float(value)) for value in samples.mean(axis=1))
+
+
+def _settled(samples: pd.DataFrame) -> pd.DataFrame:
+    """Return the complete samples after the first quarter."""
+    complete = samples.dropna(how="any")
+    return complete.iloc[int(len(complete) * SETTLED_AFTER) :]
+
+
+def _growth(recording: RecordedJob, samples: pd.DataFrame) -> float | None:
+    """Return the growth of a sampled counter per ms, summed over subtasks, or None with too few samples.
+
+    A counter that falls was reset to 0 by a restart, and has grown to its new value since.
+    """
+    complete = samples.dropna(how="any")
+    if len(complete) < 2:
+        return None
+    steps = complete.diff()
+    steps.iloc[0] = 0
+    grown = steps.where(steps >= 0, complete)
+    times_ms = complete.index.to_numpy(dtype=float)
+    return growth_per_ms(
+        times_ms,
+        grown.sum(axis=1).to_numpy(dtype=float).cumsum(),
+        steady_window_of_recording(recording, times_ms[0], times_ms[-1]),
+    )
+
+
+def steady_window_of_recording(recording: RecordedJob, begin_ms: float, end_ms: float) -> tuple[float, float]:
+    """Return the `steady_window` of a recording, from the triggers of its completed checkpoints."""
+    done = (point for point in recording.checkpoints.list if not point.is_savepoint and point.status == "COMPLETED")
+    return steady_window(begin_ms, end_ms, (float(point.trigger_timestamp) for point in done))
+
+
+SETTLED_AFTER = 0.25
+"""Share at the start of a run that is left out."""
+
+Numbers = npt.NDArray[np.float64]
+
+
+def steady_window(begin_ms: float, end_ms: float, triggers_ms: Iterable[float]) -> tuple[float, float]:
+    """Return (begin, end) of the period over which rates are computed, without the first quarter of the run.
+
+    It begins and ends with a trigger, unless that would leave less than half of the remaining run.
+    """
+    settled_ms = begin_ms + SETTLED_AFTER * (end_ms - begin_ms)
+    inside = [time for time in triggers_ms if settled_ms <= time <= end_ms]
+    if inside and max(inside) - min(inside) >= (end_ms - settled_ms) / 2:
+        return min(inside), max(inside)
+    return settled_ms, end_ms
+
+
+def growth_per_ms(times_ms: Numbers, counted: Numbers, window: tuple[float, float]) -> float | None:
+    """Return the growth of a counter per ms in a window (begin, end), or None with fewer than two samples in it.
+
+    The counter is interpolated linearly between samples.
+    """
+    begin, end = (
+        max(window[0], float(times_ms[0])) if len(times_ms) else 0.0,
+        min(window[1], float(times_ms[-1])) if len(times_ms) else 0.0,
+    )
+    if np.count_nonzero((times_ms >= begin) & (times_ms <= end)) < 2 or end <= begin:
+        return None
+    at_end, at_begin = np.interp([end, begin], times_ms, counted)
+    return float(at_end - at_begin) / (end - begin)
+
+
+# ---- Observations of checkpoints.  `first` marks the job's first checkpoint: it is atypical, because queues are not full.
+
+# A regular expression for Flink's CheckpointFailureReason: its name, or its text in the REST API.
+_EXPIRED = "CHECKPOINT_EXPIRED|expired before completing"
+
+
+def observed(recording: RecordedJob) -> pd.DataFrame:
+    """Return the observations of a recording.  Checkpoints in progress are left out; savepoints have only their duration."""
+    checkpoints, subtasks = checkpoints_table(recording.checkpoints.list), subtasks_table(recording.checkpoints.list)
+    rest = recording.observed_values() if isinstance(recording, ConfiguredJob) else recorded_series_values(recording)
+    return pd.concat([checkpoint_observations(checkpoints, subtasks), run_values_table(rest)], ignore_index=True)
+
+
+def checkpoint_observations(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.DataFrame:
+    """Return the observations of recorded or simulated checkpoints, from two tables with Flink's columns.
+
+    Of savepoints, only the duration counts.
+    """
+    is_recorded = "is_savepoint" in checkpoints
+    is_savepoint = checkpoints["is_savepoint"].astype(bool) if is_recorded else checkpoints["savepointFormat"] != ""
+    first = 1  # id of the job's first checkpoint; a history may begin later
+    savepoints, checkpoints = checkpoints[is_savepoint], checkpoints[~is_savepoint]
+    completed = checkpoints[checkpoints["status"] == "COMPLETED"]
+    failed = checkpoints[checkpoints["status"] == "FAILED"]
+    expired = failed[failed["failure_message"].astype(str).str.contains(_EXPIRED)]
+    counts = (("completed", completed), ("failed", failed), ("expired", expired))
+    rows = [
+        (quantity.name, "", number, number == first, float(value))
+        for quantity in quantities(lambda quantity: quantity.rows == "checkpoint")
+        for number, value in completed[["id", quantity.flink_column]].itertuples(index=False, name=None)
+        if is_known(float(value))
+    ]
+    rows += [(name, "", WHOLE_RUN, False, float(len(table))) for name, table in counts]
+    durations = savepoints[savepoints["status"] == "COMPLETED"]["end_to_end_duration"]
+    rows += [("savepoint_duration", "", WHOLE_RUN, False, float(duration)) for duration in durations]
+    judged = subtasks[subtasks["id"].isin(completed["id"]) & (subtasks["status"] == "completed")]
+    for quantity in quantities(lambda quantity: quantity.rows == "subtask"):
+        column = quantity.flink_column
+        medians = judged[judged[column] >= 0].groupby(["vertex", "id"], as_index=False, sort=False)[column].median()
+        for number, vertex, value in medians[["id", "vertex", column]].itertuples(index=False, name=None):
+            rows.append((quantity.name, vertex, number, number == first, float(value)))
+    return observation_table(rows)
+
+
+# ---- The same values of a simulated run.
+
+
+def simulated_series_values(result: Result) -> Iterator[RunValue]:
     """Yield rates and shares of time of the whole run, and values of each sample, without the first quarter of the run."""
     series = result.series
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
@@ -59,12 +226,13 @@ def series_values(result: Result) -> Iterator[RunValue]:
         rate = "numRecordsOutPerSecond" if vertex in sources else "numRecordsInPerSecond"
         for quantity, column, unit in (
             (rate, "numRecordsInPerSecond", 1.0),
-            *((meter, share, 1000.0) for meter, share in _SHARES.items()),
+            *((meter, share, 1000.0) for meter, (_, share) in _SHARES.items()),
         ):
             if (mean := _mean_rate(rows, column, window)) is not None:
                 yield quantity, vertex, unit * mean
-        for quantity in (*(() if vertex in ends else _OUT), *(() if vertex in sources else _IN)):
-            yield from ((quantity, vertex, float(size) / parallelism[vertex]) for size in samples[quantity])
+        for quantity in _QUEUES:
+            if vertex not in (sources if quantity.startswith("input") else ends):
+                yield from ((quantity, vertex, float(size) / parallelism[vertex]) for size in samples[quantity])
         yield from (("latency", vertex, float(mean)) for mean in samples["x_latency"] if mean >= 0)
 
 
@@ -75,12 +243,12 @@ def _mean_rate(rows: pd.DataFrame, column: str, window: tuple[float, float]) -> 
     return growth_per_ms(times_ms, counted, window)
 
 
-# ---- Observations of a simulated run, in the same rows as those of a recording.
-
-
 def predicted(result: Result) -> pd.DataFrame:
-    """Return the observations of a simulated run, with the columns of `sim.jobs.observations.COLUMNS`."""
-    parts = checkpoint_observations(result.checkpoints, result.subtasks), run_values_table(series_values(result))
+    """Return the observations of a simulated run, with the columns `OBSERVATION_COLUMNS`."""
+    parts = (
+        checkpoint_observations(result.checkpoints, result.subtasks),
+        run_values_table(simulated_series_values(result)),
+    )
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
@@ -107,7 +275,7 @@ quantity, and are NaN if it is missing.
 
 
 def join_observed_predicted(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-    """Join two tables of `sim.jobs.observations` to a table of `COLUMNS`, in the order of the first."""
+    """Join two tables of observations to a table of `COLUMNS`, in the order of the first."""
     table = _percentiles(observations, "observed").merge(
         _percentiles(predictions, "predicted"), on=["quantity", "vertex"], how="left"
     )

@@ -163,14 +163,9 @@ def _writing_residuals(
 # the scenario has a module; this one calls them in order.
 
 
-def infer_scenario(snapshot: RestSnapshot) -> ImportedScenario:
-    """Infer the scenario of a snapshot.  Raises `RecordingError` if its answers contradict each other."""
-    return infer_job(RestJob(snapshot))
-
-
-def infer_job(job: RestJob) -> ImportedScenario:
-    """Infer the scenario of a job whose answers have been validated."""
-    draft = Draft()
+def infer_scenario(source: RestSnapshot | RestJob) -> ImportedScenario:
+    """Infer the scenario of a job.  Raises `RecordingError` if its answers contradict each other."""
+    job, draft = source if isinstance(source, RestJob) else RestJob(source), Draft()
     draft.put("version", 1)
     _head(draft, job)
     edges = edge_flows(job)

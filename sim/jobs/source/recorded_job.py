@@ -350,9 +350,6 @@ class RecordedJob(_RestObject, ABC):
     name: str
     family: str = ""
     flink_version: str
-    started_ms: Number
-    ended_ms: Number
-    final_state: str = ""
     checkpoints: Checkpoints
     failures: Known = 0  # number of job failures that the source reports
     ran_ms: Known = 0  # period in which `failures` was counted

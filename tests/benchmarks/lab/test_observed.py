@@ -7,7 +7,7 @@ from benchmarks.lab import Recording, read
 from benchmarks.lab.ends import of_the_end
 from benchmarks.lab.failures import caught_up_ms, of_failures
 from benchmarks.lab.predicted_ends import of_ends_and_failures
-from sim.jobs.observations import observed
+from sim.jobs.evidence.prediction import observed
 from sim.model.quantities import QUANTITIES
 from tests.benchmarks.lab.recorded import document
 from tests.places import RECORDINGS

@@ -10,12 +10,12 @@ from benchmarks.lab import read
 from sim.jobs.evidence.prediction import (
     covered,
     judged,
+    observed,
     predicted,
     relative_errors,
     scenario_of,
     truth,
 )
-from sim.jobs.observations import observed
 from sim.runtime.simulate import simulate
 from tests.places import RECORDINGS
 

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from sim.jobs.infer.cores import usual_checkpoints
-from sim.jobs.reading import read_any
+from sim.jobs.reading import infer, read_any
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
@@ -21,7 +21,7 @@ VERTICES = ("events", "parse", "profile+out-writer")
 @cache
 def predicted(name, parallelism, slots, *overrides):
     """One run of 40 s at this parallelism; `overrides`: what else is changed."""
-    inference = read_any(SCALING / f"{name}.zip").infer()
+    inference = infer(read_any(SCALING / f"{name}.zip").source)
     subtasks = [f'job."{vertex}".parallelism={parallelism}' for vertex in VERTICES]
     text = inference.text
     study = loads(text, overrides=[*subtasks, f"cluster.slots={slots}", "run.duration=40 s", *overrides])

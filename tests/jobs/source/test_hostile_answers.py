@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_scenario
-from sim.jobs.observations import to_log_recording, to_recording
+from sim.jobs.reading import to_log_recording, to_recording
 from sim.jobs.source.job_log import JobLog, LogCheckpoint
 from sim.jobs.source.recorded_job import RecordingError, checkpoints_table
 from sim.jobs.source.rest_answers import RestSnapshot

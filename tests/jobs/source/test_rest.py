@@ -7,7 +7,7 @@ import pytest
 
 from sim.jobs.history.reading import history_of
 from sim.jobs.infer.scenario import infer_scenario
-from sim.jobs.observations import to_recording
+from sim.jobs.reading import to_recording
 from sim.jobs.source import fetching
 from sim.jobs.source.fetching import NoJobError, fetch
 from sim.jobs.source.recorded_job import RecordingError

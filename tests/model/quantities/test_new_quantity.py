@@ -39,7 +39,7 @@ from benchmarks.lab.orderings import repeated
 from sim.jobs.evidence.prediction import predicted
 from sim.jobs.evidence.prediction import join_observed_predicted
 from sim.model.scenario import Backtest
-from sim.jobs.observations import observed
+from sim.jobs.evidence.prediction import observed
 from sim.jobs.reading import read_source, read_any
 from sim.app.report.figures import title
 from sim.model.schema.study import loads

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.jobs.evidence.backtest import compare_quantities
-from sim.jobs.observations import observation_table
+from sim.jobs.evidence.prediction import observation_table
 
 
 def observations(quantity, values):

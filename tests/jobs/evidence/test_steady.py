@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sim.jobs.observations import growth_per_ms, steady_window
+from sim.jobs.evidence.prediction import growth_per_ms, steady_window
 
 
 def test_too_few_checkpoints_leave_the_rest_of_the_run():
