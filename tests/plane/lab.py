@@ -7,10 +7,10 @@ from sim.plane.interface import EdgeSpec, NoticeKind, PlaneSpec, RateSegment, Sh
 FOREVER = 10**12
 
 
-def source(name="a", parallelism=1, *, service=10, total=-1, every=None):
+def source(name="a", parallelism=1, *, service=10, total=-1, every=None, **options):
     """Records as fast as they are served, or one `every` ns beginning at 0."""
     segments = () if every is None else (RateSegment(0, 0, 1, every),)
-    return VertexSpec(name, parallelism, (law_of(service),), SourceSpec(segments, total))
+    return VertexSpec(name, parallelism, (law_of(service),), SourceSpec(segments, total, **options))
 
 
 def vertex(name="b", parallelism=1, *, service=(10,)):

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.model.randomness import draw, stream
-from sim.plane.interface import Marker, Ship, ThreadState
+from sim.plane.interface import Marker, Ship, ThreadState, Wait
 from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, task, vertex, world
 
 
@@ -45,6 +45,16 @@ def test_O3_overdraft_lets_a_record_be_finished(build):
 
     assert channel(plane, 0, "written", "sent") == (250, 100)
     assert (state(plane, 0), pool(plane)) == (ThreadState.SOFT, 2)
+
+
+def test_O3_a_legacy_source_has_no_overdraft(build):
+    """As above: the record does not fit, and its thread stands with it (SourceStreamTask#init, FLINK-27789)."""
+    edges = [edge(size=250)]
+    plane = build(world([source(waits=Wait.LOCK), vertex()], edges, exclusive=1, floating=0, overdraft=2))
+    plane.hold(1)
+    run(plane, 11)
+
+    assert (state(plane, 0), pool(plane)) == (ThreadState.HARD, 1)
 
 
 @pytest.mark.parametrize(("exclusive", "expected"), [(1, (90, 1)), (8, (80, 2))])
