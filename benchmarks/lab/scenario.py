@@ -14,7 +14,7 @@ from benchmarks.lab.not_modelled import TASK_MANAGERS, is_known_action, not_mode
 from benchmarks.lab.passed_on import mean_bytes
 from benchmarks.lab.recording import Recording
 from benchmarks.lab.startup import startup_ms
-from sim.jobs.infer.edges import input_names
+from sim.jobs.infer.work import input_names
 from sim.jobs.source.recorded_job import ImportedScenario
 from sim.model.schema.flink_keys import current_names
 from sim.model.units import (

@@ -74,7 +74,7 @@ def read_source(paths: Sequence[Path], job: str | None = None) -> RecordingSourc
 
 def _read_one(path: Path, job: str | None) -> RecordingSource:
     """Read a source from one path.  Raises `RecordingError`."""
-    if logs := _logs_in(path):
+    if logs := logs_in(path):
         return read_logs(logs, job)
     if is_saved(path):
         return read_saved(path, job)
@@ -179,15 +179,10 @@ def answers_beside(folder: Path) -> dict[str, str]:
 _MAX_ANSWERS = 20
 
 
-def is_folder_of_logs(path: Path) -> bool:
-    """Return whether a path is a folder with logs and without JSON files."""
-    return bool(_logs_in(path))
-
-
-def read_any(path: str | Path, job: str | None = None) -> RecordedJob:
+def read_any(path: str | Path) -> RecordedJob:
     """Read a source of any kind, and return its recorded job.  Raises `RecordingError`."""
     path = Path(path)
-    return recorded_job(read_source([path], job), path.name.removesuffix(".zip") or str(path))
+    return recorded_job(read_source([path]), path.name.removesuffix(".zip") or str(path))
 
 
 def recorded_job(source: RecordingSource, name: str = "") -> RecordedJob:
@@ -204,7 +199,7 @@ def recorded_job(source: RecordingSource, name: str = "") -> RecordedJob:
             return to_log_recording(source, name)
 
 
-def _logs_in(path: Path) -> list[Path]:
+def logs_in(path: Path) -> list[Path]:
     """Return the log files in a folder, or an empty list if it contains JSON files or is not a folder."""
     if not path.is_dir() or any(path.rglob("*.json")):
         return []

@@ -26,14 +26,14 @@ EDGES = (
     ),
     Rule(
         "an edge whose two ends contradict each other is asked for",
-        "jobs/infer/edges.py",
+        "jobs/infer/work.py",
         "    elif is_contradicted:\n",
         "    elif False:\n",
         "tests/jobs/infer/test_edges_counted.py::test_a_flow_that_does_not_balance_is_no_fact_of_the_scenario",
     ),
     Rule(
         "each edge has the size of the records that its reader counts",
-        "jobs/infer/edges.py",
+        "jobs/infer/work.py",
         "    if has_siblings and size and emitted and abs(",
         "    if False and size and emitted and abs(",
         "tests/jobs/infer/test_edges_counted.py::test_records_of_each_edge_have_their_own_size",

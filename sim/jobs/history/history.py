@@ -16,12 +16,11 @@ from typing import NamedTuple
 from sim.jobs.infer.cores import Acknowledged, acknowledged_in, barrier_at_readers_ms, works_before_barrier
 from sim.jobs.infer.file_history import written_whole
 from sim.jobs.infer.options import NEVER_MS
-from sim.jobs.infer.state import is_incremental_configured
 from sim.jobs.infer.windows import PlannedWindow
 from sim.jobs.source.job_log import Silence
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_answers import CheckpointConfig, GarbageCollector
-from sim.jobs.source.rest_job import RestJob, RestVertex
+from sim.jobs.source.rest_job import JobGraph, RestVertex
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.state import BACKENDS, backend_named
 from sim.model.storage import Storage
@@ -33,13 +32,6 @@ from sim.results.formats import bytes_text, ms_text, share_text
 
 INLINE_BYTES = Storage().inline_threshold_bytes
 _THRESHOLD_KEY = "state.storage.fs.memory-threshold"
-
-
-def sharing_of_job(job: RestJob, points: Sequence[RecordedCheckpoint], inline_bytes: int) -> str:
-    """Return a warning if incremental checkpoints are configured but do not share files, otherwise ""."""
-    if not is_incremental_configured(job):
-        return ""
-    return sharing(points, inline_bytes, backend=job.checkpoint_config.state_backend or "")
 
 
 def sharing(
@@ -170,7 +162,7 @@ class ThreadShares(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class History:
+class History(JobGraph):
     """The checkpoint history of a job.  Times are epoch milliseconds."""
 
     name: str  # of the job, or of the file
@@ -183,7 +175,6 @@ class History:
     threads: Mapping[SubtaskId, ThreadShares] = field(default_factory=dict)
     windows: Mapping[str, PlannedWindow] = field(default_factory=dict)  # from the plan, by vertex
     failures_ms: tuple[int, ...] = ()  # times of task failures
-    kept: int | None = None  # number of checkpoints in the JobManager's history (web.checkpoints.history)
     restored: int = 0  # number of restores
     counted: int = 0  # number of checkpoints that Flink counted; 0 if unknown
     garbage: Mapping[str, Garbage] = field(default_factory=dict)  # by TaskManager
@@ -237,13 +228,6 @@ class History:
     def checkpoint(self, number: int) -> RecordedCheckpoint | None:
         """Return the checkpoint with this id, or None if it is not in the history."""
         return next((point for point in self.checkpoints if point.id == number), None)
-
-    def vertex(self, name: str) -> RestVertex:
-        return next(vertex for vertex in self.vertices if vertex.name == name)
-
-    def readers(self, name: str) -> list[RestVertex]:
-        """Return the vertices that are directly downstream of a vertex."""
-        return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
 
 
 def subtasks_of(point: RecordedCheckpoint) -> dict[SubtaskId, RecordedSubtask]:
@@ -491,9 +475,8 @@ def find_checkpoint(history: History, number: int) -> RecordedCheckpoint:
         raise MissingCheckpointError(_no_checkpoints_text(history))
     first, last = history.checkpoints[0].id, history.checkpoints[-1].id
     if number < first:
-        limit = f"its history is of {history.kept}" if history.kept else "it keeps the last ones only"
         raise MissingCheckpointError(
-            f"no checkpoint {number}: the JobManager does not keep its statistics any more ({limit}, web.checkpoints.history): "
+            f"no checkpoint {number}: the JobManager does not keep its statistics any more (it keeps the last ones, web.checkpoints.history): "
             f"there are {first} to {last}"
         )
     raise MissingCheckpointError(f"no checkpoint {number}: there are {first} to {last}")

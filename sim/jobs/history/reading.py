@@ -16,12 +16,12 @@ from sim.jobs.history.history import (
     ThreadShares,
     in_flight_text,
     sharing,
-    sharing_of_job,
     sum_collections,
 )
 from sim.jobs.infer.cores import host_loads
 from sim.jobs.infer.file_history import inline_bytes
 from sim.jobs.infer.options import NEVER_MS
+from sim.jobs.infer.state import is_incremental_configured
 from sim.jobs.infer.windows import planned_window
 from sim.jobs.reading import RecordingSource
 from sim.jobs.source.job_log import (
@@ -54,7 +54,6 @@ from sim.results.formats import bytes_text, ms_text
 
 # ---- The history of any source that `ckptsim import` can read.  Values that a source does not contain are empty.
 
-_HISTORY_SIZE_KEY = "web.checkpoints.history"
 _LISTED_CHECKPOINTS = "of the listed checkpoints"
 _OUTCOMES = "completed", "failed", "in_progress"
 _MIN_REPORTED_SLOWDOWN = 1.2
@@ -82,10 +81,11 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
     listed = {point.id: point for point in job.statistics.history if point.id not in detailed}
     subtasks = {(vertex, row.subtask): row for vertex, details in job.details.items() for row in details.subtasks}
     threads = {key: thread for key, row in subtasks.items() if (thread := _thread_shares(row.metrics)) is not None}
-    history_size = job.options.get(_HISTORY_SIZE_KEY, "")
     counts, counted = checked_counts(job.statistics, job.statistics.history)
     now_ms = job.job.now
     points = _until([point for _, point in sorted((listed | detailed).items())], now_ms)
+    backend = job.checkpoint_config.state_backend or ""
+    shared = sharing(points, inline_bytes(job), backend=backend) if is_incremental_configured(job) else ""
     return History(
         job.job.name or job.job.jid,
         job.flink_version,
@@ -97,7 +97,6 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
         threads,
         {vertex.name: window for vertex in job.vertices if (window := planned_window(vertex.description)) is not None},
         job.failures_ms,
-        int(history_size) if history_size.isdecimal() else None,
         counts.get("restored", 0),
         counts.get("total", 0),
         {name: sum_collections(collectors) for name, collectors in job.collectors.items()},
@@ -107,7 +106,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
         (),
         (
             *_end_sentences(snapshot, job),
-            *filter(None, [counted, in_flight_text(points), sharing_of_job(job, points, inline_bytes(job))]),
+            *filter(None, [counted, in_flight_text(points), shared]),
             *failures_apart(points, _LISTED_CHECKPOINTS),
         ),
         _contention(job, threads),

@@ -12,7 +12,7 @@ from operator import itemgetter
 from statistics import fmean, median, stdev
 from typing import Any, NamedTuple, Protocol
 
-from sim.jobs.infer.draft import Draft, Section, duration_3_digits
+from sim.jobs.infer.draft import Draft, Section, duration_3_digits, format_whole_ms
 from sim.jobs.infer.file_history import acknowledged_by, own_bytes
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_answers import CheckpointConfig, TaskManagerInfo
@@ -191,6 +191,47 @@ def _arrival_ms(edge: RestInput, subtask: RecordedSubtask, readers: Mapping[int,
     if edge.ship in ALL_TO_ALL:
         return min(arrivals_ms.values())
     return arrivals_ms.get(subtask.index, math.inf) if edge.ship == "FORWARD" else max(arrivals_ms.values())
+
+
+# ---- Time for which snapshots block the task thread, from the checkpoint history.
+#
+# Flink reports the synchronous phase, but not work before the barrier.
+
+
+def infer_pauses(section: Section, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
+    """Set `snapshot: {pre-barrier, sync}` if not negligible; `with_sync` is False if the backend explains the sync phase."""
+    remainders, works = rests(job)[vertex.name], works_before_barrier(job, vertex.name)
+    pauses = [pre_barrier_ms(rest, works=works) for rest in remainders]
+    if long := [pause for pause in pauses if pause]:
+        count = f"{len(long)} of {len(pauses)} snapshots"
+        origin = f"median of end-to-end duration less start delay, alignment, sync and async duration in {count}"
+        if job.readers(vertex.name):
+            origin += ", at most until its readers have the barrier"
+        section.put("snapshot.pre-barrier", format_whole_ms(median(long)), origin)
+        if len(long) * 20 < len(pauses) * 19:
+            share = Fraction(round(100 * len(long) / len(pauses)), 100)
+            section.put("snapshot.probability", format_share(share), f"{len(long)} / {len(pauses)}")
+    syncs = [rest.subtask.checkpoint.sync for rest in remainders if rest.subtask.checkpoint.sync >= 0]
+    if with_sync and not long and syncs and median(syncs) > NEGLIGIBLE_MS:
+        origin = f"median sync duration of {len(syncs)} snapshots"
+        section.put("snapshot.sync", format_whole_ms(median(syncs)), origin)
+
+
+def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float:
+    """Return the busy time that snapshots of a vertex took, summed over its subtasks [ms]."""
+    works = works_before_barrier(job, vertex.name)
+    return float(
+        sum(
+            pre_barrier_ms(rest, works=works) + max(rest.subtask.checkpoint.sync, 0)
+            for rest in rests(job)[vertex.name]
+            if flow.begun_ms <= rest.checkpoint.trigger_timestamp + max(rest.subtask.start_delay, 0) <= flow.ended_ms
+        )
+    )
+
+
+def pre_barrier_ms(rest: Rest, *, works: bool) -> float:
+    """Return the time of work before the barrier, or 0 if it is negligible."""
+    return rest.before_barrier_ms if works and rest.before_barrier_ms > NEGLIGIBLE_MS else 0.0
 
 
 # ---- Asynchronous I/O: pending requests are operator state, one record per request (AsyncWaitOperator).

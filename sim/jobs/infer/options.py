@@ -1,4 +1,4 @@
-"""Infer checkpoint and cluster options, and how long snapshots block the task thread."""
+"""Infer checkpoint and cluster options."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from fractions import Fraction
-from statistics import median
 
 from pydantic import TypeAdapter
 
-from sim.jobs.infer.cores import Rest, is_unaligned, rests, task_managers_of, usual_checkpoints, works_before_barrier
-from sim.jobs.infer.draft import Draft, Section, format_whole_ms
+from sim.jobs.infer.cores import is_unaligned, task_managers_of, usual_checkpoints
+from sim.jobs.infer.draft import Draft, format_whole_ms
 from sim.jobs.infer.file_history import seconds_between
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import CheckpointConfig
-from sim.jobs.source.rest_job import Flows, RestJob, RestVertex
+from sim.jobs.source.rest_job import RestJob
 from sim.model.checkpoint import barriers_of
 from sim.model.cluster import profile_of
-from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.schema.flink_keys import INTERVAL, UNLIMITED, current_names, has_key, modelled_keys
 from sim.model.text import one_line
-from sim.model.units import MS, SECOND, UnitError, format_share, parse_flink_duration
+from sim.model.units import MS, SECOND, UnitError, parse_flink_duration
 
 # ---- Options of the job's checkpoints and of its cluster.
 #
@@ -289,44 +286,3 @@ def _infer_placement(draft: Draft, job: RestJob) -> None:
     if kind == "spread":
         slots = max(max(Counter(managers.values()).values()) for managers in managers_of.values())
         draft.put("cluster.slots", slots, "subtasks of one vertex on a task manager, at most")
-
-
-# ---- Time for which snapshots block the task thread, from the checkpoint history.
-#
-# Flink reports the synchronous phase but not work before the barrier, which `sim.jobs.infer.cores` infers.
-
-
-def infer_pauses(section: Section, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
-    """Set `snapshot: {pre-barrier, sync}` if not negligible; `with_sync` is False if the backend explains the sync phase."""
-    remainders, works = rests(job)[vertex.name], works_before_barrier(job, vertex.name)
-    pauses = [pre_barrier_ms(rest, works=works) for rest in remainders]
-    if long := [pause for pause in pauses if pause]:
-        count = f"{len(long)} of {len(pauses)} snapshots"
-        origin = f"median of end-to-end duration less start delay, alignment, sync and async duration in {count}"
-        if job.readers(vertex.name):
-            origin += ", at most until its readers have the barrier"
-        section.put("snapshot.pre-barrier", format_whole_ms(median(long)), origin)
-        if len(long) * 20 < len(pauses) * 19:
-            share = Fraction(round(100 * len(long) / len(pauses)), 100)
-            section.put("snapshot.probability", format_share(share), f"{len(long)} / {len(pauses)}")
-    syncs = [rest.subtask.checkpoint.sync for rest in remainders if rest.subtask.checkpoint.sync >= 0]
-    if with_sync and not long and syncs and median(syncs) > NEGLIGIBLE_MS:
-        origin = f"median sync duration of {len(syncs)} snapshots"
-        section.put("snapshot.sync", format_whole_ms(median(syncs)), origin)
-
-
-def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float:
-    """Return the busy time that snapshots of a vertex took, summed over its subtasks [ms]."""
-    works = works_before_barrier(job, vertex.name)
-    return float(
-        sum(
-            pre_barrier_ms(rest, works=works) + max(rest.subtask.checkpoint.sync, 0)
-            for rest in rests(job)[vertex.name]
-            if flow.begun_ms <= rest.checkpoint.trigger_timestamp + max(rest.subtask.start_delay, 0) <= flow.ended_ms
-        )
-    )
-
-
-def pre_barrier_ms(rest: Rest, *, works: bool) -> float:
-    """Return the time of work before the barrier, or 0 if it is negligible."""
-    return rest.before_barrier_ms if works and rest.before_barrier_ms > NEGLIGIBLE_MS else 0.0

@@ -14,12 +14,12 @@ from sim.jobs.infer.cores import (
     infer_async_io,
     infer_cores,
     is_unaligned,
+    pre_barrier_ms,
     rests,
     usual_checkpoints,
     works_before_barrier,
 )
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.heap import (
     infer_cold_start,
@@ -28,11 +28,11 @@ from sim.jobs.infer.heap import (
     infer_restart,
     infer_state_start,
 )
-from sim.jobs.infer.options import MAX_RUN_MS, infer_checkpoint, infer_cluster, pre_barrier_ms, run_ns
-from sim.jobs.infer.service_times import infer_work
+from sim.jobs.infer.options import MAX_RUN_MS, infer_checkpoint, infer_cluster, run_ns
 from sim.jobs.infer.state import ask_for_updates, infer_state
 from sim.jobs.infer.storage import AsyncPhase, fit_async_phases, infer_in_flight, infer_storage, infer_uploads
 from sim.jobs.infer.windows import infer_idleness, infer_windows, longest_run_ns
+from sim.jobs.infer.work import edge_flows, infer_work
 from sim.jobs.source.recorded_job import ImportedScenario
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob, RestVertex

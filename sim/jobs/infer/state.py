@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from statistics import correlation, linear_regression, median
 
-from sim.jobs.infer.cores import usual_checkpoints
+from sim.jobs.infer.cores import infer_pauses, usual_checkpoints
 from sim.jobs.infer.draft import Draft, Section, format_whole_ms, size_3_digits
 from sim.jobs.infer.file_history import (
     FALLS_FOR_GROWTH,
@@ -26,7 +26,7 @@ from sim.jobs.infer.file_history import (
     written_bytes,
     written_whole,
 )
-from sim.jobs.infer.options import configured_ms, infer_pauses, with_current_names
+from sim.jobs.infer.options import configured_ms, with_current_names
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import Flows, RestJob, RestVertex
 from sim.model.state import Lsm, backend_named

@@ -223,23 +223,7 @@ def _fit_line(since_drop: Numbers, sizes: Numbers) -> tuple[float, float]:
     return (floor, slope) if floor >= 0 else (0.0, linear_regression(since_drop, sizes, proportional=True).slope)
 
 
-# ---- Silent subtasks of a source emit no records while others do: their partitions are empty, or they have no partition.
-
-MIN_RECORDS_PER_SUBTASK = 20  # minimum mean number of records of the other subtasks to call a subtask silent
-
-
-def infer_silent(section: Section, flow: Flows) -> Flows:
-    """Set the number of silent subtasks of a source.  Return the flows of the other subtasks, from which rates are inferred."""
-    emitted = flow.subtasks["records_out"]
-    silent, is_active = np.flatnonzero(emitted == 0).tolist(), emitted > 0
-    if not silent or not is_active.any() or not emitted.sum() >= MIN_RECORDS_PER_SUBTASK * is_active.sum():  # or NaN
-        return flow
-    origin = (
-        f"subtask{'s' if len(silent) > 1 else ''} {', '.join(map(str, silent))} emitted nothing while others did "
-        f"(simulated as the last subtasks): {flow.source}"
-    )
-    section.put("source.silent", len(silent), origin)
-    return replace(flow, subtasks={name: values[is_active] for name, values in flow.subtasks.items()})
+# ---- Idle timeouts of silent subtasks.
 
 
 def infer_idleness(draft: Draft, job: RestJob) -> None:

@@ -137,7 +137,6 @@ _TASK = re.compile(
 )
 _FAILED_TASK = re.compile(
     r" - (?P<name>.+ \(\d+/\d+\)) (?:- execution #\d+ )?\([0-9a-f_#]+\) switched from \w+ to FAILED"
-    r"(?: on (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
 )
 _ATTEMPT = re.compile(r"^(?:.*_)?([0-9a-f]+)_(\d+)_\d+$")
 """Execution attempt id since Flink 1.15: vertex and subtask index."""
@@ -199,9 +198,7 @@ class LogRefusal:
 class LogTaskFailure:
     """The first failure of a task between two restarts of a job."""
 
-    line_ms: int  # time of the line by the clock of the log
     task: str
-    where: str  # TaskManager
     reason: str = ""  # exception
     cause: str = ""  # root cause of the exception
 
@@ -504,7 +501,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
         if len(cluster.attempts) < MAX_NAMES:
             cluster.attempts[match["attempt"]] = f"{name[:200]} {match['place']}"
     elif cluster.failing is None and (match := _FAILED_TASK.search(line)):
-        cluster.failing = LogTaskFailure(at_ms, _masked(match["name"], 200), _masked(match["where"]))
+        cluster.failing = LogTaskFailure(_masked(match["name"], 200))
         return cluster.failing
     elif (
         "askManager with id" in line and (match := _LOST.search(line)) and at_ms >= 0 and len(cluster.lost) < MAX_NAMES

@@ -260,13 +260,13 @@ Text = Annotated[str, AfterValidator(masked_text)]
 MAX_CHECKPOINT_ID = 10**12
 
 
-class _RestObject(BaseModel):
-    """An object of Flink's REST API."""
+class RestObject(BaseModel):
+    """An object in the answers of Flink's REST API."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
 
-class RecordedAlignment(_RestObject):
+class RecordedAlignment(RestObject):
     """The alignment of a subtask: its duration [ms], and the bytes processed and persisted meanwhile."""
 
     duration: Known = -1
@@ -274,14 +274,14 @@ class RecordedAlignment(_RestObject):
     persisted: Known = 0
 
 
-class Phases(_RestObject):
+class Phases(RestObject):
     """The synchronous and asynchronous phase of a snapshot [ms]."""
 
     sync: Known = -1
     async_: Known = Field(default=-1, alias="async")
 
 
-class RecordedSubtask(_RestObject):
+class RecordedSubtask(RestObject):
     """The statistics of a subtask in a checkpoint.  `pending_or_failed` means that it did not acknowledge."""
 
     index: Known
@@ -297,7 +297,7 @@ class RecordedSubtask(_RestObject):
     aborted: bool = False
 
 
-class RecordedTask(_RestObject):
+class RecordedTask(RestObject):
     """The subtasks of a vertex in one checkpoint."""
 
     subtasks: tuple[RecordedSubtask, ...] = ()
@@ -310,7 +310,7 @@ def _with_subtasks(tasks: Any) -> Any:
     return {name: task for name, task in tasks.items() if not isinstance(task, dict) or task.get("subtasks")}
 
 
-class RecordedCheckpoint(_RestObject):
+class RecordedCheckpoint(RestObject):
     """A checkpoint, with the statistics of its subtasks if they are known."""
 
     id: Annotated[int, Field(ge=0, le=MAX_CHECKPOINT_ID)]
@@ -337,14 +337,14 @@ class RecordedCheckpoint(_RestObject):
         return self.state_size - max(self.persisted_data, 0) if self.state_size >= 0 else -1
 
 
-class Checkpoints(_RestObject):
+class Checkpoints(RestObject):
     """The checkpoints of a job.  `counts` includes triggers that were declined before they got an id; `list` does not."""
 
     counts: dict[str, int]
     list: tuple[RecordedCheckpoint, ...]
 
 
-class RecordedJob(_RestObject, ABC):
+class RecordedJob(RestObject, ABC):
     """A recorded job.  Subclasses add its configuration."""
 
     name: str

@@ -9,12 +9,13 @@ from functools import cache
 from itertools import count
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from sim.jobs.source.recorded_job import (
     RecordedCheckpoint,
     RecordedSubtask,
     RecordingError,
+    RestObject,
     Text,
     normalize_unknown,
     summary,
@@ -182,19 +183,13 @@ Count = Annotated[int, BeforeValidator(normalize_unknown), Field(ge=-1, le=10**9
 Maybe = Annotated[float | None, BeforeValidator(lambda value: value if is_known(value) else None)]
 
 
-class _Answer(BaseModel):
-    """Base class of answers of Flink's REST API, and of their parts."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
-
-
-class Version(_Answer):
+class Version(RestObject):
     """The answer to /config."""
 
     flink_version: Text = Field(alias="flink-version")
 
 
-class Totals(_Answer):
+class Totals(RestObject):
     """The counters of a vertex or a subtask since its start, named as in `sim.jobs.source.rest_job`; -1 if unknown."""
 
     records_in: Maybe = Field(default=None, alias="read-records")
@@ -206,7 +201,7 @@ class Totals(_Answer):
     backpressured_ms: Maybe = Field(default=None, alias="accumulated-backpressured-time")
 
 
-class JobVertex(_Answer):
+class JobVertex(RestObject):
     """A vertex in the details of a job."""
 
     id: Id
@@ -216,7 +211,7 @@ class JobVertex(_Answer):
     metrics: Totals = Totals()
 
 
-class PlanInput(_Answer):
+class PlanInput(RestObject):
     """An input of a vertex in the plan."""
 
     id: Id
@@ -225,7 +220,7 @@ class PlanInput(_Answer):
     exchange: Text = ""
 
 
-class PlanNode(_Answer):
+class PlanNode(RestObject):
     """A vertex in the plan."""
 
     id: Id
@@ -234,13 +229,13 @@ class PlanNode(_Answer):
     inputs: tuple[PlanInput, ...] = ()
 
 
-class JobPlan(_Answer):
+class JobPlan(RestObject):
     """The plan of a job."""
 
     nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=MAX_VERTICES)]
 
 
-class PlanAnswer(_Answer):
+class PlanAnswer(RestObject):
     """The answer to /jobs/:id/plan."""
 
     plan: JobPlan | None = None
@@ -259,19 +254,19 @@ class JobDetails(PlanAnswer):
     vertices: Annotated[tuple[JobVertex, ...], Field(min_length=1, max_length=MAX_VERTICES)]
 
 
-class ExecutionConfig(_Answer):
+class ExecutionConfig(RestObject):
     """The execution configuration of a job."""
 
     restart_strategy: Text = Field(default="", alias="restart-strategy")
 
 
-class JobConfig(_Answer):
+class JobConfig(RestObject):
     """The answer to /jobs/:id/config."""
 
     execution_config: ExecutionConfig = Field(default=ExecutionConfig(), alias="execution-config")
 
 
-class ConfigEntry(_Answer):
+class ConfigEntry(RestObject):
     """An entry of /jobmanager/config."""
 
     key: Text
@@ -299,7 +294,6 @@ _OTHER_OPTIONS = frozenset(
         "state.checkpoints.dir",
         "state.storage.fs.memory-threshold",
         "table.exec.state.ttl",
-        "web.checkpoints.history",
         "yarn.application.id",
         "yarn.application.name",
         "yarn.appmaster.vcores",
@@ -307,32 +301,32 @@ _OTHER_OPTIONS = frozenset(
 )
 
 
-class TaskFailure(_Answer):
+class TaskFailure(RestObject):
     """An entry of a job's exceptions."""
 
     timestamp: int = -1
 
 
-class TaskFailures(_Answer):
+class TaskFailures(RestObject):
     """The entries of a job's exceptions."""
 
     entries: tuple[TaskFailure, ...] = ()
 
 
-class Exceptions(_Answer):
+class Exceptions(RestObject):
     """/jobs/:id/exceptions (since 1.13)."""
 
     exceptionHistory: TaskFailures = TaskFailures()  # noqa: N815 - Flink's name
 
 
-class SchedulerState(_Answer):
+class SchedulerState(RestObject):
     """A state of the adaptive scheduler in a rescale (SchedulerStateSpan)."""
 
     state: Text = ""
     duration: Ms = Field(default=-1, alias="durationInMillis")
 
 
-class Rescale(_Answer):
+class Rescale(RestObject):
     """/jobs/:id/rescales/details/:rescaleuuid, and a row of /jobs/:id/rescales/history, which has no states (FLIP-487, since 2.3)."""
 
     trigger_cause: Text | None = Field(default=None, alias="triggerCause")
@@ -340,7 +334,7 @@ class Rescale(_Answer):
     states: tuple[SchedulerState, ...] | None = Field(default=None, alias="schedulerStates")
 
 
-class CheckpointConfig(_Answer):
+class CheckpointConfig(RestObject):
     """/jobs/:id/checkpoints/config; times in ms, a day-long interval means none (Long.MAX_VALUE)."""
 
     mode: Text = "exactly_once"
@@ -363,31 +357,31 @@ class CheckpointConfig(_Answer):
         return self != CheckpointConfig()
 
 
-class RestoredCheckpoint(_Answer):
+class RestoredCheckpoint(RestObject):
     """The checkpoint that a job was last restored from."""
 
     id: int
 
 
-class LatestCheckpoints(_Answer):
+class LatestCheckpoints(RestObject):
     """The latest checkpoints of a job by outcome."""
 
     restored: RestoredCheckpoint | None = None
 
 
-class Spread(_Answer):
+class Spread(RestObject):
     """The values of a number over all completed checkpoints."""
 
     max: Ms = -1
 
 
-class CheckpointSummary(_Answer):
+class CheckpointSummary(RestObject):
     """Statistics over all completed checkpoints, including those no longer listed."""
 
     end_to_end_duration: Spread = Spread()
 
 
-class CheckpointStatistics(_Answer):
+class CheckpointStatistics(RestObject):
     """The answer to /jobs/:id/checkpoints."""
 
     counts: dict[str, int] = Field(default_factory=dict)
@@ -401,13 +395,13 @@ class CheckpointStatistics(_Answer):
         return (self.summary.end_to_end_duration.max if self.summary else 0) or -1  # 0: none has completed
 
 
-class TaskDetails(_Answer):
+class TaskDetails(RestObject):
     """The answer to /jobs/:id/checkpoints/details/:n/subtasks/:vertex."""
 
     subtasks: tuple[RecordedSubtask, ...] = ()
 
 
-class SubtaskPlace(_Answer):
+class SubtaskPlace(RestObject):
     """A subtask with the TaskManager that it runs on."""
 
     subtask: int
@@ -421,19 +415,19 @@ class SubtaskPlace(_Answer):
     status_duration: dict[str, Ms] = Field(default_factory=dict, alias="status-duration")
 
 
-class VertexDetails(_Answer):
+class VertexDetails(RestObject):
     """The answer to /jobs/:id/vertices/:vertex."""
 
     subtasks: tuple[SubtaskPlace, ...] = ()
 
 
-class Hardware(_Answer):
+class Hardware(RestObject):
     """The hardware of a TaskManager."""
 
     cpu_cores: Count = Field(default=-1, alias="cpuCores")
 
 
-class TaskManagerInfo(_Answer):
+class TaskManagerInfo(RestObject):
     """A TaskManager of the cluster."""
 
     id: Text = ""
@@ -449,7 +443,7 @@ class TaskManagerInfo(_Answer):
         return authority.partition("@")[2].rpartition(":")[0]
 
 
-class GarbageCollector(_Answer):
+class GarbageCollector(RestObject):
     """The collections of one garbage collector since the start of the JVM."""
 
     name: Text = ""
@@ -457,19 +451,19 @@ class GarbageCollector(_Answer):
     time: Ms = -1
 
 
-class TaskManagerMetrics(_Answer):
+class TaskManagerMetrics(RestObject):
     """The metrics in the answer to /taskmanagers/:id."""
 
     garbage_collectors: tuple[GarbageCollector, ...] = Field(default=(), alias="garbageCollectors")
 
 
-class TaskManagerDetails(_Answer):
+class TaskManagerDetails(RestObject):
     """The answer to /taskmanagers/:id."""
 
     metrics: TaskManagerMetrics = TaskManagerMetrics()
 
 
-class TaskManagersInfo(_Answer):
+class TaskManagersInfo(RestObject):
     """The answer to /taskmanagers."""
 
     taskmanagers: tuple[TaskManagerInfo, ...] = ()

@@ -72,6 +72,27 @@ class RestVertex:
     description: str = ""  # description of its operators in the plan, with the sizes of windows
 
 
+class JobGraph:
+    """A job with vertices in topological order."""
+
+    vertices: tuple[RestVertex, ...]
+
+    def vertex(self, name: str) -> RestVertex:
+        return next(vertex for vertex in self.vertices if vertex.name == name)
+
+    def readers(self, name: str) -> list[RestVertex]:
+        """Return the vertices directly downstream of a vertex."""
+        return self._readers[name]
+
+    @cached_property
+    def _readers(self) -> Mapping[str, list[RestVertex]]:
+        readers: dict[str, list[RestVertex]] = {vertex.name: [] for vertex in self.vertices}
+        for vertex in self.vertices:
+            for upstream in {edge.upstream for edge in vertex.inputs}:
+                readers[upstream].append(vertex)
+        return readers
+
+
 # ---- Records through each subtask, and use of its thread, in a period of time: differences of Flink's counters.
 #
 # Samples of metrics are preferred.  The period is from the first to the last *change* after the last restart, because
@@ -146,7 +167,7 @@ class Flows:
         return float(rates.sum()) if len(rates) else math.nan
 
 
-class RestJob:
+class RestJob(JobGraph):
     """The job of a snapshot.  Properties raise `RecordingError` if an answer that they need is missing or invalid."""
 
     def __init__(self, snapshot: RestSnapshot) -> None:
@@ -301,21 +322,6 @@ class RestJob:
         begun_ms = self.job.start_time
         source = "totals since its start (/jobs/:id/vertices/:id)"
         return Flows(_with_elapsed(totals, passed_ms), source, begun_ms, begun_ms + self.job.duration)
-
-    def vertex(self, name: str) -> RestVertex:
-        return next(vertex for vertex in self.vertices if vertex.name == name)
-
-    def readers(self, name: str) -> list[RestVertex]:
-        """Return the vertices directly downstream of a vertex."""
-        return self._readers[name]
-
-    @cached_property
-    def _readers(self) -> Mapping[str, list[RestVertex]]:
-        readers: dict[str, list[RestVertex]] = {vertex.name: [] for vertex in self.vertices}
-        for vertex in self.vertices:
-            for upstream in {edge.upstream for edge in vertex.inputs}:
-                readers[upstream].append(vertex)
-        return readers
 
     def _checkpoint(self, path: str) -> RecordedCheckpoint:
         details = self.snapshot.answers[path]

@@ -6,16 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.edges import edge_flows
-from sim.jobs.infer.service_times import infer_work
+from sim.jobs.infer.work import edge_flows, infer_work
 from sim.jobs.source.recorded_job import Phases, RecordedAlignment, RecordedCheckpoint, RecordedSubtask, RecordedTask
 from sim.jobs.source.rest_answers import CheckpointConfig, CheckpointStatistics, JobConfig, VertexDetails
-from sim.jobs.source.rest_job import COUNTERS, Flows, RestInput, RestVertex, Series
+from sim.jobs.source.rest_job import COUNTERS, Flows, JobGraph, RestInput, RestVertex, Series
 
 MB = 10**6
 
 
-class MadeJob:
+class MadeJob(JobGraph):
     """As far as the inference asks.  It is no other job, so that what is found of it can be kept."""
 
     def __init__(self, vertices, checkpoints=(), config=None, options=(), **answers):
@@ -33,12 +32,6 @@ class MadeJob:
         )
         for name, value in answers.items():
             setattr(self, name, value)
-
-    def vertex(self, name):
-        return next(vertex for vertex in self.vertices if vertex.name == name)
-
-    def readers(self, name):
-        return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
 
 
 def vertex(name, *upstreams, ship="HASH", parallelism=1):

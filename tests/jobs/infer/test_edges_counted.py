@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.jobs.infer.edges import find_unbalanced
+from sim.jobs.infer.work import find_unbalanced
 from tests.jobs.infer.made_jobs import MadeJob, comment_of, flow, vertex, worked
 
 SPLIT = [vertex("sql"), vertex("rare", "sql"), vertex("often", "sql")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.jobs.infer.options import busy_in_snapshots_ms, infer_pauses
+from sim.jobs.infer.cores import busy_in_snapshots_ms, infer_pauses
 from sim.jobs.infer.scenario import infer_residuals
 from tests.jobs.infer.made_jobs import MB, MadeJob, checkpoint, drafted, flowed, own, subtask, vertex
 

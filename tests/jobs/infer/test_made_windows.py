@@ -3,9 +3,8 @@
 import pytest
 
 from sim.jobs.infer import windows as room
-from sim.jobs.infer.cores import infer_async_io
+from sim.jobs.infer.cores import busy_in_snapshots_ms, infer_async_io, infer_pauses
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.options import busy_in_snapshots_ms, infer_pauses
 from sim.jobs.infer.windows import infer_windows, longest_run_ns, planned_window
 from sim.jobs.source.rest_job import RestInput, RestVertex
 from sim.model.units import parse_size

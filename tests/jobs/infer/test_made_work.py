@@ -5,7 +5,8 @@ import math
 import pytest
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.windows import infer_idleness, infer_silent
+from sim.jobs.infer.windows import infer_idleness
+from sim.jobs.infer.work import infer_silent
 from sim.jobs.source.rest_job import RestInput, RestVertex
 from tests.jobs.infer.made_jobs import MadeJob, comment_of, flow, flowed, own, sampled, vertex, worked
 
