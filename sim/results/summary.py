@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -66,24 +66,18 @@ class WarmUpEnd(NamedTuple):
         return f"{ms_text(self.ns / 1e6)}, until {self.cause} settled" if self.cause else ms_text(self.ns / 1e6)
 
 
-class HasTables(Protocol):
-    """The result of a run, as far as the warm-up needs it."""
+def warm_up(results: Sequence[Any]) -> WarmUpEnd:
+    """Return the longest warm-up among the replications of one setting.  It applies to all of them.
 
-    @property
-    def scenario(self) -> Any: ...
-    @property
-    def tables(self) -> Tables: ...
-
-
-def warm_up(results: Sequence[HasTables]) -> WarmUpEnd:
-    """Return the longest warm-up among the replications of one setting.  It applies to all of them."""
+    `results`: results of runs (`sim.runtime.result.Result`).
+    """
     run = results[0].scenario.run
     if not run.finds_warm_up:
         return WarmUpEnd(run.warmup_ns)
     return max(_warm_up_end(result.tables) for result in results)
 
 
-def cold_start(results: Sequence[HasTables]) -> WarmUpEnd:
+def cold_start(results: Sequence[Any]) -> WarmUpEnd:
     """Return the longest cold start among the replications of one setting, or 0 if the scenario has none.
 
     A cold start ends when tasks are warm, the initial backlog is drained, and throughput has reached its later level.
@@ -494,11 +488,6 @@ class Summary:
         heading="busiest",
         cell=_busiest_text,
     )
-    backpressured_share: float = result_column(
-        "of the bottleneck, mean over its subtasks",
-        Population.AFTER_WARMUP,
-        lambda run: _value_of(run.load["backPressured"], run.bottleneck[0]),
-    )
     most_backpressured: str = result_column(
         "the vertex that waits most for those after it", Population.AFTER_WARMUP, lambda run: run.waiting
     )
@@ -589,17 +578,6 @@ def _materialized_per_hour(tasks: pd.DataFrame) -> float:
     """Return the bytes that materializations of all changelogs write per hour."""
     known = tasks[tasks["x_materialized"] >= 0].groupby("vertex").agg({"x_materialized": "mean", "index": "nunique"})
     return float((known["x_materialized"] * known["index"]).sum())
-
-
-def throughput(
-    runs: Sequence[Tables],
-    edges: Sequence[tuple[str, str]],
-    *,
-    warmup_s: float = 0.0,
-    without_records: Collection[str] = (),
-) -> float:
-    """Return the same value as `summarize(...).throughput_per_second`, ten times as fast."""
-    return _throughput(runs, _load(runs, warmup_s), edges, warmup_s, without_records)
 
 
 def _most_frequent(texts: pd.Series[str]) -> str:

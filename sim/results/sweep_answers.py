@@ -250,10 +250,6 @@ class Limit:
         """
         return self.at_least <= mean <= self.at_most
 
-    def keeps(self, value: float, *, is_bound: bool) -> bool:
-        """Return True if a value is certainly within the limit.  A lower bound (`is_bound`) is never within an upper limit."""
-        return self.kept(value) and not (is_bound and np.isfinite(self.at_most))
-
 
 def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
     """Return a row per setting with the mean over windows of each column.

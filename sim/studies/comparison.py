@@ -12,21 +12,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from sim.model.faults import StorageOutage, kind_of_fault
+from sim.model.faults import kind_of_fault
 from sim.model.job import Job
 from sim.model.quantities import S3_STANDARD, Prices
 from sim.model.scenario import Instances, Scenario
 from sim.model.sinks import DOES_NOT_START
-from sim.model.storage import Retry
 from sim.model.text import capitalised, listed
 from sim.protocol.options import forced_aligned_edges
 from sim.results.consequences import Consequences, consequences_sentence, consequences_texts, planned_restarts_table
 from sim.results.end_of_job import finish, last_trigger_s
-from sim.results.formats import TextTable, ms_text, others_text, share_text
-from sim.results.journal import EventType
+from sim.results.formats import TextTable, bytes_text, ms_text, others_text, share_text
 from sim.results.late_triggers import late_triggers, long_savepoint
 from sim.results.not_completed import not_completed
 from sim.results.rates import Tables
@@ -47,18 +45,28 @@ from sim.runtime.plane_spec import hosts
 from sim.runtime.result import NOT_STOPPED, Result, identity
 from sim.studies.labels import is_of_workload, label
 from sim.studies.plan import baseline
-from sim.studies.remarks.assumptions import DecidingAssumption
 from sim.studies.remarks.checkpoints import (
     aligned_input_sentences,
+    file_sentences,
     harmed_sink,
+    limit_sentences,
     long_transaction_sentences,
+    output_sentences,
     shared_file_sentence,
     sink_sentences,
+    timed_out_sentence,
     without_readers,
 )
-from sim.studies.remarks.failures import interruption_sentences
-from sim.studies.remarks.load import held_window, is_full, rocksdb_access_sentence, scarce_cores, uneven_subtask
-from sim.studies.remarks.runs import run_sentences
+from sim.studies.remarks.failures import failure_sentences, interruption_sentences, replayed_sentences
+from sim.studies.remarks.load import (
+    held_window,
+    is_full,
+    late_result_sentences,
+    peak_sentences,
+    rocksdb_access_sentence,
+    scarce_cores,
+    uneven_subtask,
+)
 from sim.studies.replications import Replications
 
 if TYPE_CHECKING:
@@ -66,10 +74,6 @@ if TYPE_CHECKING:
 
 _MIN_DISTURBED_SHARE = 0.5
 """Share of the run in which a job is down or catching up, from which the verdict begins with it."""
-_MAX_OUTAGES = 3
-"""Maximum recurring outages of storage of which the checkpoints in progress are named."""
-_MIN_LATE_FACTOR, _MIN_LATE_MS = 5, 1000
-"""Minimum ratio and size of the delays of records that are compared."""
 RUNS_ON = "runs on"
 """Status of a job that neither failed nor finished."""
 CONTINUES_DRAINED = "continues a drained job"
@@ -79,8 +83,55 @@ CONTINUES_DRAINED = "continues a drained job"
 _Row = TypeVar("_Row")
 
 
-_MIN_BACKOFF_MS = 5_000
-"""Minimum wait of a storage client between two attempts that is reported."""
+# ---- Values that a scenario omits, and that would change its answer (found by `sim.studies.deciding`).
+
+WARM_UP = "run.warmup"
+TIMEOUT = "checkpoint.timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class DecidingAssumption:
+    """An assumption that changes a result: the value used, another value that was tried, and the result of both."""
+
+    key: str  # key of the scenario
+    assumed: str  # description of the assumed value, without numbers
+    tried: str  # description of the tried value
+    moves: str  # what changes: ``checkpoint 1 (aligned)``, ``the median of aligned``
+    before_ms: float
+    after_ms: float
+    is_bound: bool = False  # `after_ms` is a lower bound
+    bytes_per_second: float | None = None  # rate at which all TaskManagers write together, if nothing limits them
+    count: int | None = None  # number of TaskManagers, or of files that are written one after another
+
+    def __str__(self) -> str:
+        """Return, e.g., ``Assumed: files have no latency (storage.file-latency).  With 40 ms ... instead of ...``."""
+        before, after = self._values
+        if self.key == TIMEOUT:
+            outcome = (
+                f"is not complete after {ms_text(self.after_ms)} either"
+                if self.is_bound
+                else f"completes after {after}"
+                if after != before
+                else f"completes {ms_text(self.after_ms - self.before_ms)} later"
+            )
+            return f"{capitalised(self.moves)} expires after {before}; with {self.tried} it {outcome}."
+        if self.key == WARM_UP:
+            change = f"Without {self.tried}, {self.moves} is {after} instead of {before}."
+        else:
+            change = f"With {self.tried}, {self.moves} takes {after} instead of {before}."
+        return f"Assumed: {self.assumed}{self._numbers}. {change}"
+
+    @property
+    def _values(self) -> tuple[str, str]:
+        """Return the texts of the result (as assumed, as tried)."""
+        return ms_text(self.before_ms), f"{'more than ' if self.is_bound else ''}{ms_text(self.after_ms)}"
+
+    @property
+    def _numbers(self) -> str:
+        """Return the clause with the write rate, or with the number of files, or ""."""
+        if self.bytes_per_second is not None:
+            return f": {bytes_text(self.bytes_per_second)}/s leave {self.count} of them"
+        return "" if self.count is None else f", and {self.count} wait for each other"
 
 
 @dataclass(frozen=True)
@@ -253,8 +304,8 @@ class Comparison:
 
     @cached_property
     def remarks(self) -> list[str]:
-        """Return the sentences on the effect of single axes, on the runs of each strategy, and on late records."""
-        return [*axis_sentences(self.strategies), *self._of_each(run_sentences), *self._late_records()]
+        """Return the sentences on the effect of single axes, and on the runs of each strategy."""
+        return [*axis_sentences(self.strategies), *self._of_each(_run_sentences)]
 
     @cached_property
     def outcomes(self) -> list[str]:
@@ -310,20 +361,6 @@ class Comparison:
                 "are count twice in state and in output."
             )
 
-    def _late_records(self) -> Iterator[str]:
-        """Yield a sentence on how late records are with each way to write files of operators, if that differs much."""
-        late_ms = {
-            line.label: 1e3 * self.consequences[line.label].delay_p99_s
-            for line in self.strategies
-            if "checkpoint.operator-io" in dict(line.axes) and line.overload is None and not line.failed
-        }
-        if late_ms and max(late_ms.values()) >= max(_MIN_LATE_FACTOR * min(late_ms.values()), _MIN_LATE_MS):
-            most, least = max(late_ms, key=late_ms.__getitem__), min(late_ms, key=late_ms.__getitem__)
-            yield (
-                f"Records are up to {ms_text(late_ms[most])} late with {most}, and {ms_text(late_ms[least])} with {least} (99th percentile): "
-                "tasks that write files before the barrier process no records meanwhile."
-            )
-
     def _uneven(self) -> Iterator[str]:
         """Yield a sentence on each busiest subtask that is busier than the others of its vertex, with the reason."""
         for line in self.strategies:
@@ -337,31 +374,19 @@ class Comparison:
     def _during_faults(self) -> Iterator[str]:
         """Yield a sentence on each planned fault that has a duration, with the checkpoints in progress during it."""
         checkpoints_of = defaultdict[str, list[str]](list)  # description of a fault -> checkpoints
-        backoffs_ms = set[float]()
         for name, results in self.results.items():
             rows = results[0].checkpoints
             ended_ms = rows["trigger_timestamp"] + rows["end_to_end_duration"]
             for fault in results[0].scenario.faults:
                 lasts_ns: int = getattr(fault.what, "lasts_ns", None) or 0
-                times_ns = fault.when.at_ns
-                if fault.when.every is not None and isinstance(fault.what, StorageOutage):  # the journal has its times
-                    noted = results[0].journal.only({EventType.FAULT})
-                    times_ns = tuple(row.time_ns for row in noted if row.detail.startswith("no storage"))[:_MAX_OUTAGES]
-                for at_ns in times_ns if lasts_ns else ():
+                for at_ns in fault.when.at_ns if lasts_ns else ():
                     at_ms, until_ms = at_ns / 1e6, (at_ns + lasts_ns) / 1e6
                     ids = rows["id"][(rows["trigger_timestamp"] <= until_ms) & (ended_ms >= at_ms)].tolist()
                     if ids:
                         text = f"{kind_of_fault(fault.what)} from {ms_text(at_ms)} to {ms_text(until_ms)}"
                         checkpoints_of[text].append(f"{_ids_text(ids)} ({name})")
-                    if isinstance(fault.what, StorageOutage):
-                        backoffs_ms |= set(_backoffs_ms(results[0].scenario.storage.retry, lasts_ns))
         for fault_text, checkpoints in checkpoints_of.items():
             yield f"During {fault_text}: {'; '.join(checkpoints)}."
-        if (longest_ms := max(backoffs_ms, default=0.0)) >= _MIN_BACKOFF_MS:
-            yield (
-                f"Clients of storage wait up to {ms_text(longest_ms)} before they try again (storage.retry), so an outage may last "
-                "that much longer for them."
-            )
 
     def _without_p99(self) -> Iterator[str]:
         """Yield a sentence on the strategy with the fewest checkpoints, if the question asks for a p99 that needs more."""
@@ -493,7 +518,9 @@ class Comparison:
             group=label(scenario, is_of_workload) if scenario.axes else "",
             status=failed[0] if failed else statuses[0],
             summary=replications.summary,
-            baseline_per_second=Replications(baselines).throughput if baselines and is_steady else math.nan,
+            baseline_per_second=Replications(baselines).summary.throughput_per_second
+            if baselines and is_steady
+            else math.nan,
             failed=bool(failed),
             name=label(scenario, lambda axis: not is_of_workload(axis)),
             steady=is_steady,
@@ -540,6 +567,22 @@ class Comparison:
         )
 
 
+def _run_sentences(runs: Replications) -> Iterator[str]:
+    """Yield sentences on the first run of a strategy: output, replay, files, failures, load, limits and growth."""
+    result = runs.results[0]
+    sources = [vertex for vertex in runs.scenario.job.vertices if vertex.source]
+    yield from output_sentences(runs)
+    if runs.consequences.commits:
+        yield from replayed_sentences(result)
+    yield from timed_out_sentence(runs)
+    yield from file_sentences(result)
+    yield from failure_sentences(result)
+    if result.recoveries.empty and any(vertex.source and len(vertex.source.rates) > 1 for vertex in sources):
+        yield from peak_sentences(result.series, [vertex.name for vertex in sources])
+        yield from late_result_sentences(result)
+    yield from limit_sentences(result)
+
+
 def _in_cold_start(name: str, replications: Replications) -> str:
     """Return a sentence on the number of checkpoints in the cold start, and on the median duration of later ones."""
     end = replications.cold_start
@@ -548,14 +591,6 @@ def _in_cold_start(name: str, replications: Replications) -> str:
     after_ms = replications.median_duration_ms(end)
     rest = "no other was completed" if math.isnan(after_ms) else f"the others take {ms_text(after_ms)} in the median"
     return f"Cold start: {counted} in that of {name} (the first {end}); {rest}."
-
-
-def _backoffs_ms(retry: Retry, outage_ns: int) -> Iterator[float]:
-    """Yield the waits between attempts that a client begins during a storage outage of this duration [ms]."""
-    waits_ns = [min(retry.backoff_ns << number, retry.most_backoff_ns) for number in range(retry.attempts - 1)]
-    for begin_ns, wait_ns in zip(accumulate(waits_ns, initial=0), waits_ns, strict=False):
-        if begin_ns < outage_ns:
-            yield wait_ns / 1e6
 
 
 def _continues_drained(result: Result) -> bool:

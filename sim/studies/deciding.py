@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,14 +27,11 @@ from sim.results.tables import EXPIRED
 from sim.runtime.plane_spec import hosts
 from sim.runtime.result import Result, identity
 from sim.studies.cells import simulated
+from sim.studies.comparison import TIMEOUT, WARM_UP, Comparison, DecidingAssumption
 from sim.studies.local import run_each
 from sim.studies.plan import Cell
 from sim.studies.progress import Watch, no_watch
-from sim.studies.remarks.assumptions import TIMEOUT, WARM_UP, DecidingAssumption
 from sim.studies.replications import Replications
-
-if TYPE_CHECKING:
-    from sim.studies.comparison import Comparison
 
 LIKELY_NIC_BYTES_PER_SECOND = 1_250_000_000
 """Bandwidth of a network card of 10 Gbit/s."""

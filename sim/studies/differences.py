@@ -1,8 +1,7 @@
-"""Differences between the inputs of two scenarios, and vertices that are renamed between them."""
+"""Differences between the inputs of two scenarios."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
@@ -19,54 +18,6 @@ from sim.model.schema.text import Mapping as Plain
 from sim.model.units import format_duration
 from sim.runtime.result import content
 from sim.studies.sides import Side, put, scenario_of
-
-# ---- Renamed vertices.
-
-
-def renames(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Return {old name: new name} of renamed vertices.  `before`, `after`: the `job` sections of two scenarios.
-
-    Two vertices match if they read the same upstream vertices, and if no other vertex that exists in only one of the jobs
-    reads the same ones.  Vertices are matched from the sources downstream, so that vertices after a renamed one match too.
-    """
-    new_names: dict[str, str] = {}
-    while pair := next(_matches(before, after, new_names), None):
-        new_names[pair[0]] = pair[1]
-    return new_names
-
-
-def _matches(
-    before: Mapping[str, Any], after: Mapping[str, Any], new_names: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Yield (old name, new name) of vertices that match, given the matches `new_names`."""
-    old = {name: _upstream(before[name], new_names) for name in before if name not in after and name not in new_names}
-    new = {name: _upstream(after[name], {}) for name in after if name not in {*before, *new_names.values()}}
-    for name, upstream in old.items():
-        candidates = [other for other in new if new[other] == upstream]
-        if len(candidates) == 1 and list(old.values()).count(upstream) == 1:
-            yield name, candidates[0]
-
-
-def _upstream(vertex: Any, names: Mapping[str, str]) -> frozenset[str]:
-    """Return the names of upstream vertices, translated by `names`; empty for a source."""
-    inputs = vertex.get("input") if isinstance(vertex, Mapping) else None
-    upstream = [inputs] if isinstance(inputs, str) else list(inputs or ())
-    return frozenset(names.get(str(name), str(name)) for name in upstream)
-
-
-def rename_vertices(node: Any, names: Mapping[str, str]) -> Any:
-    """Return a document with renamed vertices: as keys, as values, and before ``[subtask]``."""
-    if isinstance(node, Mapping):
-        return Plain({_rename(key, names): rename_vertices(value, names) for key, value in node.items()})
-    if isinstance(node, list):
-        return [rename_vertices(item, names) for item in node]
-    return _rename(node, names) if isinstance(node, str) else node
-
-
-def _rename(text: Any, names: Mapping[str, str]) -> Any:
-    name, rest = re.fullmatch(r"(.*?)((?:\[.*\])?)", str(text), re.DOTALL).groups()  # type: ignore[union-attr]  # it matches all
-    return f"{names[name]}{rest}" if name in names else text
-
 
 # ---- Differing inputs, option by option. Different spellings of the same value are not differences: a change counts only if
 # making it changes scenario A, or if undoing it changes scenario B.
@@ -99,16 +50,14 @@ class InputDifferences:
     before: Scenario
     after: Scenario
     changes: tuple[InputChange, ...]
-    renamed: tuple[tuple[str, str], ...]  # vertices: (before, after)
-    added: tuple[str, ...]
+    added: tuple[str, ...]  # vertices
     removed: tuple[str, ...]
     runs: str  # clauses on run options that differed, with the common value; "" if none did
 
 
 def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
     """Return the differences.  Both scenarios get the longer duration and warm-up, the seed of A, and `replications`."""
-    names = renames(a.plain["job"], b.plain["job"])
-    start, end = rename_vertices(deepcopy(a.plain), names), deepcopy(b.plain)
+    start, end = deepcopy(a.plain), deepcopy(b.plain)
     first, last = scenario_of(start), scenario_of(end)
     run = replace(
         first.run,
@@ -129,7 +78,6 @@ def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
         before,
         after,
         tuple(effective),
-        tuple(names.items()),
         added=tuple(name for name in end["job"] if name not in start["job"]),
         removed=tuple(name for name in start["job"] if name not in end["job"]),
         runs=runs,

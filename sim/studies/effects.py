@@ -297,8 +297,7 @@ def verdict(differences: InputDifferences, quantities: Sequence[QuantityDifferen
     """Return a sentence on the effect of the differing inputs.  `rows`: of all runs; empty if nothing that is simulated differs."""
     changes = differences.changes
     if not changes:
-        others = [*(["names of vertices"] * bool(differences.renamed)), *(["how they run"] * bool(differences.runs))]
-        return f"Nothing that is simulated differs but {' and '.join(others)}." if others else NO_DIFFERENCE
+        return "Nothing that is simulated differs but how they run." if differences.runs else NO_DIFFERENCE
     first = leading(quantities)
     has_failed = (rows["status"] != "ok").any()
     if has_failed and (first is None or first.is_of_one_side):
@@ -348,8 +347,7 @@ def _count_inputs(differences: InputDifferences) -> str:
 
 
 def vertex_lines(differences: InputDifferences) -> Iterator[str]:
-    """Yield a line each on renamed, added and removed vertices, if there are any."""
-    renamed = [f"{old} -> {new}" for old, new in differences.renamed]
-    for change, names in (("renamed", renamed), ("added", differences.added), ("removed", differences.removed)):
+    """Yield a line each on added and removed vertices, if there are any."""
+    for change, names in (("added", differences.added), ("removed", differences.removed)):
         if names:
             yield f"{change}: {', '.join(names)}"

@@ -16,11 +16,11 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.model.quantities import Condition, parse_condition, smallest_sample
 from sim.model.schema.text import Reading
+from sim.model.text import did_you_mean
 from sim.model.units import UnitError
 from sim.results.columns import TABLES, UNITS, unit_of
 from sim.results.tables import first_uploads, is_periodic
@@ -169,6 +169,5 @@ def _statistic(values: pd.Series[float], statistic: str) -> float:
 
 
 def _unknown(part: str, word: str, words: Iterable[str]) -> ExpectationError:
-    close = get_close_matches(word, list(words), n=1)
-    hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(words)}"
-    return ExpectationError(f"unknown {part} '{word}' ({hint})")
+    hint = did_you_mean(word, words) or f" (known: {', '.join(words)})"
+    return ExpectationError(f"unknown {part} '{word}'{hint}")

@@ -18,7 +18,6 @@ from sim.results.summary import (
     cold_start,
     median_duration_ms,
     summarize,
-    throughput,
     warm_up,
 )
 from sim.results.tables import job_of
@@ -94,12 +93,6 @@ class Replications:
             return rates
         vertex, index, share = bottleneck(tasks[jobs == jobs.min()])
         return rates._replace(busiest=(f"{vertex}[{index}]", share))
-
-    @property
-    def throughput(self) -> float:
-        """Return the throughput [records/s] after the warm-up and the cold start."""
-        job, from_ns = self.scenario.job, max(self.warm_up.ns, self.cold_start.ns)
-        return throughput(self.tables, job.edges, warmup_s=from_ns / 1e9, without_records=job.committers)
 
     @cached_property
     def storage_use(self) -> StorageUse:

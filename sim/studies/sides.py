@@ -1,4 +1,4 @@
-"""The sides of a `diff`: scenarios, and folders of runs."""
+"""The sides of a `diff`: scenarios."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from sim.model.schema.history_file import put_history
 from sim.model.schema.study import ScenarioFile, apply, loads
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose, write
 from sim.model.schema.text import Mapping as Plain
-from sim.runtime.result import code_version
 from sim.studies.labels import label
-from sim.studies.run_folder import read_folder
 
 # ---- A side: a scenario with one combination, as a document whose keys can be changed. Flink keys are converted to scenario
 # keys and paths are absolute, so that values can be copied to the other side.
@@ -33,7 +31,6 @@ class Side:
     name: str  # as the user gave it
     plain: Plain
     folder: Path  # paths in the scenario are relative to it
-    notes: tuple[str, ...] = ()
 
     def value_text(self, value: Any) -> str:
         """Return a value as a line of text, with paths as written in the scenario."""
@@ -44,25 +41,12 @@ class Side:
         return flat.replace(f"{self.folder}/", "")
 
 
-def side_of_folder(results: Path, changes: Sequence[str], strategy: str | None) -> Side:
-    """Return the side of a folder written by `run`.  FolderError, ScenarioError: it cannot be run again."""
-    runs = read_folder(results)
-    source = results / str(runs.summary.get("source", "scenario.yaml"))
-    folder = source.parent if source.parent.is_dir() else results
-    changes = [*(str(line) for line in runs.summary.get("overrides", ())), *changes]
-    is_outdated = runs.versions != {code_version()}
-    notes = (f"{results} was kept by another version of ckptsim: it runs again with this one",) if is_outdated else ()
-    return side_of(str(results), runs.text, folder, changes, strategy, notes=notes)
-
-
 def side_of(
     name: str,
     text: str,
     folder: Path,
     changes: Sequence[str] = (),
     strategy: str | None = None,
-    *,
-    notes: tuple[str, ...] = (),
 ) -> Side:
     """Return the side of a scenario text.  `strategy`: label of the combination, if there are several.  ScenarioError: mistakes."""
     study = loads(text, name, overrides=changes, folder=folder, file=name)
@@ -75,7 +59,7 @@ def side_of(
         put(plain, path, value)
     for key in NOT_COMPARED:
         plain.pop(key, None)
-    return Side(name, _portable(plain, folder.resolve()), folder.resolve(), notes)
+    return Side(name, _portable(plain, folder.resolve()), folder.resolve())
 
 
 def scenario_of(plain: Mapping[str, Any]) -> Scenario:

@@ -60,7 +60,6 @@ PAIRS = {
         "size: 1 MB": "size: 100 MB",
         "run:": "restart: {strategy: none}\nrun:",
     },
-    "another name": {"map": "enrich"},
     "another vertex": {
         "  sink: {input: {map: hash}": "  out: {input: {map: hash}, service: 1 ms}\n  sink: {input: {out: hash}"
     },
@@ -166,12 +165,8 @@ class ToldDiff:
 
     @property
     def differing(self):
-        """Keys whose values differ between the files, under the names of B."""
-        return [
-            key
-            for key in _apart(*(yaml_of(text) for text in (_renamed(self.a, self.b), self.b)))
-            if not key.startswith("run.")
-        ]
+        """Keys whose values differ between the files."""
+        return [key for key in _apart(*(yaml_of(text) for text in (self.a, self.b))) if not key.startswith("run.")]
 
 
 @lru_cache
@@ -194,20 +189,15 @@ def _apart(a, b, path=""):
         yield path
 
 
-def _renamed(a, b):
-    """The text of A with the name that B has for its second vertex."""
-    return a.replace("map", "enrich") if "enrich" in b else a
-
-
 def _vertices(text):
     return list(yaml_of(text)["job"])
 
 
 def _simulated(text, **run):
-    """What would run, without how it does and without names of vertices."""
+    """What would run, without how it does."""
     scenario = loads(text, "diff").scenarios[0]
     return (
-        str(scenario.job).replace("enrich", "map"),
+        scenario.job,
         scenario.checkpoint,
         scenario.storage,
         scenario.cluster,
@@ -219,11 +209,7 @@ def nothing_differs(told, match):
     """But for what is named."""
     runs = [loads(text, "diff").scenarios[0].run for text in (told.a, told.b)]
     named = match["but"] or ""
-    return (
-        _simulated(told.a) == _simulated(told.b)
-        and ("how they run" in named) == (runs[0] != runs[1])
-        and ("names of vertices" in named) == (_vertices(told.a) != _vertices(told.b))
-    )
+    return _simulated(told.a) == _simulated(told.b) and ("how they run" in named) == (runs[0] != runs[1])
 
 
 def counts_inputs(told, match):
@@ -291,7 +277,7 @@ def only_input(told, match):
 
 def input_is(told, match):
     """As the files say; a value in brackets is of none."""
-    sides = [yaml_of(text) for text in (_renamed(told.a, told.b), told.b)]
+    sides = [yaml_of(text) for text in (told.a, told.b)]
     for step in match["key"].split("."):
         sides = [side.get(step) if isinstance(side, dict) else None for side in sides]
     default = f"({DEFAULTS.get(match['key'], 'none')})"
@@ -300,11 +286,8 @@ def input_is(told, match):
 
 
 def vertices_are(told, match):
-    before, after = _vertices(_renamed(told.a, told.b)), _vertices(told.b)
+    before, after = _vertices(told.a), _vertices(told.b)
     named = re.split(r", ", match["names"])
-    if match["what"] == "renamed":
-        pairs = zip(_vertices(told.a), _vertices(told.b), strict=True)
-        return named == [f"{old} -> {new}" for old, new in pairs if old != new]
     here, there = (after, before) if match["what"] == "added" else (before, after)
     return named == [name for name in here if name not in there]
 
@@ -412,7 +395,7 @@ TEMPLATES = tuple(
             r"(?P<key>(?:job|checkpoint|storage|cluster|restart)(?:\.[\w.-]+)?): (?P<before>.*) -> (?P<after>.*)$",
             input_is,
         ),
-        ("vertices", r"(?P<what>renamed|added|removed): (?P<names>.*)$", vertices_are),
+        ("vertices", r"(?P<what>added|removed): (?P<names>.*)$", vertices_are),
         ("changes", r"TITLE: CHANGE(?!,)\.?$", changes),
         ("runs", r"(?P<n>\d+) runs of (?P<most>at most )?(?P<ms>MS), (?P<seeds>\d+) seeds? on each side$", runs_are),
         (
@@ -529,7 +512,7 @@ def made_up(seed):
             )
     change = partial(InputChange, flink=(), kind="other", before="1", after="2", before_text="1", after_text="2")
     changes_ = [change(path=tuple(key.split("."))) for key in keys]
-    found = SimpleNamespace(changes=changes_, renamed=(), added=(), removed=(), runs="")
+    found = SimpleNamespace(changes=changes_, added=(), removed=(), runs="")
     told = ToldDiff(pd.DataFrame(rows), count=len(changes_))
     answer = quantities(told.rows)
     said = effects.verdict(found, answer, told.rows)

@@ -91,12 +91,6 @@ cluster: {profile: ["1.20", 2.x]}
 faults: [{kill: 'b[0]', at: 12 s}]
 run: {duration: 20 s}
 """,
-    "no timer sends buffers": """version: 1
-job: {a: {source: {rate: 20/s, record: 200 B}}, b: {input: {a: hash}, service: 20 ms}}
-checkpoint: {interval: 10 s}
-cluster: {network: {buffer-timeout: never}}
-run: {duration: 30 s}
-""",
     "a stop that fails": """version: 1
 job: {a: {source: {rate: 100/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, state: {size: 300 MB}}}
 checkpoint: {interval: 6 s}
@@ -182,13 +176,6 @@ run: {duration: 40 s}
     ),
     "transactions that time out one after the other": job(
         b=", commit: {transaction-timeout: 1 s}", interval="3 s", duration="12 s"
-    ),
-    "records behind files of operators": job(
-        b=", flush: {bytes: 20 MB}",
-        checkpoint=", operator-io: [pre-barrier, async]",
-        interval="10 s",
-        duration="40 s",
-        rest="storage: {bandwidth: 8 MB/s}",
     ),
     "rows that are written again": """version: 1
 job: {a: {source: {rate: 200/s, record: 500 B}}, out: {input: {a: hash}, service: 100 us, connector: jdbc}}

@@ -25,7 +25,7 @@ from sim.results.charts import Chart, to_figure
 from sim.results.columns import TABLES
 from sim.results.formats import TextTable
 from sim.results.side_by_side import texts
-from sim.studies.remarks.assumptions import DecidingAssumption
+from sim.studies.comparison import Comparison, DecidingAssumption
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Backtest
     from sim.results.page import Page
     from sim.runtime.result import Result
-    from sim.studies.comparison import Comparison
     from sim.studies.run_folder import Runs
 
 

@@ -204,7 +204,7 @@ SWEEP_VERB = Verb("sweep", Purpose.SWEEP, 1, "Run every combination of settings 
 
 # ---- ``ckptsim diff``
 
-_DIFF_HELP = "A scenario, a source accepted by import, or a folder written by run."
+_DIFF_HELP = "A scenario, or a source accepted by import."
 
 
 def diff_of(

@@ -32,11 +32,10 @@ from sim.studies.differences import InputDifferences, input_differences
 from sim.studies.effects import QuantityDifference
 from sim.studies.remarks.interruptions import has_one_phase
 from sim.studies.remarks.load import rocksdb_access_sentence
-from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError
+from sim.studies.run_folder import ADVICE, ANSWER, DIFF, SUMMARY, FolderError
 from sim.studies.sides import (
     Side,
     side_of,
-    side_of_folder,
 )
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
 
     options = request.options
     differences = input_differences(a, b, options["replications"])
-    notes = [*a.notes, *b.notes, *filter(None, [differences.runs])]
+    notes = [differences.runs] if differences.runs else []
     rows, runs, answer = pd.DataFrame(), "", list[QuantityDifference]()
     trouble = list[str]()
     if differences.changes:
@@ -149,7 +148,6 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
             }
             for change in differences.changes
         ],
-        "renamed": [list(pair) for pair in differences.renamed],
         "added": list(differences.added),
         "removed": list(differences.removed),
         "known_issues": {
@@ -197,17 +195,15 @@ def _notes(request: DiffRequest, differences: InputDifferences, rows: pd.DataFra
 
 
 def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
-    """Return a side: a study, a scenario file, the scenario of a results folder, or an imported job."""
+    """Return a side: a study, a scenario file, or an imported job."""
     source, strategy = getattr(request, name), request.options["strategy"]
     place, own_changes = request.side(name)
     changes = (*changes_as_lines(request.options["changes"]), *own_changes)
     if isinstance(source, StudySource):
         return side_of(portable(place), source.text, source.folder, changes, strategy)
-    if place.is_dir() and (place / "comparison.json").is_file():
-        return side_of_folder(place, changes, strategy)
-    if any((place / name).is_file() for name in (ADVICE, ANSWER, DIFF)):
+    if any((place / name).is_file() for name in (SUMMARY, ADVICE, ANSWER, DIFF)):
         raise FolderError(
-            f"{place}: holds an answer, not a job: compare scenarios; 'ckptsim report {place} -o FILE' shows it"
+            f"{place}: holds results, not a job: compare scenarios; 'ckptsim report {place} -o FILE' shows it"
         )
     if place.suffix in (".yaml", ".yml"):
         return side_of(portable(place), read_text(place), place.parent, changes, strategy)

@@ -13,7 +13,7 @@ from sim.model.randomness import slowdown
 from sim.model.scenario import Scenario
 from sim.model.state import MAX_ROCKSDB_ACCESS_NS, MIN_ROCKSDB_ACCESS_NS, ROCKSDB_ACCESS_NS
 from sim.model.units import format_duration
-from sim.results.formats import bytes_text, change_text, count_text, ms_text, others_text, share_text
+from sim.results.formats import change_text, count_text, ms_text, others_text, share_text
 from sim.results.rates import MAX_REMAINING_SHARE, backlog
 from sim.runtime.plane_spec import hosts
 from sim.runtime.result import Result
@@ -21,7 +21,6 @@ from sim.runtime.result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.studies.replications import Replications
 
 FULL_SHARE = 0.95
 """Share of the time, or of the possible requests, from which a vertex counts as full."""
@@ -193,19 +192,6 @@ def held_window(result: Result) -> str:
 
 _MIN_LATE_S = 3
 """Minimum delay of results [s] for which a silent source is reported; rates are known by the second."""
-
-
-def waiting_buffers(runs: Replications) -> Iterator[str]:
-    """Yield a sentence if records wait long in buffers that no timer sends."""
-    network, late_ms = runs.scenario.cluster.network, 1e3 * runs.consequences.delay_p99_s
-    if network.buffer_timeout_ns < 0 and late_ms >= _MIN_WAIT_IN_BUFFERS_MS and not is_full(runs.results[0]):
-        yield (
-            f"Records are up to {ms_text(late_ms)} late (99th percentile): without a buffer-timeout they leave when a buffer of "
-            f"{bytes_text(network.segment_bytes)} is full, or with a barrier"
-        )
-
-
-_MIN_WAIT_IN_BUFFERS_MS = 1000
 
 
 def late_result_sentences(result: Result) -> Iterator[str]:

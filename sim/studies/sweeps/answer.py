@@ -14,7 +14,6 @@ from sim.results.formats import TextTable
 from sim.results.rates import MIN_SHORTFALL_SHARE
 from sim.results.summary import STATISTICS
 from sim.results.sweep_answers import (
-    Limit,
     Observed,
     Selection,
     Setting,
@@ -386,7 +385,7 @@ MAX_WINDOWS = 24
 MAX_SIDE_BY_SIDE = 5
 """Maximum settings for which the table of windows has a column each.
 
-With more settings, its columns are the smallest value, the recommended setting, the reference, and the largest value.
+With more settings, its columns are the recommended setting and the reference.
 """
 
 
@@ -538,50 +537,37 @@ def _decisive(question: Question) -> list[str]:
 def _windows(
     question: Question, results: pd.DataFrame, column: str, selected: Mapping[str, Setting | None]
 ) -> TextTable | None:
-    """Return the values of a column by window, or None if there is a single window.
+    """Return the values of a column by window, or None if there is a single window, or no setting to show.
 
     `selected`: value of `by` -> the recommended setting.
     """
     tables = {value: observed(group, question.settings, column) for value, group in groups(question, results)}
     names = {value: settings_of(table.scores.columns) for value, table in tables.items()}
-    if sum(len(table.scores) for table in tables.values()) < 2 or any(
-        table.sample == "seeds" for table in tables.values()
-    ):
-        return None
     first = next(iter(names.values()))
     is_side_by_side = len(first) <= MAX_SIDE_BY_SIDE and all(settings == first for settings in names.values())
-    limit = next((limit for limit in question.limits if limit.column == column), None)
     reference = tuple(setting for _, setting in question.against)
     named = {"taken": selected, "compared with": dict.fromkeys(selected, reference)}
     named = {name: settings for name, settings in named.items() if any(settings.values())}
-    header = (
-        [", ".join(name) for name in first]
-        if is_side_by_side
-        else [*(["kept by"] if limit else []), "ended", "least", *named, "most"]
-    )
-    rows = [
-        (
-            bool(table.unfinished.iloc[i].any() or table.lost.iloc[i].any()),
-            [
-                *_key(value),
-                str(window),
-                *(
-                    _cells(table, i, column)
-                    if is_side_by_side
-                    else _brief(table, i, column, limit, [settings[value] for settings in named.values()])
-                ),
-            ],
-        )
-        for value, table in tables.items()
-        for i, window in enumerate(table.scores.index)
-    ]
+    if is_side_by_side:
+        named = {", ".join(name): dict.fromkeys(tables, name) for name in first}
+    is_of_seeds = any(table.sample == "seeds" for table in tables.values())
+    if sum(len(table.scores) for table in tables.values()) < 2 or is_of_seeds or not named:
+        return None
+    rows = []
+    for value, table in tables.items():
+        for i, window in enumerate(table.scores.index):
+            cells = dict(zip(names[value], _cells(table, i, column), strict=True))
+            is_first = bool(table.unfinished.iloc[i].any() or table.lost.iloc[i].any())
+            shown = (cells.get(settings[value] or (), "-") for settings in named.values())
+            rows.append((is_first, [*_key(value), str(window), *shown]))
     part = ""
     if len(rows) > MAX_WINDOWS:
         part = f" ({MAX_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
         rows = sorted(rows, key=lambda row: not row[0])[:MAX_WINDOWS]
+    limit = next((limit for limit in question.limits if limit.column == column), None)
     bound = f" (limit: {limit_text(limit).removeprefix(column).strip()})" if limit else ""
     return TextTable(
-        f"{column} in each window{bound}{part}", [*_key(question.by), "window", *header], [row for _, row in rows]
+        f"{column} in each window{bound}{part}", [*_key(question.by), "window", *named], [row for _, row in rows]
     )
 
 
@@ -591,31 +577,6 @@ def _cells(table: Observed, i: int, column: str) -> list[str]:
     return [
         "fails" if lost else f"{'> ' if unfinished and not math.isnan(score) else ''}{text(column, score)}"
         for score, unfinished, lost in zip(*parts, strict=True)
-    ]
-
-
-def _brief(table: Observed, i: int, column: str, limit: Limit | None, named: Sequence[Setting | None]) -> list[str]:
-    """Return the cells of a window: settings that keep the limit, settings that ended, smallest value, `named` settings, largest."""
-    cells, score, unfinished = (
-        _cells(table, i, column),
-        table.scores.iloc[i].tolist(),
-        table.unfinished.iloc[i].tolist(),
-    )
-    ran = f"of {(table.runs.iloc[i] > 0).sum()}"
-    order = sorted((k for k in range(len(score)) if not math.isnan(score[k])), key=lambda k: (unfinished[k], score[k]))
-    least, most = (cells[order[0]], cells[order[-1]]) if order else ("-", "-")
-    cell_of = dict(zip(settings_of(table.scores.columns), cells, strict=True))
-    kept = (
-        [limit.keeps(value, is_bound=is_bound) for value, is_bound in zip(score, unfinished, strict=True)]
-        if limit
-        else []
-    )
-    return [
-        *([f"{sum(kept)} {ran}"] if limit else []),
-        f"{sum(not unfinished[k] for k in order)} {ran}",
-        least,
-        *(cell_of.get(name or (), "-") for name in named),
-        "fails" if table.lost.iloc[i].any() else most,
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import re
@@ -21,40 +20,6 @@ from typing import Any
 from sim.studies.local import delayed_signals
 from sim.studies.sweeps import spark_masters
 from sim.studies.sweeps.spark_masters import PANDAS_WARNING, check_spark_home, is_here, settings
-
-# ---- Temporary folders. Those of killed runs are removed by the next run.
-
-PREFIX = "ckptsim-staging-"
-LOCK_FILE = "owned"
-"""A file that the owner keeps locked; the lock ends with its process."""
-
-
-@contextmanager
-def staging() -> Iterator[Path]:
-    """Yield a temporary folder, locked by this process and its forks."""
-    parent = Path(tempfile.gettempdir())
-    remove_abandoned(parent)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-    try:
-        new = folder / f"{LOCK_FILE}.new"
-        with new.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            new.rename(folder / LOCK_FILE)  # so that the file is never seen without its lock
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def remove_abandoned(parent: Path) -> None:
-    """Remove folders whose owner has ended, except those of other users."""
-    for folder in parent.glob(f"{PREFIX}*"):
-        try:
-            with (folder / LOCK_FILE).open() as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # in use, or not locked yet
-            continue
-
 
 # ---- A Spark context for sweeps, or a session with tables for traces.
 #
@@ -84,9 +49,9 @@ _REASONS = (
 
 
 @contextmanager
-def session(master: str, name: str, *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
+def session(master: str, *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
     """Yield a session, for tables; like `context`, but it takes 2 s more of CPU to load Spark SQL."""
-    with context(master, name, conf=conf):
+    with context(master, "ckptsim traces", conf=conf):
         from pyspark.sql import SparkSession
 
         with _own_handler():
@@ -117,7 +82,8 @@ def context(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
     os.environ.update(chosen.environment)
     spark_conf = SparkConf(loadDefaults=False).setMaster(master).setAppName(name).setAll(list(chosen.conf.items()))
     quiet = LOG_LEVEL not in chosen.conf
-    with staging() as folder:  # new executors fetch the package at any time
+    with tempfile.TemporaryDirectory(prefix="ckptsim-staging-", ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary)  # new executors fetch the package from it at any time
         spark_masters.prepare_java(folder)
         if _LOCAL_DIR not in chosen.conf and "SPARK_LOCAL_DIRS" not in os.environ and is_here(master):
             spark_conf.set(_LOCAL_DIR, str(folder))

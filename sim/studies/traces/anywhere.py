@@ -43,7 +43,7 @@ def read_anywhere(
     from sim.studies.sweeps.spark_session import session
     from sim.studies.traces.pipeline import read_traces
 
-    with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=conf) as spark:
+    with session(master or ON_THIS_MACHINE, conf=conf) as spark:
         return read_traces(spark, files, out, choices)
 
 
@@ -56,7 +56,7 @@ def cut_anywhere(
     from sim.studies.sweeps.spark_session import session
     from sim.studies.traces.pipeline import windows
 
-    with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=conf) as spark:
+    with session(master or ON_THIS_MACHINE, conf=conf) as spark:
         return windows(spark, tables, cutting)
 
 

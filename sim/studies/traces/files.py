@@ -17,7 +17,6 @@ from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile, filesystem_of
 from sim.studies.traces.parsing import SCALE_HINT, TraceContent, TraceFileError
 from sim.studies.traces.reading import (
-    RowOrigin,
     monitoring_rows,
     quarantined,
     read_rows,
@@ -34,7 +33,7 @@ BLOCK_ROWS = 50_000
 """Rows of a Parquet file that are read together."""
 
 
-def parquet_rows(source: RowOrigin, file: Any, choices: Choices) -> Iterator[pa.RecordBatch]:
+def parquet_rows(source: TraceFile, file: Any, choices: Choices) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file, a block at a time.
 
     In a failure model, the interval of a row in quarantine counts as 0, so that later failures keep their distances.
@@ -57,7 +56,7 @@ def _cells(table: pq.ParquetFile) -> Iterator[list[str]]:
             yield list(map(cell_text, row))
 
 
-def _failures_of_model(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _failures_of_model(source: TraceFile, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the failures of an OpenDC model, whose times are the sums of intervals."""
     at_ms, line = 0.0, 0
     for block in blocks:
@@ -94,39 +93,38 @@ def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.Record
 
     If the file, or the rest of it, cannot be read, a row in quarantine says why; the rows before are kept.
     """
-    source = RowOrigin(file.trace, file.path)
     try:
-        yield from with_arrivals_counted(source, _rows(source, file, choices))
+        yield from with_arrivals_counted(file, _rows(file, choices))
     except TraceFileError as error:
-        yield quarantined(source, str(error))
+        yield quarantined(file, str(error))
     except (OSError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        yield quarantined(source, f"cannot be read: {why}")
+        yield quarantined(file, f"cannot be read: {why}")
 
 
-def _rows(source: RowOrigin, file: TraceFile, choices: Choices) -> Iterator[pa.RecordBatch]:
+def _rows(file: TraceFile, choices: Choices) -> Iterator[pa.RecordBatch]:
     """Detect the kind of a file, and yield its rows.  Arrivals are not counted yet."""
     filesystem, base = filesystem_of(file.root)
     with filesystem.open_input_file(f"{base}/{file.path}") as stream:
         content = TraceContent(stream, file.size)
         head = content.peek()
         if head[:4] == b"PAR1":
-            yield from parquet_rows(source, stream, choices)
+            yield from parquet_rows(file, stream, choices)
         elif head[: len(ZIP)] == ZIP:
-            yield quarantined(source, f"is a zip: {_OF_JOBS}")
+            yield quarantined(file, f"is a zip: {_OF_JOBS}")
         elif _LOG_LINE.search(head):
-            yield quarantined(source, f"is a log: {_OF_JOBS}")
+            yield quarantined(file, f"is a log: {_OF_JOBS}")
         elif head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
-            yield from _document_rows(source, content, choices)
+            yield from _document_rows(file, content, choices)
         elif head[:2] in _UTF_16:
-            yield quarantined(source, "is UTF-16: save it as UTF-8")
+            yield quarantined(file, "is UTF-16: save it as UTF-8")
         elif b"\0" in head:
-            yield quarantined(source, "is no text, and nothing else we know")
+            yield quarantined(file, "is no text, and nothing else we know")
         else:
-            yield from read_rows(source, content, choices)
+            yield from read_rows(file, content, choices)
 
 
-def _document_rows(source: RowOrigin, content: TraceContent, choices: Choices) -> Iterator[pa.RecordBatch]:
+def _document_rows(source: TraceFile, content: TraceContent, choices: Choices) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a JSON document: rates of a monitoring system.
 
     Raises TraceFileError if it is larger than MAX_JSON_BYTES, or of another kind.

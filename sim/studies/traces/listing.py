@@ -28,6 +28,12 @@ class TraceFile(NamedTuple):
     path: str  # relative to the root
     size: int = 0  # stored (possibly compressed) bytes
 
+    @property
+    def run(self) -> str | None:
+        """Return the run to which a file of events belongs, from its name ``<run>_events``; None for other names."""
+        name = self.trace.rpartition("/")[2]
+        return name.removesuffix("_events") if name.endswith("_events") else None
+
 
 class TraceListing(NamedTuple):
     """The traces under a folder."""

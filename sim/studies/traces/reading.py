@@ -28,8 +28,8 @@ from sim.model.series.monitoring import (
     table_of_counter,
 )
 from sim.model.text import printable
-from sim.model.units import MS, format_duration
 from sim.studies.traces.choices import Choices
+from sim.studies.traces.listing import TraceFile
 from sim.studies.traces.parsing import (
     SCALE_HINT,
     ColumnReader,
@@ -48,27 +48,10 @@ BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
 """Maximum rows and characters of a block."""
 MIN_ORDERED_SHARE, MIN_ROWS_TO_JUDGE = 0.5, 10
 """Minimum share of rows in the order of time, below which a file is not a time series; minimum rows for this check."""
-MIN_GAP_STEPS = 1.5
-"""Minimum time between two rows of rates / median time between rows, for a gap."""
-MAX_GAP_SHARE = 0.25
-"""Maximum share of gaps.  With more of them, the times between rows have no usual length."""
 MAX_ROW_CHARACTERS = 200
 """Maximum characters of a row in quarantine."""
 _DELIMITERS = ",;\t|"
 _DELIMITER_LINE = re.compile("\ufeff?sep=.")
-
-
-class RowOrigin(NamedTuple):
-    """The origin of rows: the name of the trace, and the path of the file."""
-
-    trace: str
-    file: str
-
-    @property
-    def run(self) -> str | None:
-        """Return the run to which a file of events belongs, from its name ``<run>_events``; None for other names."""
-        name = self.trace.rpartition("/")[2]
-        return name.removesuffix("_events") if name.endswith("_events") else None
 
 
 class TextRow(NamedTuple):
@@ -92,7 +75,7 @@ class _TextTable(NamedTuple):
     delimiter: str = ","
 
 
-def read_rows(source: RowOrigin, content: TraceContent, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
+def read_rows(source: TraceFile, content: TraceContent, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """Yield the rows of a text file.
 
     Its first line has the column names, unless it has numbers or the user names columns by number.  A file that cannot be read
@@ -141,7 +124,7 @@ def _rows_of_lines(remaining: Iterable[TraceLine], delimiter: str, count: int) -
 
 
 def table_rows(
-    source: RowOrigin, columns: list[str], rows: Iterable[list[str]], choices: Choices
+    source: TraceFile, columns: list[str], rows: Iterable[list[str]], choices: Choices
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table with these column names.  `rows`: cells of each row."""
     numbered = (TextRow(number, cells) for number, cells in enumerate(rows, start=1))
@@ -151,7 +134,7 @@ def table_rows(
         yield quarantined(source, str(error))
 
 
-def monitoring_rows(source: RowOrigin, table: MonitoringTable, choices: Choices) -> Iterator[pa.RecordBatch]:
+def monitoring_rows(source: TraceFile, table: MonitoringTable, choices: Choices) -> Iterator[pa.RecordBatch]:
     """Yield the rates of a monitoring system: those of its only source, or of the one chosen with --value.
 
     With several sources and no choice, yield a row in quarantine.
@@ -166,7 +149,7 @@ def monitoring_rows(source: RowOrigin, table: MonitoringTable, choices: Choices)
 
 
 def _rows_of_unknown_metric(
-    source: RowOrigin, choices: Choices, table: _TextTable, column: str
+    source: TraceFile, choices: Choices, table: _TextTable, column: str
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table with one value column, whose values are a rate or a counter.
 
@@ -188,7 +171,7 @@ def _rows_of_unknown_metric(
     yield from monitoring_rows(source, rates, replace(choices, time=None, value=None, unit_s=None))
 
 
-def _rows_of_known_format(source: RowOrigin, choices: Choices, table: _TextTable) -> Iterator[pa.RecordBatch]:
+def _rows_of_known_format(source: TraceFile, choices: Choices, table: _TextTable) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table in a known format.  If the format is unknown, yield a row in quarantine with the first line."""
     columns, first = table.columns, table.first
     format_ = choices.format_of(table.header)
@@ -205,14 +188,11 @@ def _rows_of_known_format(source: RowOrigin, choices: Choices, table: _TextTable
 class _BlockReader:
     """Reads the blocks of a file in order.  It keeps the latest time, because times must also increase from block to block."""
 
-    def __init__(self, source: RowOrigin, format_: Format, table: _TextTable, zone: str | None) -> None:
+    def __init__(self, source: TraceFile, format_: Format, table: _TextTable, zone: str | None) -> None:
         self.source, self.format, self.table = source, format_, table
         self.latest_s = -np.inf
         self.reader = ColumnReader(zone)
         self.blocks = self.rows = 0
-        self.step_s = np.nan  # median time between the rows of the first block with several rows
-        self.steps = self.gaps = 0  # number of times between rows, and of those that are gaps
-        self.gaps_s = 0.0  # sum of the gaps
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file.  If its rest cannot be read, TraceFileError is raised after the rows before it."""
@@ -239,12 +219,6 @@ class _BlockReader:
             raise read_error
         if not self.rows:
             yield quarantined(self.source, "there are no rows under the names of its columns")
-        if self.format.ordered == "rates" and 0 < self.gaps <= MAX_GAP_SHARE * self.steps:
-            length = format_duration(round(self.gaps_s * 1000) * MS)
-            gaps, each = (
-                (f"{self.gaps} gaps, {length} in all", "each") if self.gaps > 1 else (f"1 gap of {length}", "it")
-            )
-            yield noted(self.source, f"{gaps}: the rate before {each} goes on")
 
     def _block(self, block: list[TextRow], kept_back: int) -> Iterator[pa.RecordBatch]:
         """Parse a block, and yield its rows except the last `kept_back` ones, which the next block begins with."""
@@ -289,19 +263,8 @@ class _BlockReader:
             raise TraceFileError(f"time goes back: {first}: are columns swapped, or is it not sorted? Not read")
         wrong = misplaced.reindex(wrong.index).fillna(wrong)
         kept = time[(wrong.reindex(time.index) == "") & (time.index <= until)]
-        self._count_gaps(kept.to_numpy())
         self.latest_s = float(kept.iloc[-1]) if len(kept) else self.latest_s
         return wrong
-
-    def _count_gaps(self, times_s: np.ndarray) -> None:
-        """Count the gaps between rows.  `times_s`: times of the rows after the latest one."""
-        steps_s = np.diff(times_s, prepend=self.latest_s)
-        steps_s = steps_s[np.isfinite(steps_s)]
-        if np.isnan(self.step_s) and len(steps_s):
-            self.step_s = np.median(steps_s)
-        gaps_s = steps_s[steps_s > MIN_GAP_STEPS * self.step_s]
-        self.steps, self.gaps = self.steps + len(steps_s), self.gaps + len(gaps_s)
-        self.gaps_s += float(gaps_s.sum())
 
     def _batch(self, kind: str, rows: pd.DataFrame) -> pa.RecordBatch:
         if kind == "failures" and "run" not in rows and self.source.run is not None:
@@ -323,25 +286,25 @@ def _split_line(text: str, delimiter: str) -> list[str] | None:
         return None
 
 
-def _quarantine(source: RowOrigin, rows: list[TextRow]) -> pa.RecordBatch:
+def _quarantine(source: TraceFile, rows: list[TextRow]) -> pa.RecordBatch:
     """Return rows with faults as rows in quarantine."""
     cells = [(row.number, row.fault, row.text[:MAX_ROW_CHARACTERS]) for row in rows]
     return rows_batch("quarantine", source, pd.DataFrame(cells, columns=["line", "reason", "text"]))
 
 
-def quarantined(source: RowOrigin, reason: str, text: str = "") -> pa.RecordBatch:
+def quarantined(source: TraceFile, reason: str, text: str = "") -> pa.RecordBatch:
     """Return a row in quarantine for a whole file, with its first line as `text`, or for the rest of a file that cannot be read."""
     return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [text]}))
 
 
-def noted(source: RowOrigin, how: str) -> pa.RecordBatch:
+def noted(source: TraceFile, how: str) -> pa.RecordBatch:
     """Return a row with a note on how a file was read."""
     return rows_batch("note", source, pd.DataFrame({"reason": [printable(how)], "count": [1]}))
 
 
-def rows_batch(kind: str, source: RowOrigin, rows: pd.DataFrame) -> pa.RecordBatch:
+def rows_batch(kind: str, source: TraceFile, rows: pd.DataFrame) -> pa.RecordBatch:
     """Return rows of this kind as a record batch with the columns UNION; columns that `rows` lacks are null."""
-    rows = rows.assign(kind=kind, trace=source.trace, file=source.file)
+    rows = rows.assign(kind=kind, trace=source.trace, file=source.path)
     arrays = [
         pa.array(rows[field.name], type=field.type, from_pandas=True)
         if field.name in rows
@@ -362,7 +325,7 @@ def _is_number(text: str) -> bool:
 # ---- Arrivals, counted per second while they are read. Times of a file do not decrease, so only its last second is kept in memory.
 
 
-def with_arrivals_counted(source: RowOrigin, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def with_arrivals_counted(source: TraceFile, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches, with arrivals replaced by a row per second with their number (`rate` and `count`).
 
     Seconds without arrivals get a row with 0 too (see MAX_GAP_S).  The `line` of a row is that of the first arrival of its
@@ -393,5 +356,5 @@ def _with_empty_seconds(counted: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(line=rows["line"].ffill(), count=rows["count"].fillna(0))
 
 
-def _arrivals_batch(source: RowOrigin, rows: pd.DataFrame) -> pa.RecordBatch:
+def _arrivals_batch(source: TraceFile, rows: pd.DataFrame) -> pa.RecordBatch:
     return rows_batch("arrivals", source, rows.assign(rate=rows["count"]))

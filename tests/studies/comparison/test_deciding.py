@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from sim.model.schema.study import loads
 from sim.studies.compare import compare, plain
+from sim.studies.comparison import TIMEOUT, DecidingAssumption
 from sim.studies.deciding import deciding, trials
-from sim.studies.remarks.assumptions import TIMEOUT, DecidingAssumption
 
 JOB = """\
 # How long does a checkpoint of 40 GB take?

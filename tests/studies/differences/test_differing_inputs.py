@@ -1,6 +1,5 @@
 """What differs between two scenarios: options with which they would run otherwise."""
 
-import json
 from pathlib import Path
 
 from sim.studies.differences import input_differences
@@ -55,28 +54,6 @@ def test_an_option_that_only_counts_beside_another_is_a_difference():
     found = differences("checkpoint.incremental=true", "job.map.state.backend=rocksdb")
 
     assert {"checkpoint.incremental", "job.map.state.backend"} == {own.key for own in found.changes}
-
-
-def test_a_renamed_vertex_is_the_same_vertex():
-    """What reads the same is the same; its options are compared under the new name."""
-    found = differences("job.enrich.service=2 ms", b=JOB.replace("map", "enrich"))
-
-    assert found.renamed == (("map", "enrich"),)
-    assert [own.key for own in found.changes] == ["job.enrich.service"]
-    assert (found.added, found.removed) == ((), ())
-
-
-def test_histories_of_imports_are_compared_under_the_new_names(tmp_path):
-    """Residuals are of vertices: those of A are read with the names of A."""
-    residuals = {"checkpoints": 1, "unit": "1 ms", "of": {"map": {"async": [[5], [0]]}}}
-    for name, vertex in (("a", "map"), ("b", "enrich")):
-        text = json.dumps({"version": "1", "vertices": ["src", vertex, "sink"], "residuals": residuals})
-        (tmp_path / f"{name}.history.json").write_text(text.replace("map", vertex))
-    job = f"{JOB}history: a.history.json\n"
-    renamed = job.replace("map", "enrich").replace("a.history", "b.history")
-    found = input_differences(side_of("a", job, tmp_path), side_of("b", renamed, tmp_path), 2)
-
-    assert (found.renamed, found.changes) == ((("map", "enrich"),), ())
 
 
 def test_a_vertex_that_is_new_comes_with_the_edges_to_it():

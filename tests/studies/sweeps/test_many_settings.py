@@ -185,9 +185,8 @@ def test_five_settings_stand_side_by_side_and_six_do_not():
         asks(against="x6"), struck(settings(6), ["x3"], ["w1"], job_status="FAILED: killed"), "caught_up_ms in each"
     )
 
-    assert wide.header == ["window", "ended", "least", "taken", "compared with", "most"]
-    assert wide.rows[0] == ["w0", "6 of 6", "1.5 s", "1.5 s", "6.5 s", "6.5 s"]
-    assert wide.rows[1] == ["w1", "5 of 6", "2 s", "2 s", "7 s", "fails"]
+    assert wide.header == ["window", "taken", "compared with"]
+    assert wide.rows[:2] == [["w0", "1.5 s", "6.5 s"], ["w1", "2 s", "7 s"]]
 
 
 def test_settings_of_two_keys_are_pairs():

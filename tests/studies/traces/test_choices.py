@@ -6,13 +6,14 @@ import pyarrow as pa
 import pytest
 
 from sim.studies.traces.choices import ChoiceError, Choices
+from sim.studies.traces.listing import TraceFile
 from sim.studies.traces.parsing import TraceContent
-from sim.studies.traces.reading import RowOrigin, read_rows
+from sim.studies.traces.reading import read_rows
 
 
 def read(text, **chosen):
     table = pa.Table.from_batches(
-        read_rows(RowOrigin("t", "t.csv"), TraceContent(io.BytesIO(text.encode())), Choices(**chosen))
+        read_rows(TraceFile("t", "", "t.csv"), TraceContent(io.BytesIO(text.encode())), Choices(**chosen))
     ).to_pandas()
     table = table[table["kind"] != "note"]
     return table["kind"].tolist(), table.dropna(axis=1, how="all")

@@ -30,7 +30,7 @@ def spark():
         "spark.sql.shuffle.partitions": "2",
     }
     # JIT for large data costs more than it gains here
-    with room.session("local[2]", "tests of traces", conf=quick) as found:
+    with room.session("local[2]", conf=quick) as found:
         yield found
 
 

@@ -11,15 +11,16 @@ from sim.model.series.columns import EXPECTED_TIMES
 from sim.studies.traces import parsing as room
 from sim.studies.traces import reading
 from sim.studies.traces.choices import Choices
+from sim.studies.traces.listing import TraceFile
 from sim.studies.traces.parsing import TraceContent
-from sim.studies.traces.reading import RowOrigin, read_rows
+from sim.studies.traces.reading import read_rows
 
 
 def read(text, trace="t", **chosen):
     """Kind of row -> its table, with the columns that have anything in them."""
     data = text if isinstance(text, bytes) else text.encode()
     table = pa.Table.from_batches(
-        read_rows(RowOrigin(trace, "t.csv"), TraceContent(io.BytesIO(data)), Choices(**chosen))
+        read_rows(TraceFile(trace, "", "t.csv"), TraceContent(io.BytesIO(data)), Choices(**chosen))
     ).to_pandas()
     same = ["kind", "trace", "file"]
     return {
@@ -146,7 +147,7 @@ def test_what_is_held_is_bounded_by_characters_too(monkeypatch):
     """Lines may be long."""
     monkeypatch.setattr(reading, "BLOCK_CHARACTERS", 100_000)
     text = "t,rate,note\n" + "".join(f"{t},1,{'x' * 1000}\n" for t in range(1000))
-    batches = list(read_rows(RowOrigin("t", "t.csv"), TraceContent(io.BytesIO(text.encode()))))
+    batches = list(read_rows(TraceFile("t", "", "t.csv"), TraceContent(io.BytesIO(text.encode()))))
 
     assert sum(len(batch) for batch in batches if batch.column("kind")[0].as_py() == "rates") == 1000
     assert max(len(batch) for batch in batches) <= 100
@@ -216,7 +217,7 @@ def test_rows_in_a_foreign_encoding_are_named():
 
 def notes(text, **chosen):
     data = TraceContent(io.BytesIO(text.encode()))
-    table = pa.Table.from_batches(read_rows(RowOrigin("t", "t.csv"), data, Choices(**chosen))).to_pandas()
+    table = pa.Table.from_batches(read_rows(TraceFile("t", "", "t.csv"), data, Choices(**chosen))).to_pandas()
     return table["reason"][table["kind"] == "note"].tolist()
 
 
@@ -273,23 +274,3 @@ def test_a_rescale_is_no_failure():
 
     assert found["failures"]["t_s"].tolist() == [5.0]
     assert found["passed"]["reason"].tolist() == ["a rescale is no failure"]
-
-
-@pytest.mark.parametrize(
-    ("times", "expected"),
-    [
-        ([*range(0, 200, 10), *range(1160, 1400, 10)], ["1 gap of 970 s: the rate before it goes on"]),
-        ([*range(100), *range(160, 200), *range(190, 300)], ["1 gap of 61 s: the rate before it goes on"]),
-        (
-            [*range(100), *range(160, 200), *range(260, 300)],
-            ["2 gaps, 122 s in all: the rate before each goes on"],
-        ),
-        ([n * n for n in range(40)], []),  # times between rows have no usual length
-    ],
-    ids=["minutes", "rows out of order", "two", "uneven"],
-)
-def test_gaps_are_counted(monkeypatch, times, expected):
-    """Across blocks as well, and not where rows are in quarantine."""
-    monkeypatch.setattr(reading, "BLOCK_ROWS", 50)
-
-    assert expected == notes("t_s,rate\n" + "".join(f"{at},1\n" for at in times))[1:]

@@ -10,7 +10,7 @@ import pytest
 from sim.results.critical_path import PathKind
 from sim.results.not_completed import PARTS
 from sim.results.rates import falls_behind, keeping_up
-from sim.results.summary import bottleneck, summarize, throughput
+from sim.results.summary import _load, bottleneck, summarize
 from tests.results.analysis.runs_by_hand import EDGES, Made
 
 # One row per strategy: what counts, what does not.
@@ -23,23 +23,23 @@ def test_means_of_a_long_series_take_less_memory_than_the_series():
     series = pd.DataFrame(
         {"time": time, "vertex": ["source", "sink"] * 20_000} | dict.fromkeys(columns, time + 0.5), copy=False
     )
-    throughput([{"series": series}], [("source", "sink")])  # what pandas loads when it is first asked is not counted
+    _load([{"series": series}], 0.0)  # what pandas loads when it is first asked is not counted
     tracemalloc.start()
-    throughput([{"series": series}], [("source", "sink")])
+    _load([{"series": series}], 0.0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
     assert peak < series.memory_usage(index=False).sum()
 
 
-def test_throughput_alone_is_that_of_the_summary():
-    """With warm-up, committers and replications."""
+def test_throughput_of_replications_is_their_mean():
+    """With warm-up and committers."""
     runs = [Made().load(busy=(0, 0, 0), records=(100, served, 7), seconds=3).tables() for served in (40, 60)]
     runs[0]["series"].loc[runs[0]["series"]["time"] <= 1, "numRecordsInPerSecond"] = 1000
 
     known = {"edges": [("source", "map"), ("map", "sink")], "warmup_s": 1.0, "without_records": ["sink"]}
 
-    assert 57 == throughput(runs, **known) == summarize(runs, **known).throughput_per_second
+    assert summarize(runs, **known).throughput_per_second == 57
 
 
 def test_replications_are_pooled():
@@ -61,7 +61,6 @@ def test_a_job_that_is_over_before_the_first_sample():
     assert (row.bottleneck, row.completed) == ("source", 1)
     assert math.isnan(row.busy_share)
     assert math.isnan(row.throughput_per_second)
-    assert math.isnan(throughput([Made().tables()], EDGES))
 
 
 def test_subtasks_of_two_parallelisms_are_different_ones():

@@ -184,8 +184,8 @@ def test_the_bridge_to_java_is_silent_while_it_ends():
 
 
 def test_a_session_is_of_the_same_context_and_both_stop(pyspark, monkeypatch):
-    with session("local", "a name") as tables:
-        assert pyspark.contexts[0].conf["spark.app.name"] == "a name"
+    with session("local") as tables:
+        assert pyspark.contexts[0].conf["spark.app.name"] == "ckptsim traces"
 
     assert (tables.calls, pyspark.contexts[0].calls[-1]) == ([("stop",)], ("stop",))
 
