@@ -265,7 +265,7 @@ def _scenarios(example: str) -> dict[str, Scenario]:
     """By strategy: the scenario of an example."""
     from sim.app.examples import contents
     from sim.model.schema.study import loads
-    from sim.studies.labels import label
+    from sim.studies.plan import label
 
     return {label(scenario): scenario for scenario in loads(contents(example)[f"{example}.yaml"], example).scenarios}
 

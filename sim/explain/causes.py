@@ -21,7 +21,8 @@ from sim.storage.media.object_store import ObjectStorage
 from sim.storage.media.slow_nodes import slowness
 
 if TYPE_CHECKING:
-    from sim.explain.close_up import ObservedInstance
+    from sim.explain.close_up import ObservedInstance, Queued
+    from sim.model.job import Vertex
     from sim.model.state import State
     from sim.model.storage import SlowPlaces
     from sim.results.tables import CheckpointStats
@@ -135,7 +136,7 @@ class Causes:
     def text(self, parts: Sequence[PathPart]) -> str:
         """Return the cause of consecutive parts of the same kind and place, as a clause without a full stop."""
         part, options = parts[0], self.context.scenario.checkpoint
-        vertex = None if part.task < 0 else self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
+        vertex = None if part.task < 0 else self._vertex(part)
         match part.kind:
             case PathKind.QUEUE:
                 return self._queue(part)
@@ -191,7 +192,7 @@ class Causes:
 
     def _queue(self, part: PathPart) -> str:
         """Return why a barrier waited in a channel."""
-        row = self.instance.before_barrier(self.checkpoint, part.channel)
+        row = self._queued(part)
         if (firing := self._firing(part) or self._committing(part)) is not None:
             return f"{firing}; {self._ahead(part)}"
         if row is None or not row.total:
@@ -208,7 +209,7 @@ class Causes:
 
     def _full_requests(self, part: PathPart) -> str:
         """Return a clause if all asynchronous requests of the reader were pending when the barrier was sent, or ""."""
-        requests = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]].async_io
+        requests = self._vertex(part).async_io
         writer = self.context.layout.writer[part.channel]
         pending = self.instance.waiting.get((self.checkpoint, writer, part.task), 0)
         if requests is None or pending < requests.capacity:
@@ -220,19 +221,19 @@ class Causes:
 
         Unaligned barriers would then not shorten the part.
         """
-        row = self.instance.before_barrier(self.checkpoint, part.channel)
+        row = self._queued(part)
         is_held = (self._firing(part) or self._committing(part)) is not None
         return is_held or row is None or not row.total or self._overtook(part) or self._is_in_hand(part)
 
     def _is_in_hand(self, part: PathPart) -> bool:
         """Return whether less than a record lay before the barrier in the only input of the task: the rest of one that it serves."""
-        row, layout = self.instance.before_barrier(self.checkpoint, part.channel), self.context.layout
+        row, layout = self._queued(part), self.context.layout
         edge = self.context.spec.edges[layout.edge[part.channel]]
         return row is not None and 0 < row.total < min(edge.record_bytes) and layout.reader.count(part.task) == 1
 
     def _firing(self, part: PathPart) -> str | None:
         """Return a clause if a firing window occupied the thread for at least half of the part, else None."""
-        vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
+        vertex = self._vertex(part)
         window, fired = vertex.window, self.instance.fired(self.checkpoint, part.channel)
         if window is None or fired * vertex.fan_out * window.fire_ns < part.duration_ns // 2:
             return None
@@ -264,7 +265,7 @@ class Causes:
         if self._overtook(part):
             return f"{text}it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests(part)}"
         sent_ns = self._time(EventType.BARRIER_FORWARDED, self.context.layout.writer[part.channel])
-        row = self.instance.before_barrier(self.checkpoint, part.channel)
+        row = self._queued(part)
         if sent_ns is not None and sent_ns > part.begin_ns:
             text += "its writer sent it later; "
         if row is None or not row.total:
@@ -281,7 +282,7 @@ class Causes:
         if kind.overtakes and not kind.has_deadline:
             return True
         times = self._time(EventType.OUTPUT_CONVERTED, writer), self._time(EventType.INPUT_PRIORITISED, part.task)
-        row = self.instance.before_barrier(self.checkpoint, part.channel)
+        row = self._queued(part)
         if not scenario.checkpoint.barriers.reaches_output and row is not None and row.at_writer:
             return False
         return any(time_ns is not None and time_ns <= part.begin_ns for time_ns in times)
@@ -350,7 +351,7 @@ class Causes:
 
     def _async_work(self, part: PathPart) -> str:
         """Return what the asynchronous part did apart from writing files."""
-        vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
+        vertex = self._vertex(part)
         own_ns = vertex.snapshot.async_ns
         if own_ns and part.duration_ns <= own_ns:
             return "the operator's own work in the asynchronous part"
@@ -410,6 +411,13 @@ class Causes:
 
     def _outputs(self, task: int) -> Sequence[int]:
         return channels_out(self.context.layout, task)
+
+    def _vertex(self, part: PathPart) -> Vertex:
+        return self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
+
+    def _queued(self, part: PathPart) -> Queued | None:
+        """Return the data in the channel of a part when its barrier was sent, or None if it was not sent."""
+        return self.instance.before_barrier(self.checkpoint, part.channel)
 
     def _task(self, task: int) -> str:
         return subtask_name(*self.context.names[task])

@@ -17,9 +17,8 @@ from sim.results.summary import WarmUpEnd
 from sim.runtime.result import Result, identity
 from sim.studies.cells import simulated, warm
 from sim.studies.comparison import Comparison
-from sim.studies.labels import label
 from sim.studies.local import run_each
-from sim.studies.plan import Cell, baseline, cells, distinct, slug, with_baselines
+from sim.studies.plan import Cell, baseline, cells, distinct, label, slug, with_baselines
 from sim.studies.progress import Watch, no_watch
 from sim.studies.run_folder import RUNS, SHEET, SUMMARY, TABLE
 

@@ -43,8 +43,7 @@ from sim.results.tables import has_savepoints
 from sim.results.verdict import MIN_COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
 from sim.runtime.plane_spec import hosts
 from sim.runtime.result import NOT_STOPPED, Result, identity
-from sim.studies.labels import is_of_workload, label
-from sim.studies.plan import baseline
+from sim.studies.plan import baseline, is_of_workload, label
 from sim.studies.remarks.checkpoints import (
     aligned_input_sentences,
     file_sentences,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, TaskMan
 from sim.model.scenario import Instances, Overheads, Scenario
 from sim.model.storage import Directories, Storage
 from sim.runtime.result import content, identity_of
+
+if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
 
 # ---- Scenarios that differ only in their seed are stored once, with an array of seeds.
 
@@ -328,3 +331,33 @@ def run_folder(name: str, scenarios: Iterable[Scenario]) -> str:
 def slug(text: str) -> str:
     """Return a text as lower-case words joined by hyphens, for the name of a folder; ``run`` if no word is left."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "run"
+
+
+def is_of_workload(axis: str) -> bool:
+    """Return True if an axis belongs to the workload or the environment, and not to the strategy."""
+    return axis.startswith(("job.", "storage.", "cluster.", "faults", "run.", "overheads."))
+
+
+def label(scenario: Scenario, is_chosen: Callable[[str], bool] = lambda _: True) -> str:
+    """Return the label of a strategy: name and value of each axis for which `is_chosen` is True; barrier modes have no name.
+
+    Without axes, the label is the barrier mode, or ``no checkpoints``.
+    """
+    if not scenario.axes:
+        return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
+    axes = [(axis, value) for axis, value in scenario.axes if is_chosen(axis)]
+    names = _short_names([axis for axis, _ in scenario.axes])
+    return ", ".join(
+        value if axis.endswith("barriers") or not axis else f"{names[axis]} {value}" for axis, value in axes
+    )
+
+
+def _short_names(axes: Sequence[str]) -> dict[str, str]:
+    """Return the last part of the key of each axis, with the first part that differs from another axis of the same name."""
+    names = {}
+    for axis in axes:
+        *parts, name = axis.split(".")
+        others = [other.split(".")[:-1] for other in axes if other != axis and other.rpartition(".")[2] == name]
+        differing = (part for part, *same in zip(parts, *others) if set(same) != {part})  # noqa: B905 - of any length
+        names[axis] = f"{next(differing, '')} {name}".strip() if others else name
+    return names

@@ -16,9 +16,8 @@ from sim.model.scenario import Scenario
 from sim.model.schema.study import ScenarioFile, load, loads
 from sim.model.text import PrintableError, one_line
 from sim.runtime.result import code_version, manifest
-from sim.studies.labels import label
 from sim.studies.local import delayed_signals
-from sim.studies.plan import cells
+from sim.studies.plan import cells, label
 
 # ---- Replacing the results in the folder of `ckptsim run`. New results are written to the subfolder `unfinished`, and then moved
 # to the folder.

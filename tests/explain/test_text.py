@@ -1,9 +1,14 @@
 """The waterfall fits 80 columns, and its numbers are those of the record."""
 
+from fractions import Fraction
+from types import SimpleNamespace
+
 import pytest
 
+from sim.explain.causes import SlowPlace, _slowest, slow_file
 from sim.explain.close_up import rerun_with_observers
-from sim.explain.explanation import WIDTH, account, accounts, duration, record, sentence, text
+from sim.explain.explanation import WIDTH, account, accounts, duration, record, sentence, text, what_if
+from sim.results.critical_path import PathKind
 from tests.scenarios import read_scenario
 from tests.worlds.generator import FOLDER
 from tests.worlds.generator import text as world
@@ -67,3 +72,86 @@ def test_checkpoints_of_any_world_are_explained(seed):
         ]
         assert all(line.cause and line.place for line in found.lines)
         assert max(map(len, text(found).splitlines())) <= WIDTH
+
+
+JOB = """
+version: 1
+job:
+  source: {source: {rate: 400/s, record: 1 kB}}
+  sink: {input: {source: hash}, service: 1 ms, snapshot: {pre-barrier: 5 ms, sync: 6 ms, async: 7 ms}, commit: {time: 9 ms},
+         state: {size: 4 MB, backend: rocksdb, serialize: 300 MB/s, lsm: {freeze: 2 ms, upload: 3 ms}}}
+checkpoint: {interval: 1 s, max-concurrent: 3, savepoint-rate: 10 MB/s}
+storage: {bandwidth: 100 MB/s, metadata-latency: 20 ms, slow: {share: 10 %, factor: 20}}
+run: {duration: 12 s}
+"""
+CHANGES = {
+    "with unaligned barriers": {PathKind.QUEUE, PathKind.TIMEOUT, PathKind.ALIGNMENT},
+    "with files written in the asynchronous part": {PathKind.FLUSH},
+    "without the work before the barrier": {PathKind.PRE_BARRIER},
+    "without the synchronous part": {PathKind.SYNC},
+    "without the asynchronous work": {PathKind.ASYNC_QUEUE, PathKind.ASYNC_WORK},
+    "with storage that takes no time": {PathKind.UPLOAD, PathKind.CHANNEL_STATE},
+    "with a commit that takes no time": {PathKind.COMMIT},
+}
+
+
+@pytest.mark.parametrize("is_unaligned", [False, True])
+def test_what_a_setting_would_spare(is_unaligned):
+    """Barriers that overtake gain nothing by unaligned ones; messages and work of the JobManager have no setting."""
+    found = {kind: change for kind in PathKind if (change := what_if(kind, 7, is_unaligned=is_unaligned))}
+    expected = {kind: (name, 7) for name, kinds in CHANGES.items() for kind in kinds}
+
+    assert {kind: pair for kind, pair in expected.items() if not is_unaligned or "unaligned" not in pair[0]} == found
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [("node 3 was slow", "without the slow node"), ("the stream was a slow one", "without the slow stream")],
+)
+def test_a_slow_place_costs_what_its_factor_says(place, name):
+    """A twentieth of the bandwidth: without it 100 ms become 5 ms."""
+    slow = SlowPlace(Fraction(20), place)
+
+    assert (name, 95) == what_if(PathKind.UPLOAD, 100, is_unaligned=False, slow=slow)
+
+
+def test_a_place_is_as_slow_as_at_its_slowest_moment(monkeypatch):
+    """Nine moments from the beginning to the end of the file are looked at; of several places the first of the slowest is named."""
+    seen = []
+
+    def slowness(_slow, _seed, number):
+        return SimpleNamespace(at=lambda at: (seen.append(at) or Fraction(number // 2 if at == 800 else 1), 0))
+
+    monkeypatch.setattr("sim.explain.causes.slowness", slowness)
+    file = SimpleNamespace(created_ns=0, durable_ns=800)
+
+    assert (Fraction(3), "node 6 was slow") == _slowest(None, 1, {2, 7, 6, 3}, "node", file)
+    assert [100 * i for i in range(9)] == sorted(set(seen))
+    assert _slowest(None, 1, {2, 3}, "node", file) is None
+
+
+STORAGE = "storage: {bandwidth: 100 MB/s, metadata-latency: 20 ms, slow: {share: 10 %, factor: 20}}"
+PLACES = {
+    "the stream": "{bandwidth: 100 MB/s, SLOW}",
+    "node": "{dfs: {nodes: 4, bandwidth: 100 MB/s, replication: 2, SLOW}}",
+    "prefix": "{object-store: {bandwidth: 100 MB/s, prefixes: 2, SLOW}}",
+}
+
+
+@pytest.mark.parametrize("title", PLACES)
+@pytest.mark.parametrize("share", ["100 %", "0 %"])
+def test_files_name_their_slow_place(title, share):
+    """A factor of two is slow as well; a file within another one is as slow as that, and none on a disk is."""
+    lasts = "" if title == "the stream" else ", lasts: 10 min"
+    slow = f"slow: {{share: {share}, factor: 2{lasts}}}"
+    document = JOB.replace(STORAGE, f"storage: {PLACES[title].replace('SLOW', slow)}").replace("12 s", "1500 ms")
+    (instance,) = rerun_with_observers(read_scenario(document)).instances
+    files = list(instance.context.storage.files)
+    inside = SimpleNamespace(**{name: getattr(files[0], name) for name in ("name", "size_bytes", "host")}, disk=False)
+    inside.inside, inside.created_ns, inside.durable_ns = 0, files[0].created_ns, files[0].durable_ns
+    found = {slow_file(instance.context, file) for file in (*files, inside)}
+
+    assert {(2, True) if share == "100 %" else None} == {
+        place and (place.factor, place.place.startswith(title)) for place in found
+    }
+    assert slow_file(instance.context, SimpleNamespace(disk=True)) is None

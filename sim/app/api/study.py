@@ -23,7 +23,7 @@ from sim.model.schema.text import Reading, ScenarioError, compose, value_at
 from sim.model.text import one_line
 from sim.model.units import format_duration
 from sim.results.formats import TextTable
-from sim.studies.labels import label
+from sim.studies.plan import label
 from sim.studies.sweeps.design import override
 
 if TYPE_CHECKING:

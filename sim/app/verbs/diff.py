@@ -28,15 +28,16 @@ from sim.model.schema.text import read_text
 from sim.model.units import format_duration
 from sim.results.formats import TextTable
 from sim.studies import effects
-from sim.studies.differences import InputDifferences, input_differences
-from sim.studies.effects import QuantityDifference
-from sim.studies.remarks.interruptions import has_one_phase
-from sim.studies.remarks.load import rocksdb_access_sentence
-from sim.studies.run_folder import ADVICE, ANSWER, DIFF, SUMMARY, FolderError
-from sim.studies.sides import (
+from sim.studies.differences import (
+    InputDifferences,
     Side,
+    input_differences,
     side_of,
 )
+from sim.studies.effects import QuantityDifference
+from sim.studies.remarks.failures import has_one_phase
+from sim.studies.remarks.load import rocksdb_access_sentence
+from sim.studies.run_folder import ADVICE, ANSWER, DIFF, SUMMARY, FolderError
 
 if TYPE_CHECKING:
     import pandas as pd

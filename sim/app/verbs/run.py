@@ -45,8 +45,7 @@ from sim.results.restarts import longest_lag_after_stop
 from sim.studies.compare import compare, keep, plain
 from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
-from sim.studies.labels import label
-from sim.studies.plan import cells, run_folder, with_baselines
+from sim.studies.plan import cells, label, run_folder, with_baselines
 from sim.studies.progress import no_watch
 from sim.studies.run_folder import kept_scenario, replacing
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -18,7 +18,6 @@ from sim.results.journal import EventType
 from sim.results.stored import commits_per_hour, known_sinks, rolled_back_sentences, whole_periods_ms
 from sim.results.tables import EXPIRED, is_periodic, job_of
 from sim.runtime.result import Result
-from sim.studies.remarks.interruptions import chained_commits_sentences, overlap_sentences, refusal_sentences
 from sim.studies.remarks.load import FULL_SHARE
 from sim.studies.replications import Replications
 
@@ -29,6 +28,8 @@ _FRAME_BYTES = 10 * 1024**2
 """Default of pekko.framesize."""
 _MAX_EMPTY_COMMITS = 10
 """Default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
+_MIN_WAIT_MS = 1000.0
+"""Shorter waits are not reported."""
 _MIN_FILES = 40
 """Minimum files per checkpoint (median) that are reported."""
 _MIN_TIMEOUT_SHARE = 0.05
@@ -302,3 +303,57 @@ def without_readers(job: Job) -> tuple[str, ...]:
     return tuple(
         vertex.name for vertex in job.vertices if vertex.name not in read and vertex.name not in job.committers
     )
+
+
+def overlap_sentences(result: Result) -> Iterator[str]:
+    """Yield a sentence on the savepoint that waits longest for the asynchronous thread of a subtask."""
+    keys = [name for name in ("x_job", "id") if name in result.subtasks]
+    acknowledged = result.subtasks.sort_values("ack_timestamp", kind="stable")
+    last = acknowledged.drop_duplicates(keys, keep="last")
+    ended = result.checkpoints.merge(last[[*keys, "x_async_queue"]], on=keys)
+    ended = ended[(ended["status"] == "COMPLETED") & ended["checkpoint_type"].str.contains("SAVEPOINT")]
+    for row in ended.sort_values("x_async_queue").tail(1).to_dict("records"):
+        if row["x_async_queue"] >= _MIN_WAIT_MS and not is_noise(row["x_async_queue"], 0):
+            yield (
+                f"Savepoint {row['id']} waits {ms_text(row['x_async_queue'])} of its {ms_text(row['end_to_end_duration'])} for files of "
+                "snapshots that were triggered before it: savepoints are not held back (max-concurrent), and a subtask writes one snapshot "
+                "after the other"
+            )
+
+
+def chained_commits_sentences(scenario: Scenario, waits_ms: Mapping[str, float]) -> Iterator[str]:
+    """Yield a sentence on output that waits for several commits, as a sink reads what another one emits on its commit.
+
+    `waits_ms`: median wait of the transactions of a vertex.
+    """
+    waits: dict[str, list[str]] = {}  # vertex -> the most vertices whose commits a record waits for up to there
+    for vertex in scenario.job.vertices:
+        before = max((waits[own.upstream] for own in vertex.inputs), key=len, default=[])
+        is_last = vertex.commit is not None and vertex.name in waits_ms
+        emits = vertex.commit is not None and vertex.commit.emits == "on-commit"
+        waits[vertex.name] = [*before, vertex.name] if is_last and emits else before
+        if is_last and before:
+            path = [*before, vertex.name]
+            quoted = listed([f"'{name}'" for name in path])
+            yield (
+                f"Output of '{vertex.name}' waits for the commits of {quoted} one after the other, "
+                f"{ms_text(sum(waits_ms[name] for name in path))} in sum; visible p50 is the wait for one of them"
+            )
+
+
+def refusal_sentences(scenario: Scenario, requests: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on requests that the object store refuses.  `requests`: the table of a run."""
+    refused, answered = (
+        float(requests[names].to_numpy().sum()) for names in (["refused"], ["put", "list", "get", "refused"])
+    )
+    store = scenario.storage.object_store
+    limit = None if store is None else store.requests_per_second
+    if limit is not None and refused > _MIN_REFUSED_SHARE * answered:
+        yield (
+            f"{100 * refused / answered:.0f} % of the requests are refused (503), as a prefix takes {float(limit):g}/s "
+            "(storage.object-store.requests), and tried again: writing takes longer by these waits, and no bandwidth shortens them"
+        )
+
+
+_MIN_REFUSED_SHARE = 0.1
+"""Share of refused requests from which they are reported."""

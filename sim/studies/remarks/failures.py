@@ -1,4 +1,4 @@
-"""Sentences on the failures and restarts of a run: detection, restored checkpoints, restart attempts, replayed records, rescales."""
+"""Sentences on the failures and restarts of a run: detection, restored checkpoints, attempts, replayed records, rescales, slots, windows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sim.model.cluster import spills_recovered_data
-from sim.model.faults import TaskManagerLost
+from sim.model.faults import Restart, TaskManagerLost
+from sim.model.job import Vertex
 from sim.model.quantities import PLANNED_RESTARTS
 from sim.model.scenario import Scenario
 from sim.model.state import LOAD_BYTES_PER_SECOND, LOAD_ENTRY_NS
@@ -23,11 +24,12 @@ from sim.results.formats import bytes_text, count_text, ms_text, per_second_text
 from sim.results.journal import NO_HEARTBEAT, EventType
 from sim.results.rates import overload_since
 from sim.results.summary import bottleneck
+from sim.results.tables import NO_SLOTS
+from sim.runtime.host_loop import can_be_redistributed
 from sim.runtime.plane_spec import hosts, restarts_after_loss
 from sim.runtime.result import NOT_STOPPED, Result
 from sim.studies.remarks.checkpoints import completed
-from sim.studies.remarks.interruptions import sentences_on_requests, sentences_on_slots, sentences_on_windows
-from sim.studies.remarks.load import uneven_subtask
+from sim.studies.remarks.load import sources_of, uneven_subtask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -318,3 +320,141 @@ def interruption_sentences(result: Result) -> Iterator[str]:
             f"After the {'planned' if planned_s == ran_s else 'last'} restart sources emit {per_second_text(rates.emitted_per_second)} of "
             f"{per_second_text(rates.due_per_second)} that are due, and their backlog grows"
         )
+
+
+# ---- Slots, windows and asynchronous requests.
+
+_MIN_WAIT_MS = 1000.0
+"""Shorter waits are not reported."""
+_FULL_SHARE = 0.9
+"""Share of the answers that asynchronous requests allow from which they are always used up."""
+
+
+def sentences_on_slots(result: Result) -> Iterator[str]:
+    """Yield sentences on deployments without slots, and on how long an adaptive job waits for slots or runs on fewer."""
+    scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
+    failed = sum(row.detail == NO_SLOTS for row in result.journal.only({EventType.DEPLOYMENT_FAILED}))
+    if failed:
+        limit = format_duration(restart.slot_timeout_ns)
+        waits = f"a request for slots waits {limit} (restart.slot-timeout)"
+        if restart.provider == "standalone":
+            waits = f"a standalone cluster waits for task managers only in the first {limit} of a JobManager (restart.slot-timeout)"
+        yield (
+            f"{failed} deployment{'s' * (failed > 1)} fail{'s' * (failed == 1)} for lack of slots (NoResourceAvailableException), "
+            f"and each uses an attempt of the restart strategy: {waits}"
+        )
+    if restart.scheduler != "adaptive" or scenario.rescale:
+        return
+    fixed = [f"'{vertex.name}'" for vertex in scenario.job.vertices if not can_be_redistributed(vertex)]
+    if fixed and ((rows["deployed"] - rows["delayed"]) * (rows["kind"] == "task-manager")).max() >= _MIN_WAIT_MS:
+        yield (
+            f"The simulation waits for all slots, because of the transactions or windows of processing time of {listed(fixed)}; Flink goes "
+            f"on with the slots that are left after {format_duration(restart.stabilization_ns)} (restart.stabilization)"
+        )
+    last = (
+        result.tasks[result.tasks["x_job"] == result.tasks["x_job"].max()] if "x_job" in result.tasks else result.tasks
+    )
+    if len(last) < sum(vertex.parallelism for vertex in scenario.job.vertices) and result.job_status == "RUNNING":
+        since = f"from {ms_text(rows['deployed'].iloc[-1])} to the end of the run"
+        yield f"The job runs on fewer slots {since}: {_rescale_conditions(scenario, restart)}"
+    ran_ms = (rows["failed"] - rows["deployed"].shift())[(rows["kind"] == "rescale") & (rows["deployed"].shift() >= 0)]
+    if ran_ms.max() >= _MIN_WAIT_MS:
+        yield f"The job runs on fewer slots for {ms_text(ran_ms.max())}: {_rescale_conditions(scenario, restart)}"
+
+
+def _rescale_conditions(scenario: Scenario, restart: Restart) -> str:
+    """Return a clause on what an adaptive job waits for before it is rescaled."""
+    cooldown = f"it is rescaled when slots are back, {format_duration(restart.cooldown_ns)} (restart.cooldown) after it began at the earliest"
+    interval_ns = scenario.checkpoint.interval_ns
+    if scenario.cluster.profile != "2.x" or not interval_ns:
+        return cooldown
+    return (
+        f"{cooldown}, and then when a checkpoint has completed, {restart.rescale_failures} have failed (restart.rescale-failures) or "
+        f"{format_duration(restart.longest_rescale_delay_ns(interval_ns))} are over (restart.rescale-delay)"
+    )
+
+
+def sentences_on_windows(result: Result) -> Iterator[str]:
+    """Yield sentences on windows that a failure delays: by the idle timeout of silent sources, or across their end."""
+    rows = result.recoveries[(result.recoveries["running"] >= 0) & ~result.recoveries["kind"].isin(PLANNED_RESTARTS)]
+    restarts_all = (rows["vertices"] == "").any()
+    job, sources = result.scenario.job, sources_of(result.scenario.job)
+    for vertex in job.vertices:
+        if vertex.window is None or vertex.window.hold_ns:
+            continue
+        if vertex.window.time == "event":
+            yield from _phase_sentences(result, vertex)
+            silent = [
+                own for own in job.vertices if own.name in sources[vertex.name] and own.source and own.source.silent
+            ]
+            yield from (
+                f"After a restart no window of '{vertex.name}' ends for {format_duration(timeout_ns)}: subtasks of '{own.name}' without "
+                "records count as active again until they are idle for that long (watermark.idle-timeout)"
+                for own in silent
+                if restarts_all
+                and own.source
+                and (timeout_ns := own.source.watermark.idle_timeout_ns or 0) > vertex.window.step_ns
+            )
+            continue
+        step_ms = vertex.window.step_ns / 1e6
+        for row in rows.to_dict("records"):
+            end_ms = (
+                math.ceil((row["failed"] - vertex.window.phase_ns / 1e6) / step_ms) * step_ms
+                + vertex.window.phase_ns / 1e6
+            )
+            if row["running"] - end_ms >= _MIN_WAIT_MS:
+                yield (
+                    f"A window of '{vertex.name}' ends at {ms_text(end_ms)}, while the job is down, and fires up to "
+                    f"{ms_text(row['running'] - end_ms)} late: windows of processing time take a record when it is processed, so what is "
+                    f"replayed ({count_text(row['replayed_records'])} records) and what was due meanwhile are in the next one"
+                )
+                return
+
+
+def has_one_phase(scenario: Scenario, vertex: Vertex) -> bool:
+    """Return whether checkpoints are always triggered at the same distance from a firing of the vertex's windows."""
+    window, interval_ns = vertex.window, scenario.checkpoint.interval_ns
+    return bool(
+        window
+        and interval_ns
+        and len({*scenario.intervals_ns}) == 1
+        and window.fire_ns
+        and not (window.step_ns % interval_ns and interval_ns % window.step_ns)
+    )
+
+
+def _phase_sentences(result: Result, vertex: Vertex) -> Iterator[str]:
+    """Yield a sentence on a window whose firings no checkpoint meets, as both come at fixed times of this run."""
+    window, interval_ns = vertex.window, result.scenario.checkpoint.interval_ns
+    if window is None or not interval_ns or not has_one_phase(result.scenario, vertex):
+        return
+    emitted = result.tasks.loc[result.tasks["vertex"] == vertex.name, "numRecordsOut"].max()
+    outputs = sum(own.upstream == vertex.name for reader in result.scenario.job.vertices for own in reader.inputs)
+    fired = max(1, (result.ended_ns - 1) // window.step_ns)  # the last one may be due when the run ends
+    fires_ms = emitted / max(1, outputs) / fired * window.fire_ns / 1e6
+    longest_ms = result.checkpoints["end_to_end_duration"].max()
+    if fires_ms >= _MIN_WAIT_MS and longest_ms < fires_ms / 2:
+        yield (
+            f"'{vertex.name}' fires for {ms_text(fires_ms)} every {format_duration(window.step_ns)}, and no checkpoint meets that: it and the "
+            f"triggers, every {format_duration(interval_ns)}, have one phase in this run (job.{vertex.name}.window.phase shifts it); in a real "
+            f"job {share_text(min(1.0, fires_ms * 1e6 / min(interval_ns, window.step_ns)))} of the phases do"
+        )
+
+
+def sentences_on_requests(result: Result) -> Iterator[str]:
+    """Yield a sentence per vertex whose asynchronous requests are answered in step with the triggers, so that their phase decides."""
+    scenario = result.scenario
+    interval_ns = scenario.checkpoint.interval_ns or 0
+    for vertex in scenario.job.vertices:
+        requests = vertex.async_io
+        if requests is None or requests.latency.kind != "constant" or len({*scenario.intervals_ns}) != 1:
+            continue
+        latency_ns = requests.latency.mean
+        served = result.tasks.loc[result.tasks["vertex"] == vertex.name, "numRecordsIn"].min()
+        is_full = served >= _FULL_SHARE * requests.answers_per_second * result.ended_ns / 1e9
+        if is_full and latency_ns >= _MIN_WAIT_MS * 1e6 and not interval_ns % latency_ns:
+            yield (
+                f"'{vertex.name}' always has {requests.capacity} requests under way (async-io.capacity), each answered after "
+                f"{format_duration(latency_ns)}, and every checkpoint meets them in one phase of this run: the interval, "
+                f"{format_duration(interval_ns)}, is a multiple. In a real job its barriers wait up to {format_duration(latency_ns)} for an answer"
+            )

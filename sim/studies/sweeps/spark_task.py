@@ -5,6 +5,7 @@ Therefore nothing of `sim` is imported at the top; the functions import the pack
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -65,3 +66,37 @@ def import_driver_package(archive: str, version: str) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "sim"]:
         del sys.modules[name]
     sys.path.insert(0, SparkFiles.get(archive))
+
+
+def reader(shares: bytes, choices: bytes, bring: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return a function for Spark's mapInArrow, which maps indices into `shares` to the rows of these files.
+
+    `shares`: list of lists of files, pickled.  `choices`: options for reading, pickled.  `bring`: makes `sim` importable.
+    """
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        bring()
+        from sim.studies.traces.reading import rows_of
+
+        shares_of_tasks, choices_of_user = pickle.loads(shares), pickle.loads(choices)
+        for numbers in batches:
+            for i in numbers.column("id").to_pylist():
+                for file in shares_of_tasks[i]:
+                    yield from rows_of(file, choices_of_user)
+
+    return read
+
+
+def cutter(arguments: bytes, bring: Callable[[], None]) -> Callable[[Any], Any]:
+    """Return a function for Spark's applyInPandas, which maps the rates of a trace to its windows.
+
+    `arguments`: failures of all traces and the `Cutting`, pickled.  `bring`: makes `sim` importable.
+    """
+
+    def cut(rates: Any) -> Any:
+        bring()
+        from sim.studies.traces.windows import cut_trace
+
+        return cut_trace(rates, *pickle.loads(arguments))
+
+    return cut

@@ -20,7 +20,6 @@ import pyarrow as pa
 from sim.runtime.result import code_version
 from sim.studies.sweeps import spark_task
 from sim.studies.sweeps.spark_session import ARCHIVE, reason
-from sim.studies.traces import executor
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile
 from sim.studies.traces.parsing import TraceFileError
@@ -45,7 +44,7 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
     try:
         of_tasks = shares(files, spark.sparkContext.defaultParallelism)
         rows = spark.range(0, len(of_tasks), 1, len(of_tasks)).mapInArrow(
-            executor.reader(pickle.dumps(of_tasks), pickle.dumps(choices), import_function()), union
+            spark_task.reader(pickle.dumps(of_tasks), pickle.dumps(choices), import_function()), union
         )
         rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
         staged = spark.read.schema(union).parquet(staging)
@@ -81,7 +80,7 @@ def windows(spark: Any, tables: str, cutting: Cutting) -> CutWindows:
     cuts = (
         rates.select("trace", "t_s", "rate")
         .groupBy("trace")
-        .applyInPandas(executor.cutter(arguments, import_function()), schema)
+        .applyInPandas(spark_task.cutter(arguments, import_function()), schema)
     )
     return combine_cuts([cuts.toPandas()], tables, cutting)
 
@@ -111,8 +110,7 @@ def import_function() -> Callable[[], None]:
     """Return the function that a task calls first.  It makes the driver's version of the package importable."""
     from pyspark import cloudpickle
 
-    for module in (executor, spark_task):
-        cloudpickle.register_pickle_by_value(module)
+    cloudpickle.register_pickle_by_value(spark_task)
     return partial(spark_task.import_driver_package, ARCHIVE, code_version())
 
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.studies.traces.choices import Choices
-from sim.studies.traces.files import rows_of
 from sim.studies.traces.listing import TraceFile
 from sim.studies.traces.parsing import TraceFileError
+from sim.studies.traces.reading import rows_of
 from sim.studies.traces.tables import COUNT_KEYS, NO_TABLE, STAGING, TABLES, folder_of, order_of
 
 

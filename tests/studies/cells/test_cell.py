@@ -6,9 +6,10 @@ import re
 import pytest
 
 from sim.model.schema.study import load
+from sim.results.columns import unit_of
 from sim.runtime import simulate as module
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.studies.cells import outcome
+from sim.studies.cells import COLUMNS, OUTCOME, PROVENANCE, described, outcome
 from sim.studies.plan import cells, with_baselines
 
 
@@ -136,3 +137,27 @@ def test_an_error_in_mid_run_says_where_and_when(study, monkeypatch):
     assert re.fullmatch(
         r"ValueError: no credit \(sim/runtime/[a-z_/]+\.py:\d+, after \d+\.\d{6} s of simulated time\)", result
     ), result
+
+
+def test_every_column_is_described():
+    """In the order of the tables; nothing is described that does not exist."""
+    found = described()
+    meanings = {name: meaning for table in ("results", "runs") for name, _, meaning in found[table]}
+
+    assert [*OUTCOME, "throughput_change", *PROVENANCE] == list(meanings)
+    assert [name for name, meaning in meanings.items() if not meaning.strip()] == []
+    assert set(COLUMNS) <= set(meanings)
+
+
+def test_the_end_of_a_name_is_its_unit():
+    names = ("downtime_ms", "lag_s", "persisted_bytes", "throughput_per_second", "completed")
+
+    assert [unit_of(name).symbol for name in names] == ["ms", "s", "bytes", "records/s", ""]
+
+
+def test_every_column_of_numbers_can_be_compared():
+    """What it follows exists, and a bound is a lower one."""
+    assert [name for name, column in COLUMNS.items() if column.follows and column.follows not in COLUMNS] == []
+    assert [
+        name for name, column in COLUMNS.items() if (column.ends or column.follows) and column.worse == "less"
+    ] == []

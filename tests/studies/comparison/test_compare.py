@@ -9,7 +9,7 @@ from sim.model.schema.study import loads
 from sim.results.formats import ms_text
 from sim.runtime.simulate import simulate
 from sim.studies.compare import compare, comparison_of
-from sim.studies.labels import label
+from sim.studies.plan import label
 
 
 def test_a_study_compares_itself_with_no_checkpoints(study):

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from sim.studies.differences import input_differences
-from sim.studies.sides import side_of
+from sim.studies.differences import input_differences, side_of
 
 JOB = """\
 # Which inputs differ?

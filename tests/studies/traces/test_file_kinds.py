@@ -7,9 +7,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sim.studies.traces import files
-from sim.studies.traces.files import rows_of
+from sim.studies.traces import reading
 from sim.studies.traces.listing import list_files
+from sim.studies.traces.reading import rows_of
 
 OF_JOBS = "`ckptsim import` reads logs, answers and archives of a job"
 
@@ -76,7 +76,7 @@ def bomb(inner, times):
 )
 def test_a_file_that_cannot_be_read_is_told_once(tmp_path, monkeypatch, content, message):
     """In one line, without the place of the copy it was read from; the file beside it is read."""
-    monkeypatch.setattr(files, "MAX_JSON_BYTES", 2 << 20)
+    monkeypatch.setattr(reading, "MAX_JSON_BYTES", 2 << 20)
     (tmp_path / "bad.csv").write_bytes(content)
     (tmp_path / "good.csv").write_text("t,rate\n1,2\n")
     found = read(tmp_path)

@@ -12,7 +12,7 @@ from sim.studies.traces import parsing as room
 from sim.studies.traces import reading
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile
-from sim.studies.traces.parsing import TraceContent
+from sim.studies.traces.parsing import AHEAD, BACK, TraceContent, out_of_order
 from sim.studies.traces.reading import read_rows
 
 
@@ -274,3 +274,32 @@ def test_a_rescale_is_no_failure():
 
     assert found["failures"]["t_s"].tolist() == [5.0]
     assert found["passed"]["reason"].tolist() == ["a rescale is no failure"]
+
+
+START = float("-inf")
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([1, 2, 3], {}),
+        ([1, 9, 2, 3], {1: AHEAD}),
+        ([1, 2, 3, 0, 4], {3: BACK}),
+        ([1, 2, 2, 3], {2: BACK}),
+        ([5, 1, 2, 3], {0: AHEAD}),
+        ([1, 8, 9, 2, 3, 10], {3: BACK, 4: BACK}),
+        ([], {}),
+    ],
+)
+def test_the_row_that_is_wrong_is_named(times, expected):
+    reasons = out_of_order(np.array(times, dtype=float), START, strictly=True)
+
+    assert expected == {i: str(reason) for i, reason in enumerate(reasons) if reason}
+
+
+def test_equal_times_may_be_asked_for():
+    """Two requests arrive in one instant."""
+    times = np.array([1.0, 1.0, 2.0])
+
+    assert out_of_order(times, 1, strictly=False).tolist() == ["", "", ""]
+    assert out_of_order(times, 1, strictly=True).tolist() == [BACK, BACK, ""]

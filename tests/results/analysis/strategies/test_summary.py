@@ -2,15 +2,19 @@
 
 import math
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from sim.model.faults import Restart
+from sim.model.scenario import AUTO_WARM_UP, Run
 from sim.results.critical_path import PathKind
+from sim.results.estimates import median_of_few, quantile, quantiles
 from sim.results.not_completed import PARTS
 from sim.results.rates import falls_behind, keeping_up
-from sim.results.summary import _load, bottleneck, summarize
+from sim.results.summary import WarmUpEnd, _load, bottleneck, cold_start, drained_after, summarize, warm_up
 from tests.results.analysis.runs_by_hand import EDGES, Made
 
 # One row per strategy: what counts, what does not.
@@ -166,3 +170,163 @@ def test_a_fault_in_the_last_second_is_one_after_the_run():
     ]
     assert keeping_up([growing], EDGES, warmup_s=12.0) is not None
     assert keeping_up([growing], EDGES, warmup_s=13.0) is None, "seven seconds tell nothing"
+
+
+def run(*checkpoints, queues=(), lag=(), served=(), failed=(), warmup_ns=AUTO_WARM_UP):
+    """A checkpoint is (trigger [ms], duration, size); queues and lag have a value per second."""
+    rows = [
+        {
+            "status": "COMPLETED",
+            "savepointFormat": "",
+            "trigger_timestamp": float(at),
+            "end_to_end_duration": float(ms),
+            "checkpointed_size": float(size),
+        }
+        for at, ms, size in checkpoints
+    ]
+    seconds = max(len(queues), len(lag), len(served))
+    series = pd.DataFrame(
+        {
+            "time": [float(k + 1) for k in range(seconds)],
+            "vertex": ["it"] * seconds,
+            "inputQueueSize": list(queues) or [0] * seconds,
+            "outputQueueSize": [0] * seconds,
+            "lag": list(lag) or [0.0] * seconds,
+            "numRecordsInPerSecond": list(served) or [100.0] * seconds,
+        }
+    )
+    columns = ["status", "savepointFormat", "trigger_timestamp", "end_to_end_duration", "checkpointed_size"]
+    tables = {
+        "checkpoints": pd.DataFrame(rows, columns=columns),
+        "series": series,
+        "recoveries": pd.DataFrame({"failed": np.array(failed, dtype=float)}),
+    }
+    return SimpleNamespace(tables=tables, scenario=SimpleNamespace(run=Run(3600 * 10**9, warmup_ns)))
+
+
+def ms_of(*checkpoints, **others):
+    return warm_up([run(*checkpoints, **others)]).ns / 1e6
+
+
+STEADY = [(10_000 * k, 500 + (k * 7) % 5, 10 + k % 3) for k in range(1, 12)]
+"""Checkpoints that only vary."""
+
+
+def test_the_first_full_upload_is_left_out():
+    """It writes all state; the next one counts."""
+    found = warm_up([run((21, 9000, 4000), *STEADY)])
+
+    assert WarmUpEnd(9_999_000_000, "the size of checkpoints") == found
+    assert str(found) == "10 s, until the size of checkpoints settled"
+
+
+def test_a_drift_does_not_hide_the_first_upload():
+    """Metadata grows by a few bytes with each checkpoint."""
+    drift = [(10_000 * k, 500, 1000 + k) for k in range(1, 12)]
+
+    assert ms_of((21, 9000, 40_000), *drift) == 9999.0
+    assert ms_of(*drift) == 0.0
+
+
+def test_a_failure_is_no_warm_up():
+    """What follows from it, and the backlog after it, are results."""
+    fills = [1, 3, 6, 9, 20, 19, 18, 17, 16, 15]
+
+    assert ms_of(queues=fills, failed=[3500.0]) == 0.0
+    assert ms_of(queues=[1, 2, 3, 9, 5, 9, 4, 8, 9, 5], failed=[60_000.0]) == 3000.0
+
+
+def test_replications_leave_out_the_longest():
+    first, second = run(queues=[1, 3, 6, 9, 8, 9, 10, 8, 9, 8]), run((21, 9000, 4000), *STEADY)
+
+    assert warm_up([first, second]).ns == 9_999_000_000
+
+
+FULL, WAVES = [1000.0] * 20, [100.0, 120.0, 80.0] * 12
+"""A queue that is full, and one that checkpoints let rise and fall."""
+
+
+@pytest.mark.parametrize(
+    ("values", "after"),
+    [
+        (WAVES, 0),
+        (FULL + WAVES, 20),
+        ([*np.linspace(1000, 100, 20), *WAVES], 20),
+        (WAVES[:9] + FULL + WAVES, 29),
+        (list(np.linspace(1000, 1, 40)), 40),
+        (WAVES[:9], 0),
+    ],
+)
+def test_a_queue_that_the_start_has_left_is_worked_off_where_it_stays_low(values, after):
+    """Within the samples of a mean; all values, if it is still being worked off at the end; 0 of few."""
+    assert after == pytest.approx(drained_after(np.array(values)), abs=5)
+
+
+def started(queues=(), start_s=2, warm_up_s=3, **others):
+    result = run(queues=queues, **others)
+    result.scenario.run = Run(3600 * 10**9, cold_start_ns=start_s * 10**9)
+    result.scenario.restart = Restart(warm_up_ns=warm_up_s * 10**9)
+    return result
+
+
+def test_a_cold_start_ends_when_tasks_are_warm_and_queues_are_worked_off():
+    """The longest of the replications."""
+    assert cold_start([started(WAVES), started(FULL + WAVES)]).cause == "data in queues"
+    assert cold_start([started(WAVES)]).ns == 5 * 10**9
+    assert WarmUpEnd(9 * 10**9, "throughput") == cold_start([started(served=[50.0] * 9 + [100.0, 95.0] * 20)])
+    assert WarmUpEnd(0) == cold_start([started(FULL + WAVES, start_s=0)])
+
+
+@pytest.mark.parametrize(
+    ("ended", "unfinished", "expected"),
+    [
+        ([11.0], [], (11.0, False)),
+        ([11.0], [10.0], (10.5, True)),  # the second failure came ten seconds before the end: both count
+        ([11.0, 12.0, 13.0], [2.0], (11.5, True)),
+        ([11.0, 12.0, 13.0], [40.0, 50.0], (13.0, False)),  # the median is known, whatever the others take
+        ([], [7.0], (7.0, True)),
+        ([], [], (np.nan, False)),
+    ],
+)
+def test_median_of_failures(ended, unfinished, expected):
+    """Those that did not end count with the time so far; it is a bound if they could move it."""
+    value, is_bound = median_of_few(np.array(ended), np.array(unfinished))
+
+    assert (pytest.approx(expected[0], nan_ok=True), expected[1]) == (value, is_bound)
+
+
+@pytest.mark.parametrize(
+    ("ended", "unfinished", "share", "expected"),
+    [
+        ([5.0] * 9, [1.0], 0.99, (5.0, False)),  # under way when the run ended, and no later than the others
+        ([5.0] * 9, [600.0], 0.5, (5.0, False)),  # one of ten expired
+        ([5.0] * 9, [600.0], 1.0, (600.0, True)),
+        ([5.0] * 9, [600.0], 0.99, (pytest.approx(546.45), True)),
+        ([1.0, 2.0], [600.0, 600.0], 0.5, (pytest.approx(301.0), True)),
+        ([], [600.0], 0.5, (600.0, True)),
+        ([], [], 0.5, (pytest.approx(np.nan, nan_ok=True), False)),
+    ],
+)
+def test_quantiles_of_checkpoints(ended, unfinished, share, expected):
+    """Those that expired are beyond all others; those that are under way say nothing until they are late."""
+    assert expected == tuple(quantile(np.array(ended), np.array(unfinished), share))
+
+
+def test_a_quantile_is_a_bound_if_a_lower_one_is():
+    """One that waits for 60.2 s counts beyond the median of 60 s, and not beyond the longest, 60.5 s: that may grow as well."""
+    ended, unfinished = np.array([60.0, 60.0, 60.5]), np.array([60.2, 60.2, 60.2])
+
+    assert [(pytest.approx(60.2), True), (60.5, True)] == quantiles(ended, unfinished, 0.5, 1.0)
+
+
+def test_hiding_slow_ones_never_makes_a_quantile_smaller():
+    """A checkpoint that expires at its timeout instead of completing before it."""
+    chance = np.random.default_rng(1)
+    for _ in range(300):
+        durations = np.sort(chance.lognormal(3, 1, chance.integers(1, 30)))
+        count, share = chance.integers(0, len(durations) + 1), chance.choice([0.5, 0.9, 0.99, 1.0])
+        kept, hidden = np.split(durations, [len(durations) - count])
+        timeout = np.full(len(hidden), durations.max() * 1.5)
+
+        assert quantile(kept, timeout, share).value >= quantile(durations, np.array([]), share).value - 1e-9
+        assert median_of_few(kept, timeout).value >= median_of_few(durations, np.array([])).value - 1e-9

@@ -1,10 +1,16 @@
 """What each kind of master calls for, before anything is started."""
 
+import socket
+import subprocess
 import sys
+import time
 
 import pytest
 
+from sim.studies.sweeps import spark_masters
+from sim.studies.sweeps import spark_session as room
 from sim.studies.sweeps.spark_masters import MasterError, MissingDependencyError, check_spark_home, checked, settings
+from sim.studies.sweeps.spark_session import context, reason
 
 HADOOP = {"HADOOP_CONF_DIR": "/etc/hadoop"}
 LOOPBACK = {"spark.driver.host", "spark.driver.bindAddress"}
@@ -147,3 +153,127 @@ def test_another_spark_is_told(tmp_path, there, fits):
         ):
             check_spark_home(environment, "4.3.0")
     check_spark_home({}, "4.3.0")
+
+
+def fake_java(folder, version):
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2023-01-01' >&2\n")
+    program.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_java(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(spark_masters.importlib.util, "find_spec", lambda name: None)
+
+
+def test_no_java_is_one_line(tmp_path):
+    """That says what to do, also without Java."""
+    with pytest.raises(spark_masters.MissingDependencyError) as refused:
+        spark_masters.prepare_java(tmp_path)
+
+    assert "\n" not in str(refused.value)
+    assert "--jobs" in str(refused.value)
+
+
+@pytest.mark.parametrize("version", ["1.8.0_392", "11.0.21", "16"])
+def test_an_old_java_is_none(version, tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "old", version)))
+
+    with pytest.raises(spark_masters.MissingDependencyError):
+        spark_masters.prepare_java(tmp_path)
+
+
+def test_a_stale_java_home_does_not_win(tmp_path, monkeypatch):
+    """Spark would take it before a good `java` on PATH."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
+    monkeypatch.setenv("PATH", f"{fake_java(tmp_path / 'good', '17.0.15')}/bin:/usr/bin:/bin")
+
+    spark_masters.prepare_java(tmp_path)
+
+    assert "JAVA_HOME" not in spark_masters.os.environ
+
+
+def test_the_shim_drops_one_argument(tmp_path):
+    """Everything else arrives as it was, blanks included."""
+    real = tmp_path / "real"
+    real.write_text('#!/bin/sh\nfor argument; do echo "[$argument]"; done\n')
+    real.chmod(0o755)
+
+    home = spark_masters.shim(real, tmp_path / "home")
+    command = [home / "bin" / "java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "", "Main"]
+    refused = subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True)
+
+    assert refused.stdout.splitlines() == ["[-cp]", "[a b]", "[]", "[Main]"]
+
+
+KUBERNETES = """\
+An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
+: io.fabric8.kubernetes.client.KubernetesClientException: An error has occurred.
+\tat io.fabric8.kubernetes.client.KubernetesClientException.launder(KubernetesClientException.java:134)
+Caused by: java.io.IOException: Connection refused: /127.0.0.1:1
+\tat io.fabric8.kubernetes.client.dsl.internal.OperationSupport.waitForResult(OperationSupport.java:504)
+Caused by: java.net.ConnectException: Connection refused
+"""
+GATEWAY = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."
+SUBMIT = 'WARNING: Using incubator modules\nException in thread "main" org.apache.spark.SparkException: No such image.\n\tat x.y(z)\n'
+MASTERS = """\
+26/11/21 09:37:03 ERROR StandaloneSchedulerBackend: Application has been killed. Reason: All masters are unresponsive! Giving up.
+26/11/21 09:37:11 ERROR TransportResponseHandler: Still have 3 requests outstanding
+"""
+STOPPED = "An error occurred while calling None.x.\n: java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\n"
+PYTHON = """\
+  An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "worker.py", line 1, in main
+pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has different version.
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "error", "why"),
+    [
+        ("", KUBERNETES, "Connection refused"),
+        (SUBMIT, GATEWAY, "No such image."),
+        (MASTERS, STOPPED, "All masters are unresponsive! Giving up."),
+        ("", STOPPED, "Cannot call methods on a stopped SparkContext."),
+        ("", PYTHON, "[PYTHON_VERSION_MISMATCH] Python in worker has different version."),
+        ("some words\n", GATEWAY, GATEWAY),
+        ("", "", "it does not say why"),
+    ],
+)
+def test_the_line_that_says_why(log, error, why):
+    """Among hundreds that do not."""
+    assert why == reason(log, error)
+
+
+@pytest.mark.usefixtures("pyspark")
+def test_a_master_that_nobody_is_told_at_once(monkeypatch):
+    """Spark would knock for minutes."""
+    monkeypatch.setattr(room.spark_masters, "prepare_java", lambda: None)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    begun = time.monotonic()
+
+    with (
+        pytest.raises(MissingDependencyError, match=rf"^no Spark at spark://127.0.0.1:{port}: Connection refused$"),
+        context(f"spark://127.0.0.1:{port}"),
+    ):
+        pass
+
+    assert time.monotonic() - begun < 10
+
+
+def test_one_of_several_masters_is_enough():
+    """The others stand by."""
+    with socket.create_server(("127.0.0.1", 0)) as there, socket.create_server(("127.0.0.1", 0)) as gone:
+        ports = gone.getsockname()[1], there.getsockname()[1]
+        gone.close()
+
+        with pytest.raises(MissingDependencyError):
+            room._check_master_listens(f"spark://127.0.0.1:{ports[0]}")
+        room._check_master_listens("spark://" + ",".join(f"127.0.0.1:{port}" for port in ports))
