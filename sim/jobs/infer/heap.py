@@ -7,6 +7,9 @@ from statistics import median
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import numpy as np
+
+from sim.jobs.infer.cores import is_unaligned
 from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
 from sim.jobs.infer.file_history import own_bytes
 from sim.jobs.infer.state import ASSUMED_ENTRY_BYTES, entry_bytes
@@ -15,7 +18,7 @@ from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob
 from sim.model.scenario import Overheads
 from sim.model.state import HEAP_SERIALIZE, LOAD_BYTES_PER_SECOND, LOAD_ENTRY_NS, heap_rate, load_rate
-from sim.model.units import SECOND, format_size, parse_size
+from sim.model.units import SECOND, format_size, parse_share, parse_size
 
 # ---- Separate the two parts of an asynchronous phase with heap state: serialization on a core, and the latency of the file.
 #
@@ -204,7 +207,20 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
         ),
     )
     draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
-    draft.put("restart.warm-up-factor", WARM_UP_FACTOR, "assumed: 2 to 5 in recordings of other jobs")
+    factor, why = float(WARM_UP_FACTOR), "2 to 5 in recordings of other jobs"
+    if on_core := draft.document["cluster"].get("on-core"):
+        factor = float(1 + (factor - 1) * parse_share(on_core))
+        why = f"{WARM_UP_FACTOR} in the {on_core} of its busy time in which a task uses a core"
+    second = next((point for point in job.checkpoints if point.id == 2 and point.status == "COMPLETED"), None)
+    if not is_unaligned(job) and second is not None and 2 * second.end_to_end_duration <= first.end_to_end_duration:
+        # the queue of the start was gone: (capacity / factor - load) x time >= records that waited
+        waited = 1 + min(start_ms, BACKLOG_MS) / (second.trigger_timestamp - begun_ms - start_ms)
+        busy = [share / 1000 for flow in job.flows.values() for share in flow.rates("busy_ms").tolist()]
+        at_most = max(1 / max(draft.core_load, *np.nan_to_num(busy), 0.01) / waited, 1.0)
+        if at_most < factor:
+            factor, took = at_most, f"{second.end_to_end_duration} ms after {first.end_to_end_duration} ms"
+            why = f"no more, for the second checkpoint met no queue of the start: {took}"
+    draft.put("restart.warm-up-factor", f"{factor:.3g}", f"assumed: {why}")
 
 
 def infer_state_start(draft: Draft) -> None:

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
+from sim.jobs.infer.heap import infer_cold_start
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.saved import read_saved
+from tests.jobs.infer.made_jobs import MadeJob, checkpoint, drafted, flow, flowed, own, vertex
 from tests.places import USERS
 
 
@@ -39,3 +41,26 @@ def test_a_long_history_or_one_that_lacks_the_start_shows_a_job_that_is_warm(cha
 
     assert is_cold == ("cold-start" in document["run"])
     assert is_cold == ("warm-up" in document.get("restart", {}))
+
+
+@pytest.mark.parametrize(
+    ("second_ms", "unaligned", "on_core", "factor"),
+    [
+        (160, False, "100 %", "1.11"),
+        (600, False, "100 %", "2"),
+        (160, True, "100 %", "2"),
+        (600, False, "8.84 %", "1.09"),
+    ],
+)
+def test_code_is_no_slower_at_first_than_the_second_checkpoint_shows(second_ms, unaligned, on_core, factor):
+    """Records of 1 s waited and were gone 2 s later, at a load of 60 %.  Barriers that overtake meet no queue; sleeps are no longer."""
+    points = [checkpoint(1, 3000, took_ms=1100), checkpoint(2, 2500, took_ms=second_ms)]
+    config = {"interval": 2000, "unaligned_checkpoints": unaligned}
+    flows = {"src": flow(), "map": flowed(own(busy=0.6))}
+    job = MadeJob([vertex("src"), vertex("map", "src")], points, config, flows=flows)
+    job.job.start_time = 1000
+    draft = drafted(job)
+    draft.document["cluster"] = {"profile": "2.x", "on-core": on_core}
+    infer_cold_start(draft, job)
+
+    assert draft.document["restart"]["warm-up-factor"] == factor
