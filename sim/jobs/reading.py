@@ -92,7 +92,7 @@ def _read_one(path: Path, job: str | None) -> RecordingSource:
     if not isinstance(document, dict) or "format" not in document:
         if lines := list(event_lines(document)):
             return read_logs([path], job, lines)
-        raise RecordingError(f"{path}: is JSON, but not a recording of a Flink job")
+        raise RecordingError(f"{path}: is JSON, but not a recording of a Flink job; {_WHAT_EXPLAIN_READS}")
     if (reader := FORMATS.get(str(document["format"]))) is None:
         raise RecordingError(
             f"{path}: has the format {one_line(repr(document['format']), 60)}, which ckptsim does not read: expected saved REST answers, "
@@ -119,18 +119,12 @@ def other_kind(path: Path) -> str:
         match json.loads(text):
             case {"errors": [str(error), *_]}:
                 return f"is an error of Flink's REST API: {one_line(error.partition(chr(10))[0], 200)}"
-            case [{"id": str(), **others}, *_] if others.keys() <= {"value", "min", "max", "avg", "sum"}:
-                return f"has values of metrics; {_WHAT_EXPLAIN_READS}"
             case {"status": {"id": str()}, "operation": dict(operation)}:
                 root = re.search(
                     r".*\b(\w+(?:Exception|Error): [^\\\n]+)", str(operation.get("failure-cause")), re.DOTALL
                 )
                 failed = f", which failed: {one_line(root[1], 200)}" if root else ""
                 return f"is the answer to a savepoint that was asked for{failed}; {_WHAT_EXPLAIN_READS}"
-            case {"jobs": [{"jid": str(), "name": str(name), "state": str(state)}, *_]}:
-                return f"lists jobs ('{one_line(name, 60)}' is {one_line(state, 20)}); {_WHAT_EXPLAIN_READS}"
-            case {"backpressureLevel": str(level)} | {"backpressure-level": str(level)}:
-                return f"tells the back pressure of one vertex ({one_line(level, 20)}); {_WHAT_EXPLAIN_READS}"
     try:
         is_monitoring = table_of_document(text) is not None
     except MonitoringError:  # its metrics are not rates

@@ -332,10 +332,8 @@ def _report_gaps(draft: ImportedScenario, listener: Listener) -> None:
     """Report what the scenario leaves out, and what to check in it."""
     for lost in draft.not_modelled:
         listener.message(f"not modelled: {lost}")
-    for flow in draft.unbalanced:
-        listener.message(f"a flow does not balance: {flow}")
-    for contention in draft.scarce:
-        listener.message(f"cores are scarce: {contention}")
+    for warning in draft.warnings:
+        listener.message(warning)
     if draft.counts_text:
         listener.message(f"{draft.counts_text}{':' if draft.unknown else ''}")
         for question in draft.unknown:

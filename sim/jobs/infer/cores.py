@@ -440,8 +440,8 @@ def infer_cores(draft: Draft, job: RestJob) -> None:
             why = "no. Flink counts that as busy, too: then they waited for no core, and services are too short."
             draft.add_question("cluster.services", "Do tasks block or sleep?", why)
             unless = " (unless tasks block or sleep: no sample of their processor time tells)"
-        draft.core_shortages.append(
-            f"{threads_busy} on {cores} cores, so records take {load.slowdown:.2g} times as long as on idle ones{unless}"
+        draft.warnings.append(
+            f"cores are scarce: {threads_busy} on {cores} cores, so records take {load.slowdown:.2g} times as long as on idle ones{unless}"
         )
         _divide_services(draft, load.slowdown, f"{threads_busy} on {cores} cores")
 

@@ -36,7 +36,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sim.jobs.source.recorded_job import ImportedScenario
-from sim.model.text import one_line, printable
+from sim.model.text import capitalised, one_line, printable
 from sim.model.units import MS, format_byte_rate, format_duration, format_size
 
 MARK = "UNKNOWN"
@@ -141,8 +141,7 @@ class Draft(Section):
         self.assumed = 0  # number of values that are usual in other jobs
         self.unknown: list[str] = []  # open questions
         self.not_modelled: list[str] = []  # features of the job that a scenario cannot express
-        self.unbalanced_flows: list[str] = []  # contradictions between record counters
-        self.core_shortages: list[str] = []  # contention for cores, as phrases
+        self.warnings: list[str] = []  # contradictions between record counters, and contention for cores, as phrases
         self.core_load = 0.0  # runnable task threads / cores, of the busiest host
 
     def vertex(self, name: str) -> Section:
@@ -164,8 +163,7 @@ class Draft(Section):
     def finish(self, title: str) -> ImportedScenario:
         """Return the finished scenario.  `title` is the first line of its file."""
         lines = [*self.header_lines, *(f"Not modelled: {feature}." for feature in self.not_modelled)]
-        lines += [f"A flow does not balance: {flow}." for flow in self.unbalanced_flows]
-        lines += [f"Cores are scarce: {shortage}." for shortage in self.core_shortages]
+        lines += [f"{capitalised(warning)}." for warning in self.warnings]
         return ImportedScenario(
             self.document,
             title,
@@ -174,8 +172,7 @@ class Draft(Section):
             inferred=self.inferred,
             assumed=self.assumed,
             unknown=tuple(self.unknown),
-            unbalanced=tuple(self.unbalanced_flows),
-            scarce=tuple(self.core_shortages),
+            warnings=tuple(self.warnings),
         )
 
 

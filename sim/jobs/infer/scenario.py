@@ -171,7 +171,7 @@ def infer_scenario(source: RestSnapshot | RestJob) -> ImportedScenario:
     edges = edge_flows(job)
     for vertex in job.vertices:
         infer_work(draft, vertex, edges)
-    draft.unbalanced_flows += edges.unbalanced.values()
+    draft.warnings += [f"a flow does not balance: {flow}" for flow in edges.unbalanced.values()]
     infer_checkpoint(draft, job)
     infer_state(draft, job)
     infer_heap_restore(draft, job)

@@ -69,43 +69,28 @@ class Budget:
 
     def check(self, content: bytes, place: str) -> None:
         """Raise `BudgetError` if the JSON would take too much memory, or is nested too deeply."""
+        structure = _STRING.sub(b"", content)
+        # A single wide character makes its whole string wide.
+        character_bytes = 1 if content.isascii() and b"\\u" not in content else 4
+        values = sum(map(structure.count, (b"[", b"{", b":", b",")))
+        size_bytes = len(content) * character_bytes + values * VALUE_BYTES
         with self._counting:
-            if not self._count(place, _estimate_bytes(content)) and not self._count(
-                place, _estimate_bytes(content, _STRING.sub(b"", content))
-            ):
-                self._count(place, 0)
-                before = ", with what was read before" if self.spent_bytes else ""
+            before_bytes = self.spent_bytes - self.bytes_by_place.pop(place, 0)
+            self.spent_bytes = before_bytes + size_bytes
+            if self.spent_bytes > self.memory_bytes:
+                self.spent_bytes = before_bytes
+                before = ", with what was read before" if before_bytes else ""
                 raise BudgetError(
                     f"would take more than {format_size(self.memory_bytes)} of memory{before}", exceeds_memory=True
                 )
-        if _depth(content) > MAX_JSON_DEPTH and _depth(_STRING.sub(b"", content)) > MAX_JSON_DEPTH:
+            self.bytes_by_place[place] = size_bytes
+        if _depth(structure) > MAX_JSON_DEPTH:
             raise BudgetError(f"is nested more than {MAX_JSON_DEPTH} levels deep")
 
-    def _count(self, place: str, size_bytes: int) -> bool:
-        """Set the memory of a place.  Return whether the sum over all places is within the limit."""
-        self.spent_bytes += size_bytes - self.bytes_by_place.get(place, 0)
-        self.bytes_by_place[place] = size_bytes
-        return self.spent_bytes <= self.memory_bytes
 
-
-def _estimate_bytes(content: bytes, content_without_strings: bytes | None = None) -> int:
-    """Return an upper bound on the memory of a JSON text.
-
-    The bound is tighter with `content_without_strings`, because it counts only commas and brackets outside of strings.
-    """
-    # A single wide character makes its whole string wide.
-    character_bytes = 1 if content.isascii() and b"\\u" not in content else 4
-    values = sum(
-        map((content if content_without_strings is None else content_without_strings).count, (b"[", b"{", b":", b","))
-    )
-    return len(content) * character_bytes + values * VALUE_BYTES
-
-
-def _depth(content: bytes) -> int:
-    """Return the maximum nesting of brackets, including those in strings; 0 if there are few brackets."""
-    if content.count(b"[") + content.count(b"{") <= MAX_JSON_DEPTH:
-        return 0
-    characters = np.frombuffer(content, np.uint8)
+def _depth(structure: bytes) -> int:
+    """Return the maximum nesting of brackets."""
+    characters = np.frombuffer(structure, np.uint8)
     return int(np.cumsum(_OPENING[characters] - _CLOSING[characters], dtype=np.int32).max(initial=0))
 
 
@@ -121,11 +106,6 @@ class RecordingError(PrintableError, ValueError):
     """The file is not a readable recording."""
 
     exit_code = 3
-
-
-def parse(path: Path, *, largest_bytes: int = MAX_RECORDING_BYTES) -> Any:
-    """Return the parsed JSON of a file, which may be compressed.  Raises `RecordingError`."""
-    return _parse(path, _content(path, largest_bytes))
 
 
 def refuse_special(path: Path) -> None:
@@ -163,18 +143,17 @@ def open_uncompressed(path: Path) -> Iterator[BinaryIO | GzipFile | codecs.Strea
         raise RecordingError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
 
 
-def _content(path: Path, largest_bytes: int) -> bytes:
-    """Return the uncompressed bytes of a file.  Reading stops at the limit, so a zip bomb does no harm."""
+def parse(path: Path, *, largest_bytes: int = MAX_RECORDING_BYTES) -> Any:
+    """Return the parsed JSON of a file, which may be compressed.  Raises `RecordingError`.
+
+    Reading stops at the limit, so a zip bomb does no harm.
+    """
     if path.is_dir():
         raise RecordingError(f"{path}: is a directory; pass one recording in it")
     with open_uncompressed(path) as file:
         content = file.read(largest_bytes + 1)
     if len(content) > largest_bytes:
         raise RecordingError(f"{path}: is larger than {largest_bytes} bytes, the limit for a recording")
-    return content
-
-
-def _parse(path: Path, content: bytes) -> Any:
     if not content.strip():
         raise RecordingError(f"{path}: is empty")
     try:
@@ -387,8 +366,7 @@ class ImportedScenario:
     inferred: int = 0  # number of values with an origin
     assumed: int = 0  # number of values that are usual in other jobs
     unknown: tuple[str, ...] = ()  # open questions
-    unbalanced: tuple[str, ...] = ()  # counters of two vertices that contradict each other
-    scarce: tuple[str, ...] = ()  # contention for cores, as sentences
+    warnings: tuple[str, ...] = ()  # counters that contradict each other, and contention for cores, as phrases
 
     @property
     def counts_text(self) -> str:

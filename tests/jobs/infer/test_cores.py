@@ -39,7 +39,7 @@ def test_threads_that_are_busy_without_processor_time_block():
 
     assert blocked.document["cluster"]["services"] == "side-by-side"
     assert "use 0.6 cores (Status.JVM.CPU.Time): tasks block" in " ".join(blocked.comments["cluster.services"].split())
-    assert tuple(blocked.scarce) == ()
+    assert blocked.warnings == ()
     assert 3.5 < service[1] / service[0] < 4.2
 
 

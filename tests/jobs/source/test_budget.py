@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from sim.jobs.source import recorded_job
-from sim.jobs.source.recorded_job import Budget, BudgetError
+from sim.jobs.source.recorded_job import VALUE_BYTES, Budget, BudgetError
 
 
 def test_a_budget_is_for_all_that_is_read():
     """What is read again counts once."""
     content = b"[" + b"[]," * 1000 + b"1]"
-    purse = Budget(3 * recorded_job._estimate_bytes(content))
+    purse = Budget(3 * (len(content) + 2001 * VALUE_BYTES))  # brackets and commas
     for _ in range(10):
         purse.parse(content, "again")
     purse.parse(content, "b")
