@@ -315,21 +315,19 @@ def infer(source: RestSnapshot | RestJob | JobLog) -> ImportedScenario:
 
 
 def to_document(recording: RecordedJob) -> ImportedScenario:
-    """Return the scenario of a recorded job: its configuration or, if that is unknown, the inferred scenario."""
+    """Return the scenario of a recorded job: its configuration or, if that is unknown, the inferred scenario.
+
+    The latter has a run of the length of the history, and no comments at its values.
+    """
     match recording:
         case ConfiguredJob():
             return recording.to_document()
         case Measured():
-            return _as_inferred(recording)
+            run = {"duration": format_duration(round(_known_s(recording)) * 10**9)}
+            inference = infer(recording.source)
+            return replace(inference, document=inference.document | {"run": run}, comments={"": inference.comments[""]})
         case _:
             raise TypeError(f"no scenario is made of a {type(recording).__name__}")
-
-
-def _as_inferred(job: Measured) -> ImportedScenario:
-    """Return the inferred scenario, with a run of the length of the history, and without comments at its values."""
-    run = {"duration": format_duration(round(_known_s(job)) * 10**9)}
-    inference = infer(job.source)
-    return replace(inference, document=inference.document | {"run": run}, comments={"": inference.comments[""]})
 
 
 def _known_s(job: Measured) -> float:

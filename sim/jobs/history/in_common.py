@@ -257,7 +257,14 @@ def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequ
         return InCommon(0, len(points), len(tested), tested)
     explored = [*_presences(history, slow, others), *_amounts(history, slow, others), *_with_size([*slow, *others])]
     # The job's plan names these events, so they are a separate family of tests.
-    expected = list(_in_rhythm(history, [*slow, *others]))
+    expected = [
+        Finding(
+            f"the longer a checkpoint, the more it {event.text} ({len(slow) + len(others)} checkpoints)",
+            p_value_of(event, [*slow, *others]),
+            1.0,
+        )
+        for event in periodic_events(history)
+    ]
     findings = sorted([*_significant(explored), *_significant(expected)], key=lambda finding: finding.corrected)
     return InCommon(len(slow), len(others), len(explored) + len(expected), tuple(findings))
 
@@ -325,13 +332,6 @@ def _main_task_manager(history: History, path: Sequence[PathStep]) -> str:
     for step in path:
         time_ns["" if step.subtask is None else history.task_managers.get(step.subtask, "")] += step.duration_ns
     return max(time_ns, key=time_ns.__getitem__, default="")
-
-
-def _in_rhythm(history: History, points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
-    """Yield a finding per periodic event of the job: whether durations depend on its phase (Rayleigh test)."""
-    for event in periodic_events(history):
-        text = f"the longer a checkpoint, the more it {event.text} ({len(points)} checkpoints)"
-        yield Finding(text, p_value_of(event, points), 1.0)
 
 
 # ------------------------------------------------------------------------------------------ amounts

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import NamedTuple
 
 from sim.jobs.infer.draft import Draft, duration_3_digits, format_whole_ms, rate_3_digits
 from sim.jobs.infer.options import (
@@ -101,19 +100,15 @@ def infer_trigger_rhythm(points: list[LogCheckpoint], runs_ms: Sequence[int] = (
     return TriggerRhythm(gaps, _round_nearby(median(on_time)), len(on_time), immediate=immediate, at_most=at_most)
 
 
-class StateSize(NamedTuple):
-    """The size of the state at the end of a log."""
+def infer_state_size(done: Sequence[LogCheckpoint]) -> tuple[int, str]:
+    """Return (median size of the latest completed checkpoints [bytes], origin as text): some jobs have single larger ones.
 
-    bytes: int
-    origin: str  # text to append, for example ", the median of the last 5 checkpoints"
-
-
-def infer_state_size(done: Sequence[LogCheckpoint]) -> StateSize:
-    """Return the median size of the latest completed checkpoints, 0 without any: some jobs have single larger ones."""
+    The size is 0 without any.
+    """
     latest = sorted(point.state_size for point in done[-LATEST_CHECKPOINTS:])
     if len(latest) < 2:
-        return StateSize(sum(latest), "")
-    return StateSize(latest[(len(latest) - 1) // 2], f", the median of the last {len(latest)} checkpoints")
+        return sum(latest), ""
+    return latest[(len(latest) - 1) // 2], f", the median of the last {len(latest)} checkpoints"
 
 
 def infer_log(log: JobLog) -> ImportedScenario:
@@ -125,13 +120,13 @@ def infer_log(log: JobLog) -> ImportedScenario:
     failed = [point for point in points if point.status == "FAILED"]
     rhythm = infer_trigger_rhythm(points, log.runs_ms)
     took_ms = median(max(point.end_to_end_duration, 0) for point in done) if done else 0
-    state = infer_state_size(done)
+    state_bytes, state_origin = infer_state_size(done)
     line = fit_async_phases(
         [AsyncPhase(point.state_size, point.end_to_end_duration) for point in done if point.end_to_end_duration > 0]
     )
     # With a latency of more than half of the duration, something else than bytes decides.
     by_bytes = (line and line.is_significant and line.latency_ms < took_ms / 2) or (
-        done and state.bytes >= MIN_UPLOAD_BYTES_PER_MS * took_ms
+        done and state_bytes >= MIN_UPLOAD_BYTES_PER_MS * took_ms
     )
     saturated = rhythm.is_saturated and not by_bytes
     draft.remark(f"Imported from the log {log.source}, job {log.job}: a log contains checkpoints, not record rates.")
@@ -147,14 +142,14 @@ def infer_log(log: JobLog) -> ImportedScenario:
     if (silence := silence_of_log(log)) is not None:
         draft.header_lines += silence.sentences()
     draft.header_lines += log_remarks(log)
-    grows = _job(draft, log, rhythm, state, took_ms, line, saturated=saturated)
+    grows = _job(draft, log, rhythm, state_bytes, state_origin, took_ms, line, saturated=saturated)
     interval_ms = _checkpoint(draft, log, rhythm, points)
     put_version(draft, log.version, f"version {log.version} in the log")
     measured = {option for key, option in MEASURED_SETTINGS.items() if key in draft.document["checkpoint"]}
     infer_options(
         draft, log.options, log.version, {INTERVAL, TTL, "state.backend.type", "parallelism.default"} | measured
     )
-    _storage(draft, done, state, took_ms, line, saturated=saturated)
+    _storage(draft, done, state_bytes, took_ms, line, saturated=saturated)
     each_ms = max(interval_ms, rhythm.min_pause + round(took_ms), 5_000)
     count = max(CHECKPOINTS_PER_RUN, len(points) * grows)  # the run begins where the log does
     draft.put("run.duration", format_duration(run_ns(each_ms, count)))
@@ -165,7 +160,8 @@ def _job(
     draft: Draft,
     log: JobLog,
     rhythm: TriggerRhythm,
-    state: StateSize,
+    state_bytes: int,
+    state_origin: str,
     took_ms: float,
     line: FittedLine | None,
     *,
@@ -222,9 +218,9 @@ def _job(
         infer_growth(last, log.options, sizes, per_second)
     if grows := "state" in last.values:
         last.add_question("state.size", question, "this vertex has all of it.")
-    elif state.bytes > 0:
-        size = format_size(state.bytes)
-        last.ask("state.size", size, question, f"this vertex has all of the {size}{state.origin}.")
+    elif state_bytes > 0:
+        size = format_size(state_bytes)
+        last.ask("state.size", size, question, f"this vertex has all of the {size}{state_origin}.")
     if "state" in last.values:
         put_backend(last, options.get("state.backend.type"), "hashmap, Flink's default.")
         if grows and last.values["state"]["backend"] == "hashmap":
@@ -279,7 +275,7 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
 def _storage(
     draft: Draft,
     done: list[LogCheckpoint],
-    state: StateSize,
+    size: int,
     took_ms: float,
     line: FittedLine | None,
     *,
@@ -287,7 +283,6 @@ def _storage(
 ) -> None:
     """Set the storage bandwidth.  If barriers do not queue behind records, a checkpoint's duration is the time of its upload."""
     question = "How fast does checkpoint storage write, in bytes per second?"
-    size = state.bytes
     if saturated or not size or not took_ms:
         draft.ask("storage.bandwidth", "100 MB/s", question, "100 MB/s: the log does not tell.")
         return

@@ -21,6 +21,7 @@ from sim.jobs.source.rest_answers import choose, first_names, parsed
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import one_line
 from sim.model.units import MS
+from sim.results.formats import ms_text
 
 # ---- Read logs of a JobManager: the checkpoints of a job, its vertices, its failures and its configuration.
 #
@@ -399,7 +400,7 @@ def _why_without_checkpoints(jobs: Mapping[str, JobLog], cluster: JobLog, *, is_
     times = f"{running.failures} time{'s' * (running.failures > 1)}"
     lasts_ms = max(running.ended_ms - running.running_ms, 0)
     hint = ": is execution.checkpointing.interval set?" if lasts_ms > _MIN_WITHOUT_INTERVAL_MS else "."
-    none = f"job {running.job} failed {times}, and none was triggered in {_about(lasts_ms)}{hint}"
+    none = f"job {running.job} failed {times}, and none was triggered in {ms_text(lasts_ms, 3)}{hint}"
     return " ".join([none, *log_remarks(running)])
 
 
@@ -493,7 +494,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
             log.task_failures.append(cluster.failing)
         cluster.failing = None
         if cluster.exceeding:
-            log.exceeding.append(_count_failed(log))
+            log.exceeding.append(None if log.failed is None else sum(map(is_counted, log.failed)))
             log.failed, cluster.exceeding = [], []
     elif (match := _TASK.search(line)) and len(cluster.vertices) < MAX_NAMES:
         name = masked_text(match["name"])
@@ -519,11 +520,6 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
     elif match := _VERSION.search(line) or (None if cluster.version else _JAR.search(line)):
         cluster.version = match["version"]
     return failure if at_ms < 0 else None  # a stack trace has no times
-
-
-def _count_failed(log: JobLog) -> int | None:
-    """Return the number of failed checkpoints in a row that count, or None if the log begins later."""
-    return None if log.failed is None else sum(map(is_counted, log.failed))
 
 
 def _log_of(job: str, jobs: dict[str, JobLog], cluster: JobLog) -> JobLog:
@@ -752,7 +748,7 @@ class Silence:
     def sentences(self) -> Iterator[str]:
         """Yield sentences: since when no checkpoint completes, why, and what to check."""
         begun = f" since {self.since}" if self.since else ""
-        until = f": {_about(self.lasts_ms)} to {self.end}" if self.lasts_ms >= 1000 else ""
+        until = f": {ms_text(self.lasts_ms, 3)} to {self.end}" if self.lasts_ms >= 1000 else ""
         yield f"No checkpoint has completed{begun}{until}."
         reasons = [refusal.reason for refusal in self.refusals]
         yield from _refused(self.refusals)
@@ -950,7 +946,7 @@ def _restarts_from_checkpoints(log: JobLog) -> Iterator[str]:
     if not (replays := log.replays):
         return
     ids = list(dict.fromkeys(replay.checkpoint for replay in replays))
-    times = sorted({_about(replay.ms): replay.ms for replay in replays}.items(), key=itemgetter(1))
+    times = sorted({ms_text(replay.ms, 3): replay.ms for replay in replays}.items(), key=itemgetter(1))
     count, (shortest, _), (longest, _) = len(replays), times[0], times[-1]
     back = longest if len(times) == 1 else f"{shortest} to {longest}"
     between = ", and no checkpoint completed between them" if count > len(ids) == 1 else ""
@@ -991,7 +987,7 @@ def _long_finalizations(points: Sequence[LogCheckpoint]) -> Iterator[str]:
         times = [point.finalization_ms for point in long]
         yield (
             f"The JobManager needs longer to finalize {len(long)} of the completed checkpoints than their subtasks to acknowledge them: "
-            f"{_about(round(median(times)))} (median; {_about(max(times))} at most) after the last acknowledgement. Only then are they complete, "
+            f"{ms_text(median(times), 3)} (median; {ms_text(max(times), 3)} at most) after the last acknowledgement. Only then are they complete, "
             "do sinks commit, and may the next one be triggered. Look at what writes _metadata and stores the checkpoint for a recovery of "
             "the JobManager (high-availability)."
         )
@@ -1009,7 +1005,7 @@ def _late_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iter
     last_ms = max(after_ms for point in late for after_ms, _, _ in point.late)
     yield (
         f"{len(late)} expired checkpoint{' was' if len(late) == 1 else 's were'} acknowledged late, by {named}: "
-        f"{_about(last_ms)} after the trigger at most. A longer execution.checkpointing.timeout would have been enough for these; a "
+        f"{ms_text(last_ms, 3)} after the trigger at most. A longer execution.checkpointing.timeout would have been enough for these; a "
         "task that stops when a checkpoint is aborted sends none."
     )
 
@@ -1134,15 +1130,6 @@ def _failed_since_completion(points: Sequence[Checkpoint]) -> tuple[str, ...]:
     last = max((point.id for point in points if point.status == "COMPLETED"), default=-1)
     failed = (point for point in points if point.status == "FAILED" and point.id > last and not point.is_savepoint)
     return tuple(point.failure_message.rstrip(". ") for point in failed)
-
-
-def _about(lasts_ms: int) -> str:
-    """Return a duration with three digits, in the largest unit of which it has at least two."""
-    unit, name = next((unit, name) for unit, name in _UNITS if lasts_ms >= 2 * unit or unit == 1000)
-    return f"{lasts_ms / unit:.3g} {name}"
-
-
-_UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
 def clock(at_ms: int) -> str:

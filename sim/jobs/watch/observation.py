@@ -105,8 +105,12 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
     details = job.job
     if max(details.now, details.start_time, *history.failures_ms) > MAX_TIME_MS:
         raise RecordingError(f"job {snapshot.job[:8]}: a time is outside of the years 1970 to 9999")
-    ended = [point for point in history.checkpoints if point.status != "IN_PROGRESS" and point.id not in seen]
-    plausible = [point for point in ended if _is_plausible(point)]
+    ended = [
+        point
+        for point in history.checkpoints
+        if point.status != "IN_PROGRESS" and point.id not in seen
+        if 0 < point.id <= _MAX_ID and 0 <= point.trigger_timestamp <= MAX_TIME_MS  # any server may answer
+    ]
     ids = [row.get("id") for row in rows_of(snapshot.of_job("/checkpoints"), "history")]
     numbers = [number for number in ids if isinstance(number, int) and 0 < number <= _MAX_ID]
     names = {vertex.id: vertex.name for vertex in job.vertices}
@@ -127,14 +131,9 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
         None if snapshot.of_job("/checkpoints") is None else history.restored,
         None if snapshot.of_job("/exceptions") is None else history.failures_ms,
         {names[row.id]: row.metrics for row in details.vertices},
-        tuple(_checkpoint_of(history, point, snapshot.job) for point in plausible[-MAX_NEW_CHECKPOINTS:]),
+        tuple(_checkpoint_of(history, point, snapshot.job) for point in ended[-MAX_NEW_CHECKPOINTS:]),
         (len(numbers), min(numbers, default=0)),
     )
-
-
-def _is_plausible(point: RecordedCheckpoint) -> bool:
-    """Return whether id and time of a checkpoint are possible.  Any server may answer."""
-    return 0 < point.id <= _MAX_ID and 0 <= point.trigger_timestamp <= MAX_TIME_MS
 
 
 def without_earlier_checkpoints(snapshot: RestSnapshot, trigger_ms: int) -> RestSnapshot:

@@ -17,6 +17,7 @@ from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
+from sim.jobs.source.job_log import clock
 from sim.jobs.watch.observation import mean_circumstances
 from sim.jobs.watch.watcher import (
     MIN_FORECAST_CHECKPOINTS,
@@ -26,7 +27,6 @@ from sim.jobs.watch.watcher import (
     WatchEvent,
     percentiles,
     percentiles_text,
-    time_text,
 )
 from sim.results.charts import Chart, ChartAxis, Panel, make_chart
 from sim.results.formats import TextTable, apart_text, bytes_text, ms_text
@@ -142,7 +142,7 @@ def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command
         list(_blocks(watcher, events)),
         (),
         command,
-        [f"Drawn at {time_text(now_ms)} UTC."],
+        [f"Drawn at {clock(now_ms)} UTC."],
     )
 
 
@@ -153,12 +153,12 @@ def verdict(watcher: Watcher) -> str:
     completed = sum(point.status == "COMPLETED" for point in latest)
     durations = f", with {percentiles_text(latest)}" if completed else ""
     now = f"{completed} of the last {len(latest)} checkpoints completed{durations}."
-    away = "" if state.away_ms is None else f"The JobManager gives no answer since {time_text(state.away_ms)}. "
+    away = "" if state.away_ms is None else f"The JobManager gives no answer since {clock(state.away_ms)}. "
     away += _over_limit_text(watcher, percentiles(latest)[1]) if completed >= MIN_FORECAST_CHECKPOINTS else ""
     if forecast is None:
         return f"{away}There is no forecast yet. {now}"
     if state.left_ms is not None:
-        comparison = f"Checkpoints left their forecast at {time_text(state.left_ms)}"
+        comparison = f"Checkpoints left their forecast at {clock(state.left_ms)}"
     elif any(point.trigger_ms >= forecast.made_ms and point.status == "COMPLETED" for point in latest):
         comparison = "Checkpoints keep their forecast"
     else:
@@ -182,13 +182,13 @@ def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
             caption="Completed checkpoints by their trigger, and the range of the forecast.",
         )
     if events:
-        rows = [[time_text(event.time_ms), event.kind, event.text] for event in reversed(events[-_MAX_EVENTS:])]
+        rows = [[clock(event.time_ms), event.kind, event.text] for event in reversed(events[-_MAX_EVENTS:])]
         yield Block("What was said", table=TextTable("", ["UTC", "", ""], rows))
     if completed:
         rows = [
             [
                 str(point.checkpoint),
-                time_text(point.trigger_ms),
+                clock(point.trigger_ms),
                 ms_text(point.duration_ms),
                 bytes_text(point.full_bytes),
                 _longest_part_text(point),
@@ -215,7 +215,7 @@ def _durations_chart(watcher: Watcher, completed: Sequence[SeenCheckpoint]) -> C
             "series": "checkpoints",
             "x": (point.trigger_ms - last_ms) / 6e4,
             "y": point.duration_ms / 1e3,
-            "text": f"checkpoint {point.checkpoint}, {time_text(point.trigger_ms)}: {ms_text(point.duration_ms)}",
+            "text": f"checkpoint {point.checkpoint}, {clock(point.trigger_ms)}: {ms_text(point.duration_ms)}",
         }
         for point in completed
     ]

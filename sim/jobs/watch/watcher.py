@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from sim.jobs.infer.options import NEVER_MS
+from sim.jobs.source.job_log import clock
 from sim.jobs.watch.forecast import (
     DEPARTURES,
     LOWER,
@@ -54,7 +55,7 @@ class WatchEvent:
     @property
     def line(self) -> str:
         """The event as a line of text."""
-        return f"{time_text(self.time_ms)}  {self.text}"
+        return f"{clock(self.time_ms)}  {self.text}"
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -67,15 +68,10 @@ class WatchEvent:
         }
 
 
-def time_text(ms: float) -> str:
-    """Format a time in UTC, for example ``2026-11-23 14:03:20``."""
-    return f"{to_utc(ms):%Y-%m-%d %H:%M:%S}"
-
-
-def clock_text(ms: float, now_ms: float) -> str:
+def clock_text(ms: int, now_ms: int) -> str:
     """Format a time in UTC, without the date if it is the same day as `now_ms`."""
-    same_day = to_utc(ms).date() == to_utc(now_ms).date()
-    return f"{to_utc(ms):%H:%M:%S}" if same_day else time_text(ms)
+    text = clock(ms)
+    return text[-8:] if text[:10] == clock(now_ms)[:10] else text
 
 
 # ---- The state of a watch: everything that is needed to resume it.  It is stored as JSON.
@@ -326,10 +322,9 @@ class Watcher:
         if forecast is None or point.trigger_ms < forecast.made_ms:
             return "without forecast", failed
         if point.status == "FAILED":
-            return "failed", [
-                *failed,
-                *(self._add_evidence(forecast, replace(point, duration_ms=inf), now_ms) if _is_expired(point) else []),
-            ]
+            if "checkpoint expired" in point.failure.lower():
+                failed += self._add_evidence(forecast, replace(point, duration_ms=inf), now_ms)
+            return "failed", failed
         verdict = "beyond" if point.duration_ms > forecast.limits_ms[TAIL.name] else "within"
         return verdict, [*failed, *self._add_evidence(forecast, point, now_ms)]
 
@@ -461,7 +456,3 @@ def percentiles_text(points: Sequence[SeenCheckpoint]) -> str:
 
 def _is_usual(point: SeenCheckpoint) -> bool:
     return point.status == "COMPLETED" and not point.is_savepoint and point.checkpoint != 1
-
-
-def _is_expired(point: SeenCheckpoint) -> bool:
-    return "checkpoint expired" in point.failure.lower()
