@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from sim.protocol.machine import InvalidTransition, value_class
 from sim.protocol.options import BarrierOptions, FailureReason
@@ -33,9 +33,7 @@ from sim.protocol.task_messages import (
     TriggerReceived,
 )
 
-# ---- States of the barrier handler (BarrierHandlerState): aligned, alternating, and the transitions between them.
-
-# ---- The interface of all states (BarrierHandlerState), and the checkpoint whose barriers are collected.
+# ---- The checkpoint whose barriers are collected, and the states of the barrier handler (BarrierHandlerState).
 
 Commands = tuple[TaskCommand | InnerCommand, ...]
 Transition = tuple["BarrierState", Commands]
@@ -57,10 +55,6 @@ class Pending:
         """Whether the last barrier of every gate has arrived."""
         return self.target <= self.arrived
 
-    def timed_out(self, options: BarrierOptions, now: int) -> bool:
-        """Return whether `now` is strictly later than the deadline (Controller#isTimedOut)."""
-        return options.timeoutable and now > options.deadline_ns
-
     def snapshot(self, options: BarrierOptions, now: int) -> StartSnapshot:
         """Return the command that starts the snapshot.  The alignment ends now; the snapshot's own work is not part of it."""
         first = now if self.first_barrier_ns is None else self.first_barrier_ns
@@ -72,81 +66,40 @@ class Pending:
         return InputsComplete(now, self.checkpoint, 0 if self.first_barrier_ns is None else now - self.first_barrier_ns)
 
 
-class BarrierState(Protocol):
-    """A state of the barrier handler.  Each method returns the next state and the commands.  `pending` already counts the event."""
+class BarrierState(ABC):
+    """A state of the barrier handler: aligned at first, unaligned after a timeout or an unaligned barrier.
 
-    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-        """Handle the first and / or last barrier of a gate.  It is unaligned if `options` are."""
+    All modes with exactly-once checkpoints have the same states.  Barriers without a timeout stay aligned, as in Flink's
+    AbstractAlignedBarrierHandlerState: the sender blocks a channel behind its barrier, and the handler resumes it after
+    the sync phase.  The first barrier of an unaligned checkpoint makes the first state unaligned at once.  Source: Flink's
+    Alternating*Barrier* states.
 
-    def announcement(self, pending: Pending) -> Transition:
-        """Handle a barrier that is queued on some gate."""
-
-    def timeout(self, pending: Pending, now: int) -> Transition:
-        """Handle the alignment timer."""
-
-    def gate_closed(self, pending: Pending, now: int) -> Transition:
-        """Handle the end of a gate.  It will not deliver a barrier, and counts as arrived (FLIP-147)."""
-
-    def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-        """Handle the coordinator's trigger call when no barrier has arrived."""
-
-    def abort(self, checkpoint: int) -> Transition:
-        """Abort the checkpoint and resume blocked inputs."""
-
-
-# ---- The states of the aligned handler: wait for every barrier, then snapshot (unaligned checkpoints off).
-#
-# The sender blocks a channel behind its barrier; the handler resumes it after the sync phase.
-
-
-class _Aligned(ABC):
-    """Base of both states (AbstractAlignedBarrierHandlerState)."""
+    Each method returns the next state and the commands.  `pending` already counts the event.
+    """
 
     __slots__ = ()
 
+    @abstractmethod
     def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-        if options.unaligned:
-            raise ValueError("the aligned handler cannot process unaligned barriers")
-        if pending.complete:
-            return WaitingForFirstBarrier(), (pending.snapshot(options, now),)
-        return CollectingBarriers(), ()
-
-    def announcement(self, pending: Pending) -> Transition:
-        raise ValueError("barriers without a timeout are not announced")
+        """Handle the first and / or last barrier of a gate.  It is unaligned if `options` are."""
 
     def timeout(self, pending: Pending, now: int) -> Transition:
-        raise ValueError("no alignment timer was armed")
+        """Handle the alignment timer."""
+        return self, ()
+
+    def gate_closed(self, pending: Pending, now: int) -> Transition:
+        """Handle the end of a gate.  It will not deliver a barrier, and counts as arrived (FLIP-147)."""
+        if pending.complete:
+            raise ValueError("all gates closed before any barrier arrived")
+        return self, ()
 
     def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-        return WaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
-
-    @abstractmethod
-    def gate_closed(self, pending: Pending, now: int) -> Transition: ...
+        """Handle the coordinator's trigger call when no barrier has arrived."""
+        return AlternatingWaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
 
     def abort(self, checkpoint: int) -> Transition:
-        return WaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
-
-
-@value_class
-class WaitingForFirstBarrier(_Aligned):
-    """No barrier of a newer checkpoint has arrived."""
-
-    def gate_closed(self, pending: Pending, now: int) -> Transition:
-        raise ValueError("no checkpoint is pending")
-
-
-@value_class
-class CollectingBarriers(_Aligned):
-    """At least one barrier of this checkpoint has arrived, and at least one is missing."""
-
-    def gate_closed(self, pending: Pending, now: int) -> Transition:
-        return self.barrier(pending, pending.options, now)
-
-
-# ---- The states of the alternating handler: start aligned, become unaligned on a timeout or an unaligned barrier.
-#
-# Unaligned checkpoints use it, too: their first barrier makes the first state unaligned at once.
-# Source: Flink's Alternating*Barrier* states, AbstractAlternatingAlignedBarrierHandlerState.
+        """Abort the checkpoint and resume blocked inputs."""
+        return AlternatingWaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
 
 
 def _prioritise(pending: Pending) -> Commands:
@@ -159,33 +112,7 @@ def _unaligned_snapshot(pending: Pending, options: BarrierOptions, now: int) -> 
     return CaptureInput(pending.checkpoint), pending.snapshot(options.as_unaligned(), now)
 
 
-class _Alternating(ABC):
-    """Base of the alternating states."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition: ...
-
-    def announcement(self, pending: Pending) -> Transition:
-        return self, ()  # the data plane keeps it for PrioritiseInput, which also holds for later barriers
-
-    def timeout(self, pending: Pending, now: int) -> Transition:
-        return self, ()
-
-    def gate_closed(self, pending: Pending, now: int) -> Transition:
-        if pending.complete:
-            raise ValueError("all gates closed before any barrier arrived")
-        return self, ()
-
-    def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-        return AlternatingWaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
-
-    def abort(self, checkpoint: int) -> Transition:
-        return AlternatingWaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
-
-
-class _AlternatingAligned(_Alternating):
+class _AlternatingAligned(BarrierState):
     """Base of the two aligned states."""
 
     __slots__ = ()
@@ -195,7 +122,7 @@ class _AlternatingAligned(_Alternating):
             return self._barrier_after_timeout(pending, options, now)
         if pending.complete:  # checked before the deadline: a complete alignment is never unaligned
             return AlternatingWaitingForFirstBarrier(), (pending.snapshot(options, now),)
-        if pending.timed_out(options, now):
+        if options.timeoutable and now > options.deadline_ns:  # strictly later (Controller#isTimedOut)
             return self._barrier_after_timeout(pending, options.as_unaligned(), now)
         return AlternatingCollectingBarriers(), ()
 
@@ -231,7 +158,7 @@ class AlternatingCollectingBarriers(_AlternatingAligned):
 
 
 @value_class
-class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
+class AlternatingWaitingForFirstBarrierUnaligned(BarrierState):
     """Timed out before any barrier arrived: the first barrier, aligned or unaligned, starts the snapshot."""
 
     def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
@@ -242,7 +169,7 @@ class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
 
 
 @value_class
-class AlternatingCollectingBarriersUnaligned(_Alternating):
+class AlternatingCollectingBarriersUnaligned(BarrierState):
     """The snapshot is in progress; at least one barrier is missing, and the data before it is captured."""
 
     def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
@@ -391,31 +318,31 @@ class BarrierHandler:
     settled: int = 0  # the data plane treats barriers up to this checkpoint as obsolete
 
     @classmethod
-    def for_gates(cls, first_state: BarrierState, gates: int) -> BarrierHandler:
+    def for_gates(cls, gates: int) -> BarrierHandler:
         """Create the handler of a task with `gates` input gates, all of them open."""
-        return cls(first_state, frozenset(range(gates)))
+        return cls(AlternatingWaitingForFirstBarrier(), frozenset(range(gates)))
 
     def on(self, event: BarrierEvent) -> tuple[BarrierHandler, Commands]:
         """Return the next handler and its commands."""
         match event:
             case BarrierArrived():
-                after, commands = self._barrier(event)
-            case BarrierAnnounced():
-                after, commands = self._announcement(event)
+                return self._barrier(event)
+            case BarrierAnnounced():  # may be the first sign of its checkpoint; the data plane keeps it for PrioritiseInput
+                obsolete = _is_obsolete(self, event.checkpoint)
+                return (self, ()) if obsolete else _with_checkpoint(self, event.checkpoint, event.options, event.now)
             case AlignmentTimedOut():
-                after, commands = self._timeout(event)
+                return self._timeout(event)
             case CancellationArrived():
-                after, commands = self._cancellation(event)
+                return self._cancellation(event)
             case GateClosed():
-                after, commands = self._gate_closed(event)
+                return self._gate_closed(event)
             case InputEnded():
+                if self.pending is None:
+                    return self, ()
                 reason = FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM
-                after, commands = (
-                    (self, ()) if self.pending is None else _abort_checkpoint(self, self.pending.checkpoint, reason)
-                )
+                return _abort_checkpoint(self, self.pending.checkpoint, reason)
             case TriggerReceived():
-                after, commands = self._trigger(event)
-        return after, commands
+                return self._trigger(event)
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierHandler, Commands]:
         """Handle a barrier.  A barrier of a newer checkpoint aborts the pending one first."""
@@ -425,14 +352,6 @@ class BarrierHandler:
         pending = _with_barrier(handler, event)
         options = event.options.as_unaligned() if event.priority else event.options
         return _transition(handler, event, pending, commands, lambda state: state.barrier(pending, options, event.now))
-
-    def _announcement(self, event: BarrierAnnounced) -> tuple[BarrierHandler, Commands]:
-        """Handle the announcement of a queued barrier, which may be the first sign of its checkpoint."""
-        if _is_obsolete(self, event.checkpoint):
-            return self, ()
-        handler, commands = _with_checkpoint(self, event.checkpoint, event.options, event.now)
-        pending = _pending(handler, event)
-        return _transition(handler, event, pending, commands, lambda state: state.announcement(pending))
 
     def _timeout(self, event: AlignmentTimedOut) -> tuple[BarrierHandler, Commands]:
         """Handle the alignment timer, unless the alignment is over."""

@@ -9,12 +9,7 @@ from enum import Enum
 
 from sim.model.catalogs import Catalog, find_definitions
 from sim.model.checkpoint import BARRIERS, Barriers
-from sim.protocol.barrier_handler import (
-    AlternatingWaitingForFirstBarrier,
-    BarrierHandler,
-    BarrierTracker,
-    WaitingForFirstBarrier,
-)
+from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
 from sim.protocol.coordinator_messages import Work
 from sim.protocol.machine import value_class
 from sim.protocol.options import AlignmentType, BarrierOptions
@@ -84,7 +79,7 @@ class Strategy:
 
 ALIGNED = Strategy(
     name="aligned",
-    first_barrier_state=lambda gates: BarrierHandler.for_gates(WaitingForFirstBarrier(), gates),
+    first_barrier_state=BarrierHandler.for_gates,
     alignment=AlignmentType.ALIGNED,
     times_out=False,
     finishing=frozenset({Requirement.ASYNC_WORK}),
@@ -97,7 +92,7 @@ ALIGNED = Strategy(
 
 ALIGNED_TIMEOUT = Strategy(
     name="aligned-timeout",
-    first_barrier_state=lambda gates: BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), gates),
+    first_barrier_state=BarrierHandler.for_gates,
     alignment=AlignmentType.ALIGNED,
     times_out=True,
     finishing=frozenset({Requirement.ASYNC_WORK, Requirement.CAPTURED_INPUT, Requirement.OUTPUT_BARRIERS}),
@@ -132,7 +127,7 @@ AT_LEAST_ONCE = Strategy(
 
 UNALIGNED = Strategy(
     name="unaligned",
-    first_barrier_state=lambda gates: BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), gates),
+    first_barrier_state=BarrierHandler.for_gates,
     alignment=AlignmentType.UNALIGNED,
     times_out=False,
     finishing=frozenset({Requirement.ASYNC_WORK, Requirement.CAPTURED_INPUT}),

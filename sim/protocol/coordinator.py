@@ -232,43 +232,46 @@ class Coordinator:
     def on(self, event: CoordinatorEvent) -> _Answer:
         """Return the next coordinator and its commands.  Raise InvalidTransition if the event is impossible in this state."""
         if self.absent:
-            after, commands = self._on_event_without_leader(event)
-            return after, commands
+            return self._on_event_without_leader(event)
+        after, commands = self.respond(event)
+        after, follow_ups = _start_next_request(after, event.now)
+        return after, (*commands, *follow_ups)
+
+    def respond(self, event: CoordinatorEvent) -> _Answer:
+        """Return the coordinator after an event, and the commands that follow from the event alone."""
         match event:
             case SchedulerStarted():
-                after, commands = self._scheduler_started(event)
+                return self._scheduler_started(event)
             case SchedulerStopped():
-                after, commands = self._scheduler_stopped(event)
+                return self._scheduler_stopped(event)
             case TasksRestored():
-                after, commands = _abort_all(self, FailureReason.JOB_FAILOVER_REGION, event.now)
+                return _abort_all(self, FailureReason.JOB_FAILOVER_REGION, event.now)
             case LeaderLost():
-                after, commands = self._leader_lost(event)
+                return self._leader_lost(event)
             case LeaderElected():
                 raise self._impossible(event, "a JobManager is running already")
             case BacklogReported():
-                after, commands = self._backlog_reported(event)
+                return self._backlog_reported(event)
             case ConfigurationUpdated():
-                after, commands = self._configuration_updated(event)
+                return self._configuration_updated(event)
             case PeriodicTimerFired():
-                after, commands = self._timer_fired(event)
+                return self._timer_fired(event)
             case CheckpointRequested():
-                after, commands = _enqueue_request(self, event.kind, event.now, event.savepoint)
+                return _enqueue_request(self, event.kind, event.now, event.savepoint)
             case TriggerReady():
-                after, commands = self._trigger_ready(event)
+                return self._trigger_ready(event)
             case Acknowledged():
-                after, commands = self._acknowledged(event)
+                return self._acknowledged(event)
             case Declined():
-                after, commands = self._declined(event)
+                return self._declined(event)
             case CheckpointTimedOut():
-                after, commands = self._timed_out(event)
+                return self._timed_out(event)
             case MetadataWritten():
-                after, commands = self._metadata_written(event)
+                return self._metadata_written(event)
             case StateDiscarded():
                 if not self.cleaning:
                     raise self._impossible(event, "nothing is being deleted")
-                after, commands = replace(self, cleaning=self.cleaning - 1), ()
-        after, follow_ups = _start_next_request(after, event.now)
-        return after, (*commands, *follow_ups)
+                return replace(self, cleaning=self.cleaning - 1), ()
 
     # ------------------------------------------------------------------------------------------ the scheduler
 

@@ -22,7 +22,7 @@ from fractions import Fraction
 
 from sim.model.checkpoint import RegionalCheckpoints
 from sim.protocol.checkpoint_requests import PendingCheckpoint, TaskSet
-from sim.protocol.coordinator import Coordinator, _abort_checkpoint, _start_next_request
+from sim.protocol.coordinator import Coordinator, _abort_checkpoint
 from sim.protocol.coordinator_messages import (
     CheckpointTimedOut,
     CoordinatorCommand,
@@ -97,30 +97,34 @@ class RegionalCoordinator(Coordinator):
         return frozenset((*self.retained, *self.referenced, *(pending.checkpoint for pending in self.pending)))
 
     def on(self, event: CoordinatorEvent | AllSourcesEnded) -> _Answer:
-        """Return the next coordinator and its commands.  Savepoints, and triggers that do not arrive, fail as without regions."""
-        if isinstance(event, AllSourcesEnded):
-            return replace(self, next_is_global=True), ()
+        """Return the next coordinator and its commands."""
+        return (
+            (replace(self, next_is_global=True), ())
+            if isinstance(event, AllSourcesEnded)
+            else Coordinator.on(self, event)
+        )
+
+    def respond(self, event: CoordinatorEvent) -> _Answer:
+        """Respond to an event.  Savepoints, and triggers that do not arrive, fail as without regions."""
         if isinstance(event, LeaderLost):  # the next JobManager knows neither declines nor the counter
-            return Coordinator.on(replace(self, declines={}, replaced={}, consecutive=0, next_is_global=False), event)
-        pending = None if self.absent else _find(self, event)
+            coordinator = replace(self, declines={}, replaced={}, consecutive=0, next_is_global=False)
+            return Coordinator.respond(coordinator, event)
+        pending = _find(self, event)
         if pending is None or pending.kind is RequestKind.SAVEPOINT:
-            return Coordinator.on(self, event)
+            return Coordinator.respond(self, event)
         answers = not pending.writes_metadata
         match event:
             case Declined() if answers and event.reason is not FailureReason.TRIGGER_CHECKPOINT_FAILURE:
-                after, commands = _judge(_with_declines(self, pending, (event,)), pending, event.now)
+                return _judge(_with_declines(self, pending, (event,)), pending, event.now)
             case CheckpointTimedOut() if answers:
-                after, commands = _expire(self, pending, event.now)
+                return _expire(self, pending, event.now)
             case MetadataWritten():
-                after, commands = _finish(self, pending, event)
-            case _:
-                answer, commands = Coordinator.on(self, event)
-                current = _find(answer, event)
-                if current is None or current.writes_metadata or pending.checkpoint not in self.declines:
-                    return answer, commands
-                after, commands = _judge(_regional(answer), current, event.now)
-        started, follow_ups = _start_next_request(after, event.now)
-        return started, (*commands, *follow_ups)
+                return _finish(self, pending, event, Coordinator.respond(self, event))
+        answer, commands = Coordinator.respond(self, event)
+        current = _find(answer, event)
+        if current is None or current.writes_metadata or pending.checkpoint not in self.declines:
+            return answer, commands
+        return _judge(_regional(answer), current, event.now)
 
 
 # ---------------------------------------------------------------------------------------------- transitions
@@ -188,16 +192,20 @@ def _judge(
     return replace(coordinator, pending=all_pending, replaced={number: command}), (command,)
 
 
-def _finish(coordinator: RegionalCoordinator, pending: PendingCheckpoint, event: MetadataWritten) -> _RegionalAnswer:
-    """Complete or abort a checkpoint; count it, keep what it refers to, and notify failed regions of the fallback."""
+def _finish(
+    coordinator: RegionalCoordinator, pending: PendingCheckpoint, event: MetadataWritten, answer: _Answer
+) -> _RegionalAnswer:
+    """Complete or abort a checkpoint; count it, keep what it refers to, and notify failed regions of the fallback.
+
+    `answer` is that of a coordinator without regions.
+    """
     number, regional = pending.checkpoint, coordinator.replaced.get(pending.checkpoint)
     if event.failed and regional is not None:  # all its tasks are notified of the abort
         waits = pending.plan.wait_for | regional.tasks
         aborted = replace(pending, plan=replace(pending.plan, wait_for=waits))
         after, commands = _abort_checkpoint(coordinator, aborted, event.reason, event.now)
         return _regional(after), commands
-    after, commands = Coordinator.on(replace(coordinator, requests=coordinator.requests.cleared()[0]), event)
-    after = replace(_regional(after), requests=coordinator.requests)
+    after, commands = _regional(answer[0]), answer[1]
     if event.failed:
         return after, commands
     count = 0 if regional is None else coordinator.consecutive + 1

@@ -226,41 +226,42 @@ class TaskEnd:
 
     def on(self, event: EndEvent) -> _Answer:
         """Return the next machine and its commands.  Raise InvalidTransition if the event is impossible in this state."""
+        after, commands = self._respond(event)
+        after, follow_ups = _close_if_ready(after)
+        return after, (*commands, *follow_ups)
+
+    def _respond(self, event: EndEvent) -> _Answer:
+        """Return the machine after an event, before it may leave, and the commands that follow from the event alone."""
         match event:
             case DataEnded():
-                after, commands = self._data_ended(event)
+                return self._data_ended(event)
             case OperatorsFinished():
                 if self.state is not EndState.FINISHING:
                     raise InvalidTransition("task end", self, event)
-                after, commands = _end_data(self)
+                return _end_data(self)
             case OperatorsClosed():
                 if self.state is not EndState.CLOSING:
                     raise InvalidTransition("task end", self, event)
                 after = replace(self, state=EndState.FINISHED)
-                commands = (ForwardEndOfPartition(), *_finish_if_read(after))
+                return after, (ForwardEndOfPartition(), *_finish_if_read(after))
             case OutputRead():
                 if not self.unread:
                     raise InvalidTransition("task end", self, event, "all channels are read already")
                 after = replace(self, unread=self.unread - 1)
-                commands = _finish_if_read(after) if after.state is EndState.FINISHED else ()
+                return after, _finish_if_read(after) if after.state is EndState.FINISHED else ()
             case InputsClosed():
                 if self.state is EndState.RUNNING and self.rule.end_of_data_first:
                     raise InvalidTransition("task end", self, event, "EndOfData is missing")
                 ended = DataEnded(event.now, self.ending)
                 after, commands = self._data_ended(ended) if self.state is EndState.RUNNING else (self, ())
-                after = replace(after, inputs_open=False)
+                return replace(after, inputs_open=False), commands
             case SnapshotBegun():
-                after, commands = self._snapshot_begun(event), ()
+                return self._snapshot_begun(event), ()
             case SnapshotEnded():
-                after, commands = replace(self, open=self.open - {event.checkpoint}), ()
+                return replace(self, open=self.open - {event.checkpoint}), ()
             case CompletionHandled():
-                stop_completed = self.stop_completed or event.checkpoint == self.stop
-                after, commands = (
-                    replace(self, completed=max(self.completed, event.checkpoint), stop_completed=stop_completed),
-                    (),
-                )
-        after, follow_ups = _close_if_ready(after)
-        return after, (*commands, *follow_ups)
+                completed, stopped = max(self.completed, event.checkpoint), event.checkpoint == self.stop
+                return replace(self, completed=completed, stop_completed=self.stop_completed or stopped), ()
 
     def _data_ended(self, event: DataEnded) -> _Answer:
         """End the data: with a drain the operators finish first, otherwise only timers are stopped."""

@@ -114,8 +114,8 @@ FINISHING = (
     Rule(
         "without FLIP-147 an end aborts what is pending",
         "protocol/barrier_handler.py",
-        "(self, ()) if self.pending is None else _abort_checkpoint(",
-        "(self, ()) if True else _abort_checkpoint(",
+        "            case InputEnded():\n                if self.pending is None:\n",
+        "            case InputEnded():\n                if True:\n",
         "tests/protocol/barriers/test_aligned_barriers.py::test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it",
     ),
     Rule(

@@ -1,12 +1,15 @@
-"""The aligned handler: sequences in, commands out, as in Flink's CheckpointBarrierAlignerTestBase."""
+"""The barrier handler with aligned barriers: sequences in, commands out, as in Flink's CheckpointBarrierAlignerTestBase."""
 
 import pytest
 
-from sim.protocol.barrier_handler import BarrierHandler, CollectingBarriers, Pending, WaitingForFirstBarrier
+from sim.protocol.barrier_handler import (
+    AlternatingCollectingBarriers,
+    AlternatingWaitingForFirstBarrier,
+    BarrierHandler,
+)
 from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import BarrierOptions, FailureReason
 from sim.protocol.task_messages import (
-    AlignmentTimedOut,
     BarrierArrived,
     CancellationArrived,
     DeclineCheckpoint,
@@ -23,7 +26,7 @@ OPTIONS = BarrierOptions(trigger_ns=100)
 
 
 def feed(gates, *events):
-    machine, commands = feed_machine(BarrierHandler.for_gates(WaitingForFirstBarrier(), gates), *events)
+    machine, commands = feed_machine(BarrierHandler.for_gates(gates), *events)
     return machine, tuple(commands)
 
 
@@ -48,7 +51,7 @@ def test_two_of_three_gates_wait():
     """A task with three gates keeps collecting after the second last barrier."""
     handler, commands = feed(3, both(110, 1), both(120, 2))
 
-    assert CollectingBarriers() == handler.state
+    assert AlternatingCollectingBarriers() == handler.state
     assert commands == ()
 
 
@@ -56,7 +59,7 @@ def test_a_newer_barrier_subsumes_the_alignment():
     """Blocked channels are resumed, the older checkpoint is declined, those downstream are spared the wait."""
     handler, commands = feed(2, both(110, 0), both(200, 1, 2))
 
-    assert CollectingBarriers() == handler.state
+    assert AlternatingCollectingBarriers() == handler.state
     assert handler.pending.checkpoint == 2
     assert (
         ResumeInputs(1),
@@ -85,16 +88,6 @@ def test_every_gap_between_checkpoints_is_settled():
     ]
 
 
-def test_what_needs_a_timeout_or_a_pending_checkpoint_is_not_asked_of_aligned_barriers():
-    pending = Pending(1, OPTIONS, frozenset({0}))
-
-    with pytest.raises(ValueError, match="without a timeout"):
-        WaitingForFirstBarrier().announcement(pending)
-
-    with pytest.raises(ValueError, match="no checkpoint is pending"):
-        WaitingForFirstBarrier().gate_closed(pending, 100)
-
-
 def test_an_obsolete_barrier_changes_nothing():
     handler, _ = feed(2, both(110, 0), both(300, 1, 3))
     after, commands = handler.on(both(310, 0, 2))
@@ -106,7 +99,7 @@ def test_an_obsolete_barrier_changes_nothing():
 def test_a_cancellation_aborts_the_alignment():
     handler, commands = feed(2, both(110, 0), CancellationArrived(120, 1, 1))
 
-    assert WaitingForFirstBarrier() == handler.state
+    assert AlternatingWaitingForFirstBarrier() == handler.state
     assert (
         ResumeInputs(1),
         SettleBarriers(1),
@@ -174,9 +167,6 @@ def test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it():
         (last(110, 0),),  # and a first one before it
         (GateClosed(100, 0), both(110, 0)),
         (GateClosed(100, 0), GateClosed(101, 0)),
-        (both(110, 0), AlignmentTimedOut(120, 1)),  # no timer was armed
-        (BarrierArrived(110, 0, 1, OPTIONS.as_unaligned(), first=True, last=True),),
-        (BarrierArrived(110, 0, 1, OPTIONS, first=True, last=True, priority=True),),
     ],
 )
 def test_what_cannot_happen_names_the_event(events):

@@ -40,7 +40,7 @@ UW, UC = AlternatingWaitingForFirstBarrierUnaligned(), AlternatingCollectingBarr
 
 
 def feed(gates, *events):
-    machine, commands = feed_machine(BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), gates), *events)
+    machine, commands = feed_machine(BarrierHandler.for_gates(gates), *events)
     return machine, tuple(commands)
 
 
