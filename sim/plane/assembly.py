@@ -146,60 +146,6 @@ def totals(state: PlaneState) -> dict[str, Column]:
     return {name: total(state, name) for name in TOTALS}
 
 
-def task_table(state: PlaneState, now: int, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
-    """Return the task table with these columns, or with all.  Columns that are sums over channels (TOTALS) are slow in large jobs."""
-    tasks = state.tasks
-    thread_states, running = column(tasks, "state"), now - column(tasks, "since")
-
-    def values(name: str) -> Column:
-        if name in TOTALS:
-            return total(state, name)
-        if name == "buffers_out":
-            return sum_by_owner(len(tasks), column(state.partitions, "task"), column(state.partitions, name))
-        spent = column(tasks, name)
-        for member in CLOCKS.get(name, ()):
-            spent += (thread_states == member) * running
-        return spent
-
-    return table({name: values(name) for name in columns or TASK_COLUMNS})
-
-
-def channel_table(state: PlaneState, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
-    """Return the channel table with these columns, or with all."""
-    return table({name: column(state.channels, name) for name in columns or CHANNEL_COLUMNS})
-
-
-def partition_table(state: PlaneState, layout: Layout) -> np.ndarray[Any, Any]:
-    """Return the partition table of the interface."""
-    rows = state.partitions
-    used, pool = column(rows, "used"), column(rows, "pool")
-    available = (used < pool) & (column(rows, "full") == 0)
-    edge = np.array([e for _, e, _ in layout.partitions], np.int64)
-    return table(
-        {
-            "task": column(rows, "task"),
-            "edge": edge,
-            "used": used,
-            "size": pool,
-            "available": available.astype(np.int64),
-        }
-    )
-
-
-def gate_table(state: PlaneState, layout: Layout) -> np.ndarray[Any, Any]:
-    """Return the gate table of the interface."""
-    rows = state.gates
-    edge = np.array([e for _, e, _ in layout.gates], np.int64)
-    return table(
-        {
-            "task": column(rows, "task"),
-            "edge": edge,
-            "idle_floating": column(rows, "idle"),
-            "buffer_bytes": column(rows, "announced_bytes"),
-        }
-    )
-
-
 # ---- The initial rows of a plane, created from its specification.
 #
 # They are arrays of records.  For the interpreter, `as_objects` converts them to lists of objects.

@@ -37,16 +37,19 @@ import numpy as np
 
 from sim.plane import machine_code
 from sim.plane.assembly import (
+    CHANNEL_COLUMNS,
+    CLOCKS,
+    TASK_COLUMNS,
+    TOTALS,
     Column,
     as_objects,
     assemble,
     assign,
-    channel_table,
     column,
-    gate_table,
-    partition_table,
     select_field,
-    task_table,
+    sum_by_owner,
+    table,
+    total,
     totals,
     with_more_elements,
 )
@@ -166,8 +169,8 @@ def start_at_positions(
     for t in where.tasks:
         do(RESTORE_TASK, t)
     after = totals(state)
-    for total, field in (("bytes_in", "earlier_in"), ("bytes_out", "earlier_out"), ("records_out", "earlier_records")):
-        earlier = column(state.tasks, field) + before[total] - after[total]
+    for name, (field, _, _) in TOTALS.items():
+        earlier = column(state.tasks, field) + before[name] - after[name]
         assign(state.tasks, field, where.tasks, earlier[where.tasks])
     counts_after = record_counts(state, where)
     for rows, numbers, field in (
@@ -561,7 +564,21 @@ class KernelPlane:
         They are state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken), buffers_out (sent;
         local: polled), busy_ns, idle_ns, soft_ns, hard_ns (all up to now), digest.
         """
-        return task_table(self._state_now(), self.now, columns)
+        state = self._state_now()
+        thread_states, running = column(state.tasks, "state"), self.now - column(state.tasks, "since")
+
+        def values(name: str) -> Column:
+            if name in TOTALS:  # slow in large jobs
+                return total(state, name)
+            if name == "buffers_out":
+                rows = state.partitions
+                return sum_by_owner(len(state.tasks), column(rows, "task"), column(rows, name))
+            spent = column(state.tasks, name)
+            for member in CLOCKS.get(name, ()):
+                spent += (thread_states == member) * running
+            return spent
+
+        return table({name: values(name) for name in columns or TASK_COLUMNS})
 
     def channels(self, *columns: str) -> np.ndarray[Any, Any]:
         """Return a table with one row per channel and these columns, or all.
@@ -569,15 +586,21 @@ class KernelPlane:
         They are written, sent, arrived, taken, consumed, records_in, records_out, credit, blocked, queued (elements in the
         sender's queue), received (elements in the receive queue), buffer_bytes, cap_in, cap_out, digest.
         """
-        return channel_table(self._state_now(), columns)
+        rows = self._state_now().channels
+        return table({name: column(rows, name) for name in columns or CHANNEL_COLUMNS})
 
     def partitions(self) -> np.ndarray[Any, Any]:
         """Return a table with one row per partition, by task, then edge: task, edge, used, size, available."""
-        return partition_table(self._state, self.layout)
+        rows, edge = self._state.partitions, np.array([e for _, e, _ in self.layout.partitions], np.int64)
+        used, size = column(rows, "used"), column(rows, "pool")
+        available = ((used < size) & (column(rows, "full") == 0)).astype(np.int64)
+        return table({"task": column(rows, "task"), "edge": edge, "used": used, "size": size, "available": available})
 
     def gates(self) -> np.ndarray[Any, Any]:
         """Return a table with one row per gate, by task, then edge: task, edge, idle_floating, buffer_bytes (last announced)."""
-        return gate_table(self._state, self.layout)
+        rows, edge = self._state.gates, np.array([e for _, e, _ in self.layout.gates], np.int64)
+        idle, announced = column(rows, "idle"), column(rows, "announced_bytes")
+        return table({"task": column(rows, "task"), "edge": edge, "idle_floating": idle, "buffer_bytes": announced})
 
     def check(self) -> None:
         """Raise AssertionError if credits, buffers, segments or bytes are not conserved."""

@@ -1,8 +1,8 @@
-"""Recovery of a job: restart strategy, failure detection, restart, redeployment, and restart loops."""
+"""Recovery of a job: restart strategy, failure detection, restart and redeployment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, replace
 from enum import Enum
 from fractions import Fraction
@@ -276,6 +276,13 @@ class Heartbeats:
     failures: int | None
     phase_ns: int = 0  # a time at which heartbeats are sent
 
+    @classmethod
+    def configured(cls, restart: Restart, part: int, parts: int) -> Heartbeats:
+        """Return the heartbeats of a sender whose phase is this part of an interval."""
+        interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
+        phase_ns = interval_ns * part // parts
+        return cls(interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, phase_ns)
+
     def missed_ns(self, lost_ns: int, *, silent: bool) -> int:
         """Return the time at which the loss of a TaskManager at `lost_ns` is detected [ns].
 
@@ -330,45 +337,6 @@ def compute_rescale_ns(begun_ns: int, returns_ns: Collection[int], restart: Rest
     return min(complete_ns, first_ns + restart.rescale_stabilization_ns)
 
 
-# ---- Restart loops: the job causes every restart itself and always returns to the same checkpoint.
-#
-# Flink restarts such a job without end if its strategy has no limit.  Causes may alternate, e.g. expired checkpoints and
-# failed requests.  The caller decides which causes are the job's own and what counts as progress.
-
-MIN_RESTARTS = 5
-"""Consecutive restarts that count as a loop."""
-
-
-class Restarted(NamedTuple):
-    """A restart of the job, and the checkpoint that it was restored from."""
-
-    failed_ns: int
-    checkpoint: int  # 0: none
-    is_caused_by_job: bool  # not by a fault from outside, which may end
-
-
-class RestartLoop(NamedTuple):
-    """The latest restarts, all from the same checkpoint."""
-
-    times: int
-    checkpoint: int
-
-
-def find_restart_loop(restarts: Sequence[Restarted], progress_ns: int) -> RestartLoop | None:
-    """Return the restart loop that the job is in, if any.
-
-    `restarts` are sorted by time.  `progress_ns` is the time of the latest progress, i.e. a completed checkpoint, a
-    successful commit, or the end of a fault.
-    """
-    latest: list[Restarted] = []
-    for restart in reversed(restarts):
-        is_other_checkpoint = latest and restart.checkpoint != latest[0].checkpoint
-        if restart.failed_ns <= progress_ns or not restart.is_caused_by_job or is_other_checkpoint:
-            break
-        latest.append(restart)
-    return RestartLoop(len(latest), latest[0].checkpoint) if len(latest) >= MIN_RESTARTS else None
-
-
 # ---- The time for which the tasks of a killed TaskManager have no slots: a distribution, because heartbeat phases are unknown.
 #
 # For each pair of phases on a grid, the restart strategy, heartbeats and slots are evaluated as in a simulated run.
@@ -393,14 +361,8 @@ def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[Outage,
     `fail_ns` is the time from a failure until the JobManager handles it; `restart_ns` is the time from the end of the
     restart delay to the deployment.
     """
-    interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
-    phases = [interval_ns * (2 * k + 1) // (2 * _PHASES_TRIED) for k in range(_PHASES_TRIED)]
-    missed_ns = [
-        Heartbeats(interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, phase).missed_ns(
-            0, silent=False
-        )
-        for phase in phases
-    ]
+    senders = (Heartbeats.configured(restart, 2 * k + 1, 2 * _PHASES_TRIED) for k in range(_PHASES_TRIED))
+    missed_ns = [sender.missed_ns(0, silent=False) for sender in senders]
     return tuple(_outage(restart, both, fail_ns, restart_ns) for both in product(missed_ns, missed_ns))
 
 

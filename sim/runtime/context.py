@@ -200,6 +200,11 @@ class TaskSnapshot:
         return state + shared
 
     @property
+    def files(self) -> list[FileId]:
+        """The files of the snapshot that are in storage, by their ids."""
+        return [FileId(handle.file) for handle in self.handles if handle.file is not None]
+
+    @property
     def holds_state(self) -> bool:
         """Whether there are files other than that of the channel state."""
         return any(snapshot.all_handles for snapshot, _ in self.parts)

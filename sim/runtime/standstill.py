@@ -17,7 +17,6 @@ import numpy as np
 from sim.model.job import Vertex
 from sim.model.text import listed
 from sim.plane.interface import Layout, ThreadState, channels_in
-from sim.protocol.recovery import Restarted, find_restart_loop
 from sim.results.tables import EXPIRED, TOO_MANY_FAILED, RecoveryStats
 from sim.runtime.context import Context
 from sim.runtime.task.host import TaskHost
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 # ---- Restart loops: how often the job restarted, from which checkpoint, why, and what to change.
 
 RESTARTING_FOR_EVER = "RESTARTING FOR EVER"
+MIN_RESTARTS = 5
+"""Consecutive restarts that count as a loop.  Flink restarts such a job without end if its strategy has no limit."""
 _OF_THE_JOB = ("task", "checkpoints")  # kinds of restarts that the job causes itself,
 _INJECTED = "killed"  # except for this reason
 _CHANGE = {
@@ -52,25 +53,21 @@ def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None
     faults_ns = (until_ns or 0 for until_ns in context.failing_commits.values())
     progress_ns = max((*done, *commits, *faults_ns, context.storage.attempts.down_until_ns), default=0)
     recorded = list(recoveries)
-    restarts = list(_effective_restarts(recorded))
-    restart_loop = find_restart_loop(
-        [
-            Restarted(
-                row.failed_ns, row.checkpoint, is_caused_by_job=origin.kind in _OF_THE_JOB and origin.what != _INJECTED
-            )
-            for row, origin in restarts
-        ],
-        progress_ns,
-    )
-    if restart_loop is None:
+    loop: list[tuple[RecoveryStats, RecoveryStats]] = []  # the latest restarts, all from the same checkpoint
+    for row, origin in reversed(list(_effective_restarts(recorded))):
+        is_caused_by_job = origin.kind in _OF_THE_JOB and origin.what != _INJECTED
+        if row.failed_ns <= progress_ns or not is_caused_by_job or (loop and row.checkpoint != loop[0][0].checkpoint):
+            break
+        loop.insert(0, (row, origin))
+    if len(loop) < MIN_RESTARTS:
         return None
-    if recorded[-1].running_ns >= 0 and _outlived([row for row, _ in restarts[-restart_loop.times :]], context.env.now):
+    if recorded[-1].running_ns >= 0 and _outlived([row for row, _ in loop], context.env.now):
         return None
-    where = f"from checkpoint {restart_loop.checkpoint}" if restart_loop.checkpoint else "from the beginning"
-    reasons = [origin.what for _, origin in restarts[-restart_loop.times :]]
-    hung = any(row.standstill for row in list(context.stats.values())[-restart_loop.times :])
+    checkpoint, reasons = loop[0][0].checkpoint, [origin.what for _, origin in loop]
+    where = f"from checkpoint {checkpoint}" if checkpoint else "from the beginning"
+    hung = any(row.standstill for row in list(context.stats.values())[-len(loop) :])
     why, change = _causes(reasons), _HANGS if hung else _proposed_changes(reasons)
-    return f"{RESTARTING_FOR_EVER}: {restart_loop.times} times in a row {where} because of {why}, with nothing completed in between; {change}"
+    return f"{RESTARTING_FOR_EVER}: {len(loop)} times in a row {where} because of {why}, with nothing completed in between; {change}"
 
 
 def _effective_restarts(recorded: Iterable[RecoveryStats]) -> Iterator[tuple[RecoveryStats, RecoveryStats]]:

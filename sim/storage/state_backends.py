@@ -53,7 +53,7 @@ class _Image(NamedTuple):
     below: Hashable  # image of the wrapped backend at its last materialisation
 
 
-class ChangelogBackend:
+class ChangelogBackend(Backend):
     """A state backend that wraps another one and logs its changes.
 
     Positions in the log are bytes since its start.  The uploader gets the next file from `cut`, and reports its end to
@@ -420,7 +420,7 @@ _OPTIONS_BYTES = 12_000  # all options as text
 _MANIFEST_BYTES, _EDIT_BYTES = 120, 134  # an empty manifest, and one record per flush or compaction
 
 
-class RocksDb:
+class RocksDb(Backend):
     """The RocksDB state backend of one subtask.  Methods without a docstring are documented in `Backend`.
 
     `size_bytes`: initial size.  `shared`: the compaction thread of the TaskManager, used if the options of the tree say so;

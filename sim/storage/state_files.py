@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from sim.model.state import State, StateOptions
 from sim.model.storage import Scope, SnapshotType
@@ -142,8 +142,8 @@ class CannotFreeze(Exception):
     """Raised if the synchronous part of a snapshot fails, which fails the task."""
 
 
-class Backend(Protocol):
-    """The state backend of one subtask: its keyed state."""
+class Backend:
+    """The state backend of one subtask: its keyed state.  What a backend does not override needs no work."""
 
     def update(self, writes: int, now_ns: int) -> None:
         """Rewrite `writes` entries, evenly spread over the time since the last call until `now_ns`."""
@@ -153,6 +153,7 @@ class Backend(Protocol):
 
         `expired_bytes`: bytes that expired since the last call.  `records`: records processed since the last call.
         """
+        raise NotImplementedError
 
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
         """Do the synchronous part of snapshot `number`, and return what the asynchronous part writes.
@@ -160,13 +161,13 @@ class Backend(Protocol):
         `may_reuse`: function that tells, by the id of a stored file, whether the snapshot may refer to it.  Raises
         CannotFreeze.
         """
+        raise NotImplementedError
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
         """Record that all files of a snapshot are durable.  `files`: first those written for it, then those it reuses."""
 
     def notify_complete(self, number: int) -> None:
         """Record that a checkpoint is complete (CheckpointListener#notifyCheckpointComplete)."""
-        ...
 
     def stop(self) -> None:
         """Release resources when the task ends."""
@@ -176,6 +177,7 @@ class Backend(Protocol):
 
         Without parts, the snapshot contains no state of this subtask.
         """
+        raise NotImplementedError
 
 
 def canonical(size_bytes: int, rate_bytes_per_second: int | None, sync_ns: int) -> FrozenState:
@@ -213,8 +215,8 @@ def streamed(parts: Sequence[KeyedPart], rate_bytes_per_second: int | None) -> R
 # state.  Expired entries stay until the incremental cleanup removes them, which checks some entries at each state access.
 
 
-class Hashmap:
-    """The heap state backend of one subtask.  Methods without a docstring are documented in `Backend`."""
+class Hashmap(Backend):
+    """The heap state backend of one subtask: it rewrites entries in place, reuses no files and has no background work."""
 
     def __init__(self, state: State, size_bytes: int, options: StateOptions) -> None:
         self.state = state
@@ -223,9 +225,6 @@ class Hashmap:
         self._dead_bytes = 0  # expired, but not removed yet; included in `size_bytes`
         # size of a restored snapshot, including expired entries; None: `resize` has been called since, or nothing was restored
         self._restored_bytes: int | None = None
-
-    def update(self, writes: int, now_ns: int) -> None:
-        """Do nothing: entries are rewritten in place, so the size does not change."""
 
     def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
         """Set the size of live entries.  Expired entries that are not removed yet are added to it."""
@@ -242,15 +241,6 @@ class Hashmap:
         rate = self.state.serialize_bytes_per_second
         work_ns = 0 if rate is None else self.size_bytes * SECOND // rate  # filtered entries are read, too
         return _one_stream(self.state.sync_ns, size_bytes, work_ns)
-
-    def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
-        """Do nothing: the heap backend reuses no files."""
-
-    def notify_complete(self, number: int) -> None:
-        """Do nothing: the heap backend reuses no files."""
-
-    def stop(self) -> None:
-        """Do nothing: the heap backend has no background work."""
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
         self._restored_bytes = keyed_bytes(parts)

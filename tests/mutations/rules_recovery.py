@@ -182,10 +182,10 @@ RECOVERY = (
     ),
     Rule(
         "restarts that are not alike are no row",
-        "protocol/recovery.py",
-        "or not restart.is_caused_by_job or is_other_checkpoint",
+        "runtime/standstill.py",
+        "or not is_caused_by_job or (loop and row.checkpoint != loop[0][0].checkpoint)",
         "",
-        "tests/protocol/recovery/test_restart.py::test_another_checkpoint_or_a_fault_of_others_ends_the_row",
+        "tests/runtime/observe/test_jobs_without_progress.py::test_another_checkpoint_or_a_fault_of_others_ends_the_row",
     ),
     Rule(
         "captured output is recovered by those who read it",

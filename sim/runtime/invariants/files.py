@@ -254,7 +254,7 @@ class StoredSnapshots(Invariant):
         self._first_own = len(self.context.storage.files)
         self._redistributed_bytes = before.redistributed_from(checkpoint)
         if self.context.scenario.instances.claim == "no-claim":
-            self._not_claimed = tuple({FileId(file) for part in self._parts(checkpoint) for file in _files(part)})
+            self._not_claimed = tuple({file for part in self._parts(checkpoint) for file in part.files})
 
     def redistributed_from(self, checkpoint: int) -> Mapping[int, int]:
         """Return vertex -> bytes of in-flight data in files of a checkpoint, as the tasks stored it.
@@ -312,7 +312,7 @@ class StoredSnapshots(Invariant):
             and not self.stats[checkpoint].savepoint_format
             and not self._may_be_built_upon(checkpoint)
         ):
-            named = {file for task, part in parts if not self._has_changelog(task) for file in _files(part)} & set(
+            named = {file for task, part in parts if not self._has_changelog(task) for file in part.files} & set(
                 self._not_claimed
             )
             if named:
@@ -460,8 +460,3 @@ def _common_files(snapshot: StateSnapshot) -> int:
     return len(snapshot.keyed.reused) + sum(
         file.scope == "shared" for step in snapshot.keyed.steps for file in step.files
     )
-
-
-def _files(part: TaskSnapshot) -> Iterator[int]:
-    """Return the files that hold a part."""
-    return (handle.file for handle in part.handles if handle.file is not None)

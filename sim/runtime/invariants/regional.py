@@ -20,7 +20,6 @@ from sim.runtime.invariants.files import FileLifetimes, OwnedFile
 from sim.runtime.invariants.invariant import Invariant, ObservedRun
 from sim.runtime.invariants.keyed_state import Materialisations
 from sim.runtime.invariants.output import Commits
-from sim.storage.ledger import FileId
 
 ONE_CUT = "each region of a completed checkpoint comes from one completed checkpoint"  # R1: F4
 EXISTS = "what a retained checkpoint refers to exists"  # R2
@@ -83,7 +82,7 @@ class Regions(Invariant):
         if self.is_redistributed(checkpoint, task):
             fact = "it is taken by subtask index, and was written with another parallelism (simulated: the part that the rescale gave it)"
             self.report(SAME_SUBTASK, fact, checkpoint=checkpoint, task=task, once=True)
-        foreign = [file for file in _files(part) if file < self._first_own]
+        foreign = [file for file in part.files if file < self._first_own]
         if foreign:
             fact = f"it refers to {number_of(len(foreign), 'file')} of the snapshot that the job began from, and did not claim"
             self.report(OWN, fact, checkpoint=checkpoint, task=task, checkpoints=[before], once=True)
@@ -119,7 +118,7 @@ class Regions(Invariant):
                 self.report(ONE_CUT, fact, checkpoint=checkpoint, tasks=[task])
 
     def _check_files(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        gone = [file for file in _files(part) if not self.context.storage.files.exists(FileId(file))]
+        gone = [file for file in part.files if not self.context.storage.files.exists(file)]
         if gone:
             fact = f"{number_of(len(gone), 'file')} of its part of checkpoint {part.checkpoint} are gone"
             self.report(EXISTS, fact, checkpoint=checkpoint, task=task, once=task)
@@ -288,7 +287,3 @@ def forget_replaced_parts(checks: Checks, observers: Iterable[Invariant]) -> Non
             restore(checkpoint, task, restored_parts, restored_record_count)
 
     vars(checks).update(part_kept=part_kept, state_taken=state_taken, restored=restored)
-
-
-def _files(part: TaskSnapshot) -> list[int]:
-    return [handle.file for handle in part.handles if handle.file is not None]

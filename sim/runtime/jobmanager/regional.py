@@ -104,8 +104,7 @@ class RegionalCoordinatorHost(CoordinatorHost):
             part, own = self.contents.of(command.fallback, task), self.contents.of(checkpoint, task)
             if part is None or (part.checkpoint <= self.context.begun_from and task in self.contents.added):
                 continue
-            numbers = () if own is None else tuple(handle.file for handle in own.handles if handle.file is not None)
-            self.files.store = without_files(self.files.store, checkpoint, numbers)
+            self.files.store = without_files(self.files.store, checkpoint, () if own is None else own.files)
             self.contents.keep(checkpoint, task, command.fallback)
             self.contents.replaced.add((checkpoint, task))
             self.files.keep(checkpoint, part)

@@ -196,15 +196,5 @@ class TaskManagers:
 
     def _heartbeats(self, sender: str) -> Heartbeats:
         """Return the heartbeats of the JobMaster or the ResourceManager, with a random phase."""
-        restart = self.restart
-        interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
-        phase = (
-            draw(stream(self.context.scenario.run.seed, "heartbeats", sender), self._job_managers) * _HEARTBEAT_PHASES
-            >> 32
-        )
-        return Heartbeats(
-            interval_ns,
-            restart.heartbeat_timeout_ns,
-            restart.heartbeat_failures,
-            phase * interval_ns // _HEARTBEAT_PHASES,
-        )
+        phase = draw(stream(self.context.scenario.run.seed, "heartbeats", sender), self._job_managers)
+        return Heartbeats.configured(self.restart, phase * _HEARTBEAT_PHASES >> 32, _HEARTBEAT_PHASES)

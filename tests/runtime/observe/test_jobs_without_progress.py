@@ -1,7 +1,7 @@
 """Jobs that do not get on: restarts without end, how far a restarted job has come, checkpoints that hang as Flink's do."""
 
 from dataclasses import replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -61,17 +61,33 @@ def test_what_a_restart_commits_again_is_no_progress():
 FLUSH, EXPIRED = "flush: no answer within 0.4 s", "tolerable failed checkpoints exceeded: CHECKPOINT_EXPIRED"
 
 
-def verdict(rows, now_ns=0):
+def verdict(rows, now_ns=0, stats=MappingProxyType({})):
     """What is said of these restarts."""
     storage = SimpleNamespace(attempts=SimpleNamespace(down_until_ns=0))
     context = SimpleNamespace(
-        stats={}, commits=[], env=SimpleNamespace(now=now_ns), storage=storage, failing_commits={}
+        stats=stats, commits=[], env=SimpleNamespace(now=now_ns), storage=storage, failing_commits={}
     )
     return endless(context, rows)
 
 
 def restart(n, what=FLUSH, kind="task", checkpoint=3):
     return RecoveryStats(n, kind, what, 1000 * n, 1000 * n, 1, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("other", [restart(3, checkpoint=2), restart(3, "killed"), restart(3, kind="job-manager")])
+def test_another_checkpoint_or_a_fault_of_others_ends_the_row(other):
+    rows = [restart(n) for n in range(1, 8)]
+
+    assert verdict(rows).startswith("RESTARTING FOR EVER: 7 times in a row from checkpoint 3 ")
+    assert verdict([other if row.number == 3 else row for row in rows]) is None
+
+
+@pytest.mark.parametrize(("completed_ns", "times"), [(1999, 6), (2000, 5), (3000, 0)])
+def test_what_was_before_the_last_progress_does_not_count(completed_ns, times):
+    done = {3: SimpleNamespace(status="COMPLETED", completed_ns=completed_ns, standstill="")}
+    told = verdict([restart(n) for n in range(1, 8)], stats=done)
+
+    assert (told or " 0 times").split(" times")[0].endswith(f" {times}")
 
 
 @pytest.mark.parametrize(
