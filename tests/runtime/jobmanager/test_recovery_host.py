@@ -19,6 +19,7 @@ from sim.model.state import State, StateOptions
 from sim.plane.interface import ThreadState
 from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
+from sim.runtime.task.host import TaskHost
 from tests.invariants.jobs.small_jobs import (
     ALIGNED,
     MS,
@@ -288,6 +289,13 @@ def test_a_replacement_is_waited_for():
     assert row["deployed"] == 2500 + 80
 
 
+def test_a_replacement_is_a_machine_like_any_other():
+    """The next restart does not wait for slots again."""
+    rows = run((TaskManagerLost(2), 1500), (Kill("source", 0), 3000), restart=replace(FIXED, slot_check_ns=200 * MS))
+
+    assert (rows.recoveries["deployed"] - rows.recoveries["failed"]).tolist() == [650 + 100, 450]
+
+
 def test_state_on_the_local_disk_is_not_downloaded_again_unless_its_task_manager_is_lost():
     """E.6: a task that comes back where it was reads its copy; the disk of a lost task manager is gone with it."""
     rows = []
@@ -415,6 +423,15 @@ def test_a_trigger_to_a_host_that_is_cut_off_times_out(ask_timeout_ms, status):
     assert row["status"] == status
     assert (row["failure_message"] == "TRIGGER_CHECKPOINT_FAILURE") == (status == "FAILED")
     assert len(cut.recoveries) == 0
+
+
+def test_all_tasks_hear_of_an_aborted_checkpoint(monkeypatch):
+    """... and of the one before, whose notification may be lost."""
+    heard = []
+    monkeypatch.setattr(TaskHost, "notify_aborted", lambda self, *checkpoints: heard.append((self.task, *checkpoints)))
+    run((NetworkOutage(390 * MS, 0), 1450), restart=Restart(ask_timeout_ns=200 * MS))
+
+    assert [(task, 5, 4) for task in range(6)] == heard
 
 
 @pytest.mark.parametrize(("host", "reason"), [(0, "TRIGGER_CHECKPOINT_FAILURE"), (2, "CHECKPOINT_COORDINATOR_SUSPEND")])

@@ -104,8 +104,8 @@ PER_MS = 1_000  # bytes
 TASK = 3
 
 
-def test_buffers_are_released_after_the_write():
-    """8 ms of data: pinned at 7, back in their pools at 9; the file is closed 5 ms later."""
+def captured():
+    """8 ms of data."""
     plane = FakePlane()
     plane.input_bytes = 8 * PER_MS
     env = TwoPlaneEnvironment(plane, lambda _: None)
@@ -121,7 +121,12 @@ def test_buffers_are_released_after_the_write():
         manager=SimpleNamespace(channel_state={TASK: writer}),
         note=lambda *_: None,
     )
-    data, closed_ms = ChannelState(slot), []
+    return env, plane, ChannelState(slot)
+
+
+def test_buffers_are_released_after_the_write():
+    """They are pinned at 7 ms, back in their pools at 9; the file is closed 5 ms later."""
+    (env, plane, data), closed_ms = captured(), []
     data.input_overtaken(1)
     data.barriers_complete(1)
     data.capture_ended(1, lambda: closed_ms.append(env.now / MS), lambda: None)
@@ -135,6 +140,16 @@ def test_buffers_are_released_after_the_write():
     assert closed_ms == []
     env.run(until=20 * MS)
     assert closed_ms == [13]
+
+
+def test_buffers_of_an_aborted_checkpoint_are_released():
+    env, plane, data = captured()
+    data.input_overtaken(1)
+    env.run(until=7 * MS)
+    data.aborted(1)
+
+    assert ("release_capture", TASK) in plane.verbs
+    assert not data.storing
 
 
 # A chain whose last operator is finalized first writes its state when the in-flight data of its task manager is written.

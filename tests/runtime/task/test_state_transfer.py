@@ -117,8 +117,9 @@ def test_state_grows_with_the_records_served(backend, changelog):
     assert {"hashmap": [12 * MB + 400_000], "rocksdb": [400_000, 12 * MB]}[backend] == tables
 
 
+@pytest.mark.parametrize("halves", [1, 2])
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-def test_state_that_expires_is_restored_with_the_times_of_its_keys(backend):
+def test_state_that_expires_is_restored_with_the_times_of_its_keys(backend, halves):
     """40 B per record live for 10 s.  A snapshot of 10 s ago is empty, whatever had been served; that of 5 s ago is half full."""
     state = State(0, backend, growth_bytes=40, value_bytes=40, ttl=Ttl(10_000 * MS, checks=0))
     for rest_s, live_bytes in ((0, 2 * MB), (5, MB), (10, 0)):
@@ -129,7 +130,7 @@ def test_state_that_expires_is_restored_with_the_times_of_its_keys(backend):
         _, kept = snapshot(task, files, 1, "native", served=50_000)
         if rest_s:
             files.env.run(until=(10 + rest_s) * 1000 * MS)
-        took(files, again.restore(1, [(kept, Fraction(1))], 50_000))
+        took(files, again.restore(1, [(kept, Fraction(1, halves))] * halves, 50_000))
 
         assert live_bytes == pytest.approx(again.keyed.expiry.live_bytes, abs=0.02 * MB)
         again.slot.context.plane.position(0).served = 60_000
