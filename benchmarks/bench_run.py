@@ -68,7 +68,10 @@ def main() -> None:
         chain.write_text(scenario_text(3, 4, record_bytes=10_000))
         files = {"run of 3 x 60 s": chain, "run of p4-severe": ROOT / "scenarios" / "p4-severe.yaml"}
         commands = {
-            f"{name}{whose}": (["-m", "sim", "run", str(file), "--out", str(Path(folder) / f"out{number}")], checkout)
+            f"{name}{whose}": (
+                ["-m", "sim", "run", str(file), "--out", str(Path(folder) / f"{file.stem}{number}")],
+                checkout,
+            )
             for name, file in files.items()
             for number, (whose, checkout) in enumerate(checkouts.items())
         }

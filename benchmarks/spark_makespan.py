@@ -1,6 +1,6 @@
 """How long a sweep with a few long cells takes on a large cluster, and what a cell costs the driver's Python.
 
-    python -m benchmarks.spark_makespan [--cells 100]
+    python -m benchmarks.spark_makespan [--cells 100] [--standalone CELLS]
 
 No Spark: a make-believe cluster of some slots runs the tasks that `sim.studies.sweeps.spark_rows` submits, in the order in
 which Spark would, on a clock of its own.  Cells take 1 s, and a few of them longer; rows are those of one real run.  A
@@ -9,7 +9,10 @@ long cells look like short ones, so they come in any order.
 
 100 cells per slot (50 on 1,000 slots): 1.0 times the bound in all three cases, and 1.2, 1.3 and 1.1 times
 unforeseen.  Three jobs at once, each of a task per slot, took 2.7, 8.6 and 23 times the bound with 100 everywhere.
-A cell costs the driver's Python 0.07 (1,000 slots) to 0.17 ms (16 slots).
+A cell costs the driver's Python 0.05 (1,000 slots) to 0.10 ms (16 slots).
+
+`--standalone` confirms it on a real cluster of four workers, whose cells sleep: makespans, and so many cells that take no
+time, which show how many the driver handles per second.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.measure import print_table
+from benchmarks.standalone import standalone
 from sim.model.schema.study import load
 from sim.studies import cells as cells_module
 from sim.studies.cells import Row, timed
@@ -39,6 +43,7 @@ from sim.studies.plan import CellPlan, SeededScenarios
 from sim.studies.progress import no_watch
 from sim.studies.sweeps import spark_rows
 from sim.studies.sweeps.run import Workers, run_missing
+from sim.studies.sweeps.spark_session import context
 from sim.studies.sweeps.store import Store
 
 __all__ = ["CASES", "Case", "Cluster", "Sweep", "main", "planned", "swept"]
@@ -192,10 +197,6 @@ def swept(plan: CellPlan, lengths_s: dict[str, float], slots: int, row: Row, **o
     def timed(cell: Any, *_: object, **__: object) -> Row:
         return row | {"cell": cell.id, "cpu_s": lengths_s[cell.id], "wall_s": lengths_s[cell.id]}
 
-    class OnCluster(Workers):
-        def rows(self, missing: CellPlan, *_: object) -> Any:
-            return spark_rows.rows_on(cluster, missing, watch=no_watch)
-
     pyspark = ModuleType("pyspark")
     pyspark.cloudpickle = SimpleNamespace(register_pickle_by_value=lambda module: None)  # type: ignore[attr-defined]
     pyspark.TaskContext = SimpleNamespace(get=lambda: None)  # type: ignore[attr-defined]
@@ -209,7 +210,7 @@ def swept(plan: CellPlan, lengths_s: dict[str, float], slots: int, row: Row, **o
         tempfile.TemporaryDirectory(prefix="ckptsim-makespan-") as folder,
     ):
         begin_s = time.process_time()
-        run_missing(plan, store := Store(Path(folder)), OnCluster())
+        run_missing(plan, store := Store(Path(folder)), _On(cluster))
         cpu_s = time.process_time() - begin_s - cluster.tasks_cpu_s
         kept = store.kept()
         errors = [
@@ -219,15 +220,89 @@ def swept(plan: CellPlan, lengths_s: dict[str, float], slots: int, row: Row, **o
     return Sweep(len(kept), cluster.last_end_s, bound_s, cpu_s, errors, cluster)
 
 
+def sleeping(row: Row, length_s: float, long_seeds: frozenset[int], long_s: float) -> Callable[..., Any]:
+    """Return what takes the place of `spark_task.runner`: cells sleep, and their rows are those of one run."""
+
+    def runner(*options: Any) -> Callable[[Any], Any]:
+        sent = options[4]
+
+        def run(tasks: Any) -> Any:
+            import pickle
+            import time
+
+            for packed in tasks:
+                for _, runs in pickle.loads(packed):
+                    for seed, name, _ in runs:
+                        seconds = long_s if seed in long_seeds else length_s
+                        time.sleep(seconds)
+                        sent.add([row | {"cell": name.decode(), "cpu_s": seconds, "wall_s": seconds}])
+            return iter(())
+
+        return run
+
+    return runner
+
+
+def on_standalone(cells: int, row: Row) -> list[tuple[object, ...]]:
+    """Return lines of a table: sweeps on a cluster of four workers, and one of so many cells that take no time."""
+    lines: list[tuple[object, ...]] = []
+    case = Case(4, 0.05, 8.0)
+    with (
+        tempfile.TemporaryDirectory(prefix="ckptsim-makespan-") as folder,
+        standalone(Path(folder) / "cluster", workers=case.slots) as cluster,
+        context(cluster.url) as spark,
+    ):
+        from pyspark import cloudpickle
+
+        cloudpickle.register_pickle_by_value(sys.modules[sleeping.__module__])
+        while spark._jsc.sc().getExecutorMemoryStatus().size() <= case.slots:  # noqa: SLF001 - the driver is one
+            time.sleep(0.2)
+        sweeps = (
+            ("first tasks of the workers", 8, True, 0.0),
+            (str(case), 200, True, SHORT_S),
+            (f"{case}, unforeseen", 200, False, SHORT_S),
+            ("cells that take no time", cells, True, 0.0),
+        )
+        for name, count, foreseen, short_s in sweeps:
+            plan, lengths_s = planned(count, case, foreseen=foreseen)
+            long_s = case.long_s if short_s else 0.0
+            long = frozenset(i for i, seconds in enumerate(lengths_s.values()) if seconds == case.long_s)
+            store = Store(Path(folder) / name)
+            begin_s, begin_cpu_s = time.monotonic(), time.process_time()
+            with mock.patch.object(spark_rows.spark_task, "runner", sleeping(row, short_s, long, long_s)):
+                run_missing(plan, store, _On(spark))
+            spent_s, cpu_ms = time.monotonic() - begin_s, 1e3 * (time.process_time() - begin_cpu_s) / count
+            bound_s = max(((count - len(long)) * short_s + len(long) * long_s) / case.slots, long_s)
+            ratio = spent_s / bound_s if bound_s else "-"
+            lines.append((name, str(len(store.kept())), spent_s, bound_s, ratio, cpu_ms, count / spent_s))
+    return lines
+
+
+class _On(Workers):
+    """Workers of a context of Spark."""
+
+    def __init__(self, spark: Any) -> None:
+        super().__init__()
+        self._spark = spark
+
+    def rows(self, missing: CellPlan, *_: object) -> Any:
+        return spark_rows.rows_on(self._spark, missing, watch=no_watch)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.spark_makespan", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("--cells", type=int, default=100, help="per slot")
+    parser.add_argument("--standalone", type=int, help="cells that take no time, on a real cluster of four workers")
     given = parser.parse_args(arguments)
     lines = []
     row = timed(planned(1, CASES[0])[0][0])
+    head = ["case", "cells", "makespan s", "bound s", "ratio", "driver's CPU ms per cell"]
+    if given.standalone:
+        print_table([*head, "cells/s"], on_standalone(given.standalone, row))
+        return
     for case in CASES:
         for foreseen in (True, False):
             plan, lengths_s = planned(given.cells * case.slots, case, foreseen=foreseen)
@@ -239,7 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 1e3 * sweep.driver_cpu_s / sweep.cells,
             )
             lines.append((str(case) + ("" if foreseen else ", unforeseen"), str(sweep.cells), *numbers))
-    print_table(["case", "cells", "makespan s", "bound s", "ratio", "driver's CPU ms per cell"], lines)
+    print_table(head, lines)
 
 
 if __name__ == "__main__":
