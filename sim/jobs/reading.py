@@ -125,6 +125,8 @@ def other_kind(path: Path) -> str:
                 )
                 failed = f", which failed: {one_line(root[1], 200)}" if root else ""
                 return f"is the answer to a savepoint that was asked for{failed}; {_WHAT_EXPLAIN_READS}"
+            case [{"key": str(), "value": str()}, *_]:
+                return f"is the answer to /jobmanager/config, which tells nothing of a job; {_WHAT_EXPLAIN_READS}"
     try:
         is_monitoring = table_of_document(text) is not None
     except MonitoringError:  # its metrics are not rates

@@ -98,6 +98,11 @@ def test_the_scenario_of_a_recording_is_its_configuration_and_of_a_job_what_was_
             "is a scenario, not a source of one: `ckptsim run` simulates it",
         ),
         (
+            "config.json",
+            '[{"key": "parallelism.default", "value": "1"}]',
+            "is the answer to /jobmanager/config, which tells nothing of a job",
+        ),
+        (
             "m.json",
             '{"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {"__name__": "bytes"}, "values": [[1, "5"]]}]}}',
             "has metrics of a monitoring system, no answers of Flink's REST API: `ckptsim traces read`",

@@ -436,7 +436,7 @@ def without_statistics_text(explained: Account, point: RecordedCheckpoint) -> st
     written = (
         f"{bytes_text(point.checkpointed_size)} written" if point.checkpointed_size >= 0 else "bytes written unknown"
     )
-    size = f", with {bytes_text(point.state_bytes)} of state ({written})" if point.state_size > 0 else ""
+    size = f", with {bytes_text(point.state_bytes)} of state ({written})" if point.state_bytes > 0 else ""
     if point.status == "FAILED":
         why = one_line(point.failure_message.rstrip(". "), 200) or "no reason is known"
         return f"{name} was given up after {took} ({why}). {_acknowledged_of(point)}"

@@ -80,8 +80,8 @@ def is_unaligned(point: RecordedCheckpoint) -> bool:
 def in_flight_text(points: Sequence[RecordedCheckpoint]) -> str:
     """Return a sentence if in-flight data is at least half of what the latest completed checkpoint wrote, otherwise ""."""
     last = max((point for point in points if point.status == "COMPLETED"), key=lambda point: point.id, default=None)
-    if last is None or 2 * last.persisted_data < last.checkpointed_size or last.checkpointed_size <= 0:
-        return ""
+    if last is None or not 0 < last.checkpointed_size <= 2 * last.persisted_data <= 2 * last.checkpointed_size:
+        return ""  # more than was written contradicts it
     share, size = share_text(last.persisted_data / last.checkpointed_size), bytes_text(last.persisted_data)
     return (
         f"In-flight data that barriers overtook (persisted_data) is {share} of what checkpoint {last.id} wrote, {size}: it is part of "

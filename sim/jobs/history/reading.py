@@ -355,16 +355,19 @@ def _subtasks_sentences(lone: LoneAnswer) -> Iterator[str]:
     rows = parsed(TaskDetails, lone.document, lone.name, lone.path).subtasks
     acknowledged = [row for row in rows if row.status == "completed" and row.end_to_end_duration >= 0]
     number = lone.document["id"] if is_known(lone.document["id"]) else "of an unknown id"
-    yield f"Checkpoint {number}: {len(acknowledged)} of {len(rows)} subtasks acknowledged."
+    of, done = (lone.document.get(name, -1) for name in ("num_subtasks", "num_acknowledged_subtasks"))
+    is_part = is_known(of) and is_known(done) and of > len(rows)  # as people paste it
+    said = f"{done} of {of} subtasks acknowledged; {len(rows)} of them are in it" if is_part else None
+    yield f"Checkpoint {number}: {said or f'{len(acknowledged)} of {len(rows)} subtasks acknowledged'}."
     pending = [f"subtask {row.index}" for row in rows if row not in acknowledged]
     if pending:
         yield f"Not acknowledged: {first_names(pending, _MAX_NAMED_VERTICES)}{_pending_text(lone, acknowledged)}."
     if not acknowledged:
         return
     *others, last = sorted(acknowledged, key=lambda row: row.end_to_end_duration)
-    yield f"The last{' that acknowledged' * bool(pending)} was subtask {last.index} after {_spent([last])}."
+    yield f"The last{' of these' * is_part}{' that acknowledged' * bool(pending)} was subtask {last.index} after {_spent([last])}."
     if others:
-        yield f"The {len(others)} others, by their medians, after {_spent(others)}."
+        yield f"The {f'{len(others)} others, by their medians,' if len(others) > 1 else 'other one'} after {_spent(others)}."
 
 
 def _pending_text(lone: LoneAnswer, acknowledged: Sequence[RecordedSubtask]) -> str:
@@ -402,6 +405,12 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     barriers = (
         "" if unaligned is None else f", {'unaligned' if unaligned else 'not aligned' if at_least_once else 'aligned'}"
     )
+    aligned_ms, tolerated = (
+        document.get("aligned_checkpoint_timeout", -1),
+        document.get("tolerable_failed_checkpoints", -1),
+    )
+    if unaligned and is_known(aligned_ms) and aligned_ms > 0:
+        barriers = f", aligned until {ms_text(aligned_ms)} after the trigger, then unaligned"
     interval = document.get("interval")
     is_off = interval is not None and interval >= NEVER_MS
     pause_ms = document["min_pause"] if is_known(document.get("min_pause")) and not is_off else 0
@@ -409,6 +418,8 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     yield f"{often}, pause {written('min_pause')}, timeout {written('timeout')}{barriers}."
     if is_known(interval) and pause_ms > document["interval"]:
         yield f"The pause voids the interval: the next one begins {written('min_pause')} after the end of the one before."
+    if is_known(tolerated) and tolerated < 2**31 - 1 and not is_off:
+        yield f"Of checkpoints that fail in a row number {tolerated + 1} fails the job."
     if at_least_once:
         yield "At least once: barriers block no channel, and records behind them are counted twice after a restore."
     if document.get("state_changelog_enabled") is True and document.get("changelog_storage") == "memory":

@@ -21,7 +21,7 @@ from typing import Annotated, Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from sim.jobs.source.secrets import masked_text
 from sim.model.schema.text import write
@@ -286,7 +286,11 @@ def _with_subtasks(tasks: Any) -> Any:
     """Return only the tasks with statistics of subtasks.  Flink's list of checkpoints has only sums over subtasks."""
     if not isinstance(tasks, dict):
         return {}
-    return {name: task for name, task in tasks.items() if not isinstance(task, dict) or task.get("subtasks")}
+    return {
+        name: task
+        for name, task in tasks.items()
+        if isinstance(task, RecordedTask) or (isinstance(task, dict) and task.get("subtasks"))
+    }
 
 
 class RecordedCheckpoint(RestObject):
@@ -309,6 +313,14 @@ class RecordedCheckpoint(RestObject):
     failure_message: Annotated[Text, BeforeValidator(lambda text: text or "")] = ""  # null: the checkpoint did not fail
     # vertex -> task, with statistics of its subtasks
     tasks: Annotated[dict[str, RecordedTask], BeforeValidator(_with_subtasks)] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _until_failure(cls, row: Any) -> Any:
+        """Return the row with the duration until the failure, if it tells when that was."""
+        if isinstance(row, dict) and all(is_known(row.get(end)) for end in ("failure_timestamp", "trigger_timestamp")):
+            return row | {"end_to_end_duration": max(0, row["failure_timestamp"] - row["trigger_timestamp"])}
+        return row
 
     @property
     def state_bytes(self) -> int:

@@ -307,6 +307,34 @@ def test_the_time_that_a_subtask_has_not_acknowledged(tmp_path, duration, passed
     assert f"Not acknowledged: subtask 1{passed}. The last that acknowledged" in text
 
 
+def test_a_vertex_pasted_in_part_counts_as_flink_does(tmp_path):
+    rows = [{"index": i, "status": "completed", "end_to_end_duration": 900 + i} for i in range(2)]
+    answer = {"id": 113, "status": "COMPLETED", "num_subtasks": 24, "num_acknowledged_subtasks": 23, "subtasks": rows}
+    text = told(tmp_path, json.dumps(answer))
+
+    assert (
+        "Checkpoint 113: 23 of 24 subtasks acknowledged; 2 of them are in it. The last of these was subtask 1" in text
+    )
+    assert "The other one after 900 ms" in text
+    assert "2 of 2 subtasks acknowledged. The last was" in told(tmp_path, json.dumps(answer | {"num_subtasks": 2}))
+
+
+def test_nothing_is_claimed_of_numbers_that_contradict_each_other(tmp_path):
+    """More in flight than was written in all; a failure later than its duration; sums that are no vertices."""
+    sizes = {"checkpointed_size": 400_000, "state_size": 1_400_000, "persisted_data": 1_400_000}
+    failed = row(8, "FAILED", 2000, failure_message="Checkpoint expired before completing.")
+    failed["failure_timestamp"] = failed["trigger_timestamp"] + 600_000
+    text = told(tmp_path, listed(row(9, "COMPLETED", 2000, **sizes), failed, completed=1))
+
+    assert "In-flight data" not in text
+    assert "0 B of state" not in text
+    assert "Checkpoint 8 (barriers not known) was given up after 10 min" in text
+    possible = listed(row(9, "COMPLETED", 2000, **sizes | {"persisted_data": 400_000}))
+    assert "In-flight data that barriers overtook (persisted_data) is 100 %" in told(tmp_path, possible)
+    counted = row(9, "COMPLETED", 2345, tasks={"total": 4, "pending": 0})
+    assert "Checkpoint 9 (barriers not known) took 2.3 s" in told(tmp_path, json.dumps(counted))
+
+
 def test_messages_of_exceptions_their_causes_and_how_often(tmp_path):
     trace = "org.x.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.\n\tat a.b\nCaused by: y.IOException: disk is full"
     entries = [
@@ -376,6 +404,19 @@ def test_what_a_configuration_means(tmp_path):
     other = told(tmp_path, json.dumps(config | {"min_pause": 0, "checkpoints_after_tasks_finish": True}))
     assert "voids" not in other
     assert "no checkpoint is taken" not in other
+    timeout = config | {
+        "unaligned_checkpoints": True,
+        "aligned_checkpoint_timeout": 500,
+        "tolerable_failed_checkpoints": 2,
+    }
+    text = told(tmp_path, json.dumps(timeout))
+    assert "timeout 10 min, aligned until 500 ms after the trigger, then unaligned." in text
+    assert "Of checkpoints that fail in a row number 3 fails the job." in text
+    at_once = told(
+        tmp_path, json.dumps(timeout | {"aligned_checkpoint_timeout": 0, "tolerable_failed_checkpoints": 2**31 - 1})
+    )
+    assert "timeout 10 min, unaligned." in at_once
+    assert "in a row" not in at_once
 
 
 def test_counts_of_more_checkpoints_than_the_history_has(tmp_path):
