@@ -59,6 +59,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "refused": re.compile(
         rf"Failed to trigger (?:or complete )?checkpoint (?:UNKNOWN_CHECKPOINT_ID )?for job {_JOB}(?: (?:since|because):? (?P<why>.*))?"
     ),
+    "aborted": re.compile(rf"(?P<why>Checkpoint (?:triggering|acknowledging) task .+? of job {_JOB} is not .+)"),
     "late": re.compile(
         rf"Received late message for now expired checkpoint attempt (?P<id>\d+) from task (?P<task>\S+) of job {_JOB}"
         r"(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
@@ -86,8 +87,8 @@ _OPERATOR = re.compile(
 )
 """An exception of a task that declines a checkpoint, e.g. ``... for operator agg -> map (2/12)#0.``."""
 NOT_RUNNING = "Not all required tasks are currently running"
-_NOT_RUNNING = re.compile(r"Checkpoint triggering task (?P<task>.+?) of job [0-9a-f]{32} is not ")
-_ENDED_TASKS = re.compile(r"(?i)some tasks of (?:the )?job.* finished")
+_NOT_RUNNING = re.compile(r"Checkpoint (?:triggering|acknowledging) task (?P<task>.+?) of job [0-9a-f]{32} is not ")
+_ENDED_TASKS = re.compile(r"(?i)some tasks of (?:the )?job.* finished|but FINISHED instead")
 """Messages for a declined trigger because tasks have finished, before Flink 1.15."""
 FINISHED = "tasks have finished, and checkpoints after that are not enabled"
 _NOT_COUNTED = re.compile(
@@ -193,6 +194,7 @@ class LogRefusal:
     line_ms: int  # time of the line by the clock of the log; -1 if unknown
     reason: str = ""  # Flink's reason; "" if the log does not contain it
     task: str = ""  # the task that was not running; "" if unknown
+    is_announced: bool = False  # by the line that names its task (before Flink 1.13); another line may report it, too
 
 
 @dataclass(slots=True)
@@ -551,8 +553,12 @@ def _explain(failure: Failure, why: str) -> None:
 
 def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -> Failure | None:
     """Store a message about a checkpoint.  `kind` is a key of `_PATTERNS`.  Return the failure in it, or None."""
-    if kind == "refused":
-        log.refusals.append(LogRefusal(line_ms))
+    if kind in ("refused", "aborted"):
+        last = log.refusals[-1] if log.refusals else LogRefusal(-1)
+        is_same = kind == "refused" and last.is_announced and line_ms - last.line_ms < 1000
+        if not is_same:
+            log.refusals.append(LogRefusal(line_ms))
+        log.refusals[-1].is_announced = kind == "aborted"
         if fields["why"]:
             _explain(log.refusals[-1], fields["why"])
         return log.refusals[-1]
@@ -600,6 +606,10 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
     return None
 
 
+_PREFIX = re.compile(r"^(?:\[pod/[^\]\s]+\] )?(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7,9}Z )?")
+"""What `kubectl logs --prefix --timestamps` and Docker put in front of each line, also of those of a stack trace."""
+
+
 def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a log, which may be compressed.  Longer lines are split at MAX_LINE_LENGTH.
 
@@ -607,7 +617,7 @@ def _lines(path: Path) -> Iterator[str]:
     """
     with open_uncompressed(path) as file:
         while content := file.readline(MAX_LINE_LENGTH):
-            line, events = content.decode("utf-8", "replace"), list[str]()
+            line, events = _PREFIX.sub("", content.decode("utf-8", "replace")), list[str]()
             if line.startswith("{"):
                 with suppress(ValueError, RecursionError):
                     events = list(event_lines(json.loads(line)))

@@ -57,6 +57,9 @@ QUEUED = "The maximum number of queued checkpoint requests exceeded"
             NOT_ALL,
         ),
         ([f"{REFUSED}.", f"{EXCEPTION} {QUEUED}"], QUEUED),
+        ([NOT_EXECUTED], NOT_ALL),
+        ([NOT_EXECUTED, f"{REFUSED} because {NOT_EXECUTED} Failure reason: {NOT_ALL}."], NOT_ALL),
+        ([NOT_EXECUTED.replace("being executed at the moment", "in state RUNNING but FINISHED instead")], FINISHED),
         ([f"{REFUSED} since {PAUSE}.."], PAUSE),
         ([f"{REFUSED}."], "the log gives no reason"),
         (
@@ -77,6 +80,9 @@ QUEUED = "The maximum number of queued checkpoint requests exceeded"
         "1.18 because",
         "1.16 exception",
         "queued",
+        "1.12 alone",
+        "1.12 twice",
+        "1.12 finished",
         "pause",
         "no reason",
         "1.13 finished",
@@ -99,6 +105,18 @@ def test_refused_triggers_of_all_versions(tmp_path, lines, reason):
         reason == FINISHED
     )
     assert ("Look at why tasks do not run" in text) == (reason == NOT_ALL)
+
+
+def test_what_kubectl_writes_before_lines_is_no_time_of_a_stack_trace(tmp_path):
+    declined = f"{EXCEPTION} Asynchronous task checkpoint failed.", "Caused by: java.io.IOException: Could not flush"
+    lines = [*written("06:09:00 triggers 1\n06:09:01 declines 1"), *(("", text) for text in declined)]
+    path = log_of(tmp_path, lines)
+    plain = answer_text(answer(history_of(read_source([path]))))
+    prefix = "[pod/jm-0/main] 2025-12-29T06:09:01.123456789Z "
+    path.write_text("".join(prefix + line for line in path.read_text().splitlines(keepends=True)))
+
+    assert "IOException: Could not flush" in " ".join(plain.split())
+    assert answer_text(answer(history_of(read_source([path])))) == plain
 
 
 def test_triggers_that_were_refused_before_checkpoints_complete_again(tmp_path):
