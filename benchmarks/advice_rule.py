@@ -14,12 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from sim.advice.answer import WATCHED_CHECKPOINTS
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import KEEPS_UP, Limits
 from sim.advice.report import Report, report
 from sim.advice.settings import checkpoint_period_ns
 from sim.advice.trials import SETTLED_NS, Bench, TrialRunner
-from sim.advice.warnings import WATCHED_CHECKPOINTS
 from sim.model.units import format_duration
 from sim.studies.cells import outcome
 from sim.studies.plan import Cell

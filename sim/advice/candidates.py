@@ -1,6 +1,6 @@
 """The state of the search among candidate settings: trials, results, the choice, and what was not run.
 
-Which candidates run, and in which order, is decided in `sim.advice.optimizer` and `sim.advice.search`.
+Which candidates run, and in which order, is decided in `sim.advice.optimizer`.
 """
 
 # State of a CandidateSearch (the parameter `search` of most functions in this package): trials of each setting, which are
@@ -54,7 +54,6 @@ from sim.advice.judgement import (
     rows_of,
     rows_of_kind,
 )
-from sim.advice.rare_checkpoints import RareCheckpoints, rare_checkpoints
 from sim.advice.settings import (
     PAUSE,
     TIMEOUT,
@@ -87,7 +86,14 @@ from sim.advice.trials import (
     TrialRunner,
     slots_ms,
 )
-from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, margins, with_corrected_durations, with_rare_checkpoints
+from sim.advice.uncertainty import (
+    MIN_CHECKPOINTS_FOR_P99,
+    RareCheckpoints,
+    margins,
+    rare_checkpoints,
+    with_corrected_durations,
+    with_rare_checkpoints,
+)
 from sim.jobs.evidence.what_ifs import Kind, chance, kinds_of, within
 from sim.model.scenario import Scenario
 from sim.model.schema.option_values import non_default_keys
@@ -232,7 +238,7 @@ class CandidateSearch:
             vertex.source is not None and not vertex.source.rates for vertex in self.scenario.job.vertices
         )
         self.runs: dict[Candidate, int] = {}
-        # keys relaxed by `sim.advice.search.relax_limiting_keys`; None: it has not run, or not to its end
+        # keys relaxed by `sim.advice.optimizer.relax_limiting_keys`; None: it has not run, or not to its end
         self.relaxed: tuple[str, ...] | None = None
         self.trials: Trials = {}
         self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs

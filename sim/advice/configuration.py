@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +20,6 @@ from sim.model.schema.option_values import configuration_lines, key_in_release, 
 from sim.model.schema.text import DocumentPath
 from sim.results.estimates import paired_change
 from sim.results.formats import bytes_text, ms_text, per_second_text
-
-if TYPE_CHECKING:
-    pass
-
 
 # ---- Results of the current and the advised setting, as paired differences of runs with the same random numbers.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.model.checkpoint import BARRIERS, BarrierKind
 from sim.model.cluster import was_added_after
@@ -22,7 +22,6 @@ from sim.model.units import SECOND, format_duration, parse_duration
 from sim.protocol.coordinator import effective_interval_ns
 
 if TYPE_CHECKING:
-    from sim.advice.rare_checkpoints import RareCheckpoints
     from sim.model.checkpoint import CheckpointOptions
     from sim.model.scenario import Scenario
     from sim.studies.sweeps.design import Point
@@ -153,6 +152,15 @@ class Change:
     point: Point = field(default_factory=dict, hash=False)
     protocol: BarrierSetting | None = None  # another barrier mode; None: unchanged
     assumption: str = ""  # a value that it assumes, and the range that was measured elsewhere
+
+
+class RareCheckpoints(NamedTuple):
+    """Checkpoints of which more than one in a hundred takes `ms` or longer, though a trial may show none."""
+
+    ms: float  # inf: they expire
+    why: str
+    vertex: str = ""  # the vertex whose windows fire; "": files are slow
+    restarts_per_s: float = 0.0  # restarts of the job by those that expire
 
 
 @dataclass(frozen=True, slots=True)

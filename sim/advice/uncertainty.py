@@ -8,22 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Trials
+from sim.advice.settings import RareCheckpoints, SettingName
+from sim.jobs.evidence.envelope import firings_ns
 from sim.jobs.evidence.what_ifs import within
 from sim.model.quantities import smallest_sample
 from sim.model.schema.history_file import agreement_text
 from sim.results.formats import ms_text
 
 if TYPE_CHECKING:
-    from sim.advice.rare_checkpoints import RareCheckpoints
-    from sim.advice.settings import SettingName
+    import pandas as pd
+
     from sim.jobs.evidence.what_ifs import Kind
     from sim.model.quantities import Level
-    from sim.model.scenario import Backtest
+    from sim.model.scenario import Backtest, Scenario
+
 
 MIN_CHECKPOINTS_FOR_P99 = smallest_sample(0.99)
 """Minimum number of checkpoints that have a p99."""
@@ -162,3 +166,39 @@ def _history(backtest: Backtest, limit_ms: float) -> str:
         f"History: {at_least}{over} of {backtest.checkpoints} recorded checkpoints took longer than {ms_text(limit_ms)}, "
         f"the longest {ms_text(backtest.longest_ms[0])}{few}."
     )
+
+
+# ---- Checkpoints that a short trial may not show. Their duration follows from the scenario, whatever the interval is.
+
+RARE_SHARE = 0.01
+"""Share of checkpoints beyond a p99."""
+
+
+def rare_checkpoints(scenario: Scenario, rows: pd.DataFrame) -> RareCheckpoints | None:
+    """Return the checkpoints that wait for windows that fire or for a slow file, the longer ones of both; None: there are none.
+
+    `rows`: undisturbed runs, which show the time that files of a usual checkpoint take.
+    """
+    found = [
+        RareCheckpoints(
+            (fire_ns - RARE_SHARE * window.step_ns) / 1e6,
+            f"windows of '{name}' fire for {ms_text(fire_ns / 1e6)}",
+            name,
+        )
+        for name, fire_ns in firings_ns(scenario).items()
+        if (window := scenario.job.vertex(name).window) is not None and fire_ns > RARE_SHARE * window.step_ns
+    ]
+    storage = scenario.storage
+    files = sum(vertex.parallelism for vertex in scenario.job.vertices if vertex.state is not None)
+    if 1 - (1 - storage.slow_probability) ** files > RARE_SHARE and "path_upload_ms" in rows:
+        upload_ms, slow = rows["path_upload_ms"].fillna(0.0).mean(), f"{100 * storage.slow_probability:.2g} %"
+        found.append(RareCheckpoints(storage.slow_factor * upload_ms, f"{slow} of files are slow (storage.slow)"))
+    rare, options = max(found, default=None), scenario.checkpoint
+    if rare is None or rare.ms * 1e6 <= options.timeout_ns:
+        return rare
+    share: float = 1 - (1 - storage.slow_probability) ** files
+    if rare.vertex and (window := scenario.job.vertex(rare.vertex).window) is not None:
+        share = max(firings_ns(scenario)[rare.vertex] - options.timeout_ns, 0) / window.step_ns
+    failing = share ** (options.tolerable_failed + 1)  # so many in a row
+    period_ns = max(options.interval_ns or inf, options.min_pause_ns) + share * options.timeout_ns
+    return rare._replace(ms=inf, restarts_per_s=1e9 * failing / period_ns)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from sim.advice.answer import answer
+from sim.advice.answer import answer, slots_texts
 from sim.advice.cautions import restart_attempts_caution
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.job import prepare_bench
@@ -17,7 +17,6 @@ from sim.advice.settings import make_candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.texts import grade, transaction_cautions, verdict
 from sim.advice.trials import FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
-from sim.advice.warnings import slots_texts
 from sim.app.verbs.advise import Advised
 from sim.model.faults import TaskManagerLost
 from sim.studies.sweeps.design import override

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sim.advice.answer import watch
 from sim.advice.judgement import (
     KEEPS_UP,
     MEASURED,
@@ -23,7 +24,6 @@ from sim.advice.judgement import (
     resample_choice,
     with_late_failures,
 )
-from sim.advice.warnings import watch
 from sim.model.quantities import S3_STANDARD, USE
 from tests.advice.made_up import measured
 

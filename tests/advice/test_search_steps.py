@@ -12,12 +12,15 @@ from sim.advice.levers import CHANGELOG, LOCAL_RECOVERY, TIMEOUT
 from sim.advice.optimizer import (
     _neighbours,
     _reason_to_skip,
+    _simpler,
+    _writes_in_full,
+    add_levers,
+    simplify,
     try_intervals,
     try_neighbours,
     try_optimum,
 )
 from sim.advice.report import _configuration
-from sim.advice.search import _simpler, _writes_in_full, add_levers, simplify
 from sim.advice.settings import Change, make_candidate, protocols, with_files_after_barrier
 from sim.advice.trials import CONFIRM_SHARE, GRID_SHARE, LEVER_SHARE, REPEAT_SHARE, TASK, Bench
 from sim.model.units import parse_duration

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from sim.advice.answer import watch
 from sim.advice.cautions import cautions, sinks_without_unaligned, unaligned_precondition
 from sim.advice.configuration import KeyChange, patch
 from sim.advice.horizon import WINDOW_NS, load_worlds
@@ -13,7 +14,6 @@ from sim.advice.levers import more_subtasks
 from sim.advice.requirements import _OPERATORS, ParsedQuantity, _faster, _rates, quantities
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import FAILURE, LONG, TASK, UNDISTURBED, Bench
-from sim.advice.warnings import watch
 from sim.model.schema.study import loads
 from sim.model.schema.text import Reading, compose
 from tests.advice.levers.test_levers import JOB as FORWARDED

@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.lab.backtest_verdicts import read_results
-from sim.advice.answer import WIDTH, Text, lines_below, no_answer, overview
+from sim.advice.answer import P50_ERROR_FACTOR, WIDTH, Text, lines_below, no_answer, overview
 from sim.advice.cautions import cautions
 from sim.advice.configuration import diff_flink_keys, patch
 from sim.advice.levers import CHANGELOG, rank_levers
 from sim.advice.settings import Change, protocols
 from sim.advice.situation import FOLDER, QUEUE, UPLOAD
-from sim.advice.warnings import P50_ERROR_FACTOR
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.made_up import MadeUp, searched

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.judgement import Limits
-from sim.advice.warnings import (
+from sim.advice.answer import (
     BACKEND_ERROR_FACTOR,
     MAX_RESCALED_SHORTFALL,
     MAX_SHORTFALL,
@@ -15,6 +14,7 @@ from sim.advice.warnings import (
     WATCHED_CHECKPOINTS,
     watch,
 )
+from sim.advice.judgement import Limits
 from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.scenario import Backtest, OtherSettings
 from sim.model.units import parse_duration

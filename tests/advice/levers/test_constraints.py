@@ -6,7 +6,7 @@ import pytest
 
 from sim.advice import settings
 from sim.advice.cautions import cautions, windows_longer_than_trials
-from sim.advice.constraints import CONSTRAINTS, DEFAULT
+from sim.advice.levers import CONSTRAINTS, DEFAULT
 from sim.advice.settings import BINDING
 from sim.advice.trials import LONG, TASK, UNDISTURBED, Bench
 from sim.model.schema.flink_keys import modelled_keys

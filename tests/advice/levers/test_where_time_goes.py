@@ -24,8 +24,7 @@ from sim.advice.levers import (
     TRANSFER_THREADS,
     rank_levers,
 )
-from sim.advice.rare_checkpoints import RareCheckpoints
-from sim.advice.settings import BarrierSetting, Lever
+from sim.advice.settings import BarrierSetting, Lever, RareCheckpoints
 from sim.advice.situation import (
     ALIGNMENT,
     CHANNEL_STATE,
