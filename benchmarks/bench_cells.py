@@ -101,7 +101,7 @@ def filled(file: Path, folder: Path) -> int:
 
 def measured(file: Path, folder: Path | None) -> dict[str, object]:
     """CPU seconds and peaks of planning, and of answering from `folder`; None: nothing is answered."""
-    from sim.app.verbs.sweep import SweepRequest, sweep
+    from sim.app.verbs.sweep import sweep
     from sim.studies.plan import cells, with_baselines
     from sim.studies.sweeps.sweep_file import define
 
@@ -116,7 +116,7 @@ def measured(file: Path, folder: Path | None) -> dict[str, object]:
     }
     if folder is None:
         return found | {"answer": ""}
-    result = sweep(SweepRequest(definition, file), folder=folder)
+    result = sweep(file, folder=folder)
     return found | {"all CPU s": time.process_time() - begun_s, "all MB": peak_mb(), "answer": repr(result)}
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.measure import cpu_seconds, measured_in, print_table, record
 from benchmarks.scenarios import scenario_text
-from sim.app.api.runs import simulate
+from sim.app.verbs.study import simulate
 from sim.model.schema.study import loads
 from sim.plane import warm
 from sim.runtime.job_instance import JobInstance

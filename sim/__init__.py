@@ -13,16 +13,15 @@ from __future__ import annotations
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from sim.app.api.jobs import Advice, advise
-    from sim.app.api.results import Results
-    from sim.app.api.runs import compare, diff, simulate, sweep
-    from sim.app.api.study import Study, load, loads
+    from sim.app.verbs.advise import Advice, advise
     from sim.app.verbs.common import Picture
-    from sim.app.verbs.diff import Diff
+    from sim.app.verbs.diff import Diff, diff
     from sim.app.verbs.explain import Explanation, explain_job
     from sim.app.verbs.importing import ImportedJob, import_job
     from sim.app.verbs.pictures import write_report
-    from sim.app.verbs.sweep import Sweep
+    from sim.app.verbs.results import Results
+    from sim.app.verbs.study import Study, compare, load, loads, simulate
+    from sim.app.verbs.sweep import Sweep, sweep
     from sim.app.verbs.traces import read_traces, trace_windows
     from sim.app.verbs.validate import Validation, validate
     from sim.app.verbs.watch import WatchResult, watch
@@ -62,23 +61,23 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOME = {
-    "load": "sim.app.api.study",
-    "loads": "sim.app.api.study",
-    "Study": "sim.app.api.study",
-    "simulate": "sim.app.api.runs",
-    "compare": "sim.app.api.runs",
-    "Results": "sim.app.api.results",
+    "load": "sim.app.verbs.study",
+    "loads": "sim.app.verbs.study",
+    "Study": "sim.app.verbs.study",
+    "simulate": "sim.app.verbs.study",
+    "compare": "sim.app.verbs.study",
+    "Results": "sim.app.verbs.results",
     "Result": "sim.runtime.result",
     "Picture": "sim.app.verbs.common",
     "Explanation": "sim.app.verbs.explain",
-    "advise": "sim.app.api.jobs",
-    "Advice": "sim.app.api.jobs",
+    "advise": "sim.app.verbs.advise",
+    "Advice": "sim.app.verbs.advise",
     "import_job": "sim.app.verbs.importing",
     "explain_job": "sim.app.verbs.explain",
     "ImportedJob": "sim.app.verbs.importing",
-    "diff": "sim.app.api.runs",
+    "diff": "sim.app.verbs.diff",
     "Diff": "sim.app.verbs.diff",
-    "sweep": "sim.app.api.runs",
+    "sweep": "sim.app.verbs.sweep",
     "Sweep": "sim.app.verbs.sweep",
     "read_traces": "sim.app.verbs.traces",
     "trace_windows": "sim.app.verbs.traces",

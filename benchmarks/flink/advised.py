@@ -21,7 +21,7 @@ from benchmarks.flink.measured import measured
 from benchmarks.flink.switch import Experiment, Report
 from sim.advice.answer import ADVISED
 from sim.advice.situation import FOLDER
-from sim.app.verbs.advise import AdvisedJob, advise, job_of
+from sim.app.verbs.advise import advise
 from sim.app.verbs.options import AdviseOptions
 from sim.jobs.source.fetching import fetch
 from sim.jobs.source.rest_job import RestJob
@@ -90,7 +90,7 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
             within=WITHIN,
             horizon=f"{3 * experiment.watch_s:.0f} s",
         )
-        advised = advise(_job(Path(folder), experiment), **request)
+        advised = advise(Path(folder) / "answers", changes=_answers(experiment), **request)
         unpatched = tuple(f"{what}: {value}" for what, value in advised.facts.get("beside_flinks_keys", {}).items())
         keys = _keys(Path(folder) / "advice" / ADVISED)
         found = Kept(
@@ -154,14 +154,13 @@ def _watched(flink: Cluster, job: str, settle_s: float, watch_s: float) -> tuple
     return snapshot, table[table["quantity"] == "end_to_end_duration"]["value"]
 
 
-def _job(folder: Path, experiment: Experiment) -> AdvisedJob:
-    """The job as `advise` imports it, with what its author answers."""
-    changes = [
+def _answers(experiment: Experiment) -> list[str]:
+    """What its author answers, as changes of the imported job."""
+    return [
         f"job.{vertex}.{key}={value}"
         for vertex, answers in experiment.answers.items()
         for key, value in answers.items()
     ]
-    return job_of(folder / "answers", changes)
 
 
 def _keys(file: Path) -> dict[str, str | None]:

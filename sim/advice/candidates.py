@@ -25,7 +25,7 @@ Which candidates run, and in which order, is decided in `sim.advice.optimizer`.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -654,42 +654,31 @@ class CandidateSearch:
         if not missing:
             return
         self._run(self.runs | missing)
-        self._repeat_behind_bursts()
-        while longer := {
-            setting.name: duration_ns
-            for setting in self.settings
-            if (duration_ns := self._longer_than_known_ns(setting))
-        }:
-            before = self.bench.durations_ns
-            self.bench.durations_ns = before | longer
+        self._repeat_with_longer(self.bench.settled_ns, self._later_ns)
+        self._repeat_with_longer(self.bench.durations_ns, self._longer_than_known_ns)
+
+    def _repeat_with_longer(self, known_ns: dict[SettingName, float], longer_ns: Callable[[Setting], float]) -> None:
+        """Repeat trials while a setting needs longer ones than its value in `known_ns` gives, and the budget covers them."""
+        while longer := {setting.name: time_ns for setting in self.settings if (time_ns := longer_ns(setting))}:
+            before = dict(known_ns)
+            known_ns |= longer
             if not self._affords(self._scenarios(self.runs), REPEAT_SHARE):
-                self.bench.durations_ns = before
+                known_ns.clear()
+                known_ns |= before
                 return
             self._run(self.runs)
 
-    def _repeat_behind_bursts(self) -> None:
-        """Repeat trials with a longer time to settle, in which more checkpoints completed than are due.
+    def _later_ns(self, setting: Setting) -> float:
+        """Return the time to settle [ns] with which trials must be repeated, as more checkpoints completed than are due; else 0.
 
         Triggers that are due during a long first upload are queued (CheckpointRequestDecider) and run in a burst behind it:
         durations and sizes of these checkpoints are not those of checkpoints at the interval.
         """
-        while later := {
-            candidate.name: 2 * settled_ns
-            for candidate in self.runs
-            if (settled_ns := self.bench.settling_ns(candidate)) < MAX_SETTLING_NS and self._has_burst(candidate)
-        }:
-            before = self.bench.settled_ns
-            self.bench.settled_ns = before | later
-            if not self._affords(self._scenarios(self.runs), REPEAT_SHARE):
-                self.bench.settled_ns = before
-                return
-            self._run(self.runs)
-
-    def _has_burst(self, candidate: Candidate) -> bool:
-        """Return True if an undisturbed trial of a candidate completed notably more checkpoints than there were intervals."""
-        interval_ns = checkpoint_period_ns(self.bench.with_setting(candidate).checkpoint)
-        due = self.bench.observed_ns(candidate) / interval_ns
-        return bool((rows_of(self.rows, candidate.name, UNDISTURBED)["completed"] > BURST_RATIO * due + 1).any())
+        candidate = self.candidate_of(setting.name)
+        settled_ns, options = self.bench.settling_ns(candidate), self.bench.with_setting(candidate).checkpoint
+        due = self.bench.observed_ns(candidate) / checkpoint_period_ns(options)
+        has_burst = (rows_of(self.rows, setting.name, UNDISTURBED)["completed"] > BURST_RATIO * due + 1).any()
+        return 2 * settled_ns if settled_ns < MAX_SETTLING_NS and has_burst else 0
 
     def _longer_than_known_ns(self, setting: Setting) -> float:
         """Return the checkpoint duration [ns] for which trials of a setting must be repeated, or 0 if they were long enough.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -176,7 +176,7 @@ def unaligned_precondition(scenario: Scenario, protocol: BarrierSetting) -> str:
     Returns "" if barriers are aligned or all sinks are known.
     """
     unknown = [] if protocol.aligned else unknown_sinks(scenario)
-    titles = _titles(list(SINKS.values()), "loses")
+    titles = _titles_of_losing(SINKS.values())
     names = ", ".join(f"'{vertex}'" for vertex in unknown)
     return f"{names} {'is' if len(unknown) == 1 else 'are'} not {titles}" if unknown else ""
 
@@ -232,13 +232,13 @@ def _unknown_sinks(unknown: Sequence[str]) -> Caution:
     )
     options = " ".join(f"--set '{key_of(('job', vertex, 'connector'))}=NAME'" for vertex in unknown)
     names = ", ".join(f"'{vertex}'" for vertex in unknown)
-    short = f"is the sink {_titles(bad, 'loses')}? Unaligned would lose records"
+    short = f"is the sink {_titles_of_losing(bad)}? Unaligned would lose records"
     text = f"What does {names} write to? Under unaligned checkpoints {named}. Set it with {options}; NAME: {', '.join(SINKS)}."
     return Caution(short, text, "; ".join(kind.source for kind in bad), is_question=True)
 
 
-def _titles(kinds: Sequence[SinkKind], overtaking: str) -> str:
-    return " or ".join(kind.title for kind in kinds if kind.overtaking == overtaking)
+def _titles_of_losing(kinds: Iterable[SinkKind]) -> str:
+    return " or ".join(kind.title for kind in kinds if kind.overtaking == "loses")
 
 
 def _forced_aligned_edges(scenario: Scenario) -> list[str]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sim.advice.candidates import CandidateSearch
-from sim.advice.trials import Bench
 from sim.model.schema.study import key_of, path_of
 from sim.model.schema.text import DocumentPath, Reading, compose, value_at
 from sim.results.formats import bytes_text, ms_text
+
+if TYPE_CHECKING:
+    from sim.advice.candidates import CandidateSearch
+    from sim.advice.trials import Bench
 
 _MARK = re.compile(r"(?:^|\s)#\s*(?:.*; )?UNKNOWN:\s*(.*)$")
 _SETTINGS = ("interval", "timeout", "barriers", "min-pause", "max-concurrent")

@@ -67,15 +67,11 @@ def protocols() -> tuple[BarrierSetting, ...]:
 def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
     """Return {sink: its kind}, determined by its connector or its name.  The kind is None if it is unknown.
 
-    Sinks are all vertices without downstream vertices other than committers, and all others whose connector is that of a sink.
+    Sinks are those of the job, and all others whose connector is that of a sink.
     """
-    vertices = [vertex for vertex in scenario.job.vertices if not vertex.committer_of]
-    read = {inlet.upstream for vertex in vertices for inlet in vertex.inputs}
-    last = [vertex for vertex in vertices if vertex.name not in read]
-    by_connector = {
-        vertex.name: SINKS[vertex.connector] for vertex in scenario.job.vertices if vertex.connector in SINKS
-    }
-    return {vertex.name: SINKS.get(vertex.known_connector) for vertex in last} | by_connector
+    job = scenario.job
+    by_connector = {vertex.name: SINKS[vertex.connector] for vertex in job.vertices if vertex.connector in SINKS}
+    return {name: SINKS.get(job.vertex(name).known_connector) for name in job.sinks} | by_connector
 
 
 def sink_hazards(scenario: Scenario) -> list[str]:

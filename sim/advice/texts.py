@@ -36,7 +36,7 @@ from sim.model.job import Job
 from sim.model.scenario import Scenario
 from sim.model.text import capitalised, listed
 from sim.model.units import parse_duration
-from sim.results.estimates import daly, renewal, young
+from sim.results.estimates import renewal
 from sim.results.formats import TextTable, apart_text, bytes_text, change_text, ms_text, per_second_text
 from sim.results.stored import unlimited_text
 
@@ -586,14 +586,13 @@ def breaks_text(setting: Setting, limits: Limits) -> str:
 
 
 def theory(search: CandidateSearch) -> str:
-    """Return a sentence with the optimal intervals by the formulas of Young and Daly and by renewal theory."""
-    cost, mtbf_s = search.cost_s, search.mtbf_s
-    if not cost:
-        return "A checkpoint costs no throughput that shows: Young and Daly would take as many as there can be; what is replayed decides."
-    by_young, by_daly, by_renewal = (ms_text(1e3 * optimum(cost, mtbf_s)) for optimum in (young, daly, renewal))
+    """Return a sentence with the optimal interval by renewal theory."""
+    cost_s, mtbf_s = search.cost_s, search.mtbf_s
+    if not cost_s:
+        return "A checkpoint costs no throughput that shows: what is replayed decides."
+    cost, mtbf, optimum = (ms_text(1e3 * time_s) for time_s in (cost_s, mtbf_s, renewal(cost_s, mtbf_s)))
     return (
-        f"A checkpoint costs {ms_text(1e3 * cost)} of processing; with a failure every {ms_text(1e3 * mtbf_s)} Young says every "
-        f"{by_young}, Daly {by_daly}, the renewal optimum {by_renewal}."
+        f"A checkpoint costs {cost} of processing; with a failure every {mtbf} the renewal optimum is every {optimum}."
     )
 
 

@@ -360,7 +360,7 @@ class Bench:
         self._states: dict[str, Point] = {}
         self.durations_ns: dict[SettingName, float] = {}
         """Setting -> checkpoint duration [ns], for settings whose checkpoints take so long that they extend the interval."""
-        self.settled_ns: dict[SettingName, int] = {}
+        self.settled_ns: dict[SettingName, float] = {}
         """Setting -> time from the start after which its checkpoints are regular, if that is after SETTLED_NS."""
 
     @cached_property
@@ -400,7 +400,7 @@ class Bench:
 
     def settling_ns(self, candidate: Candidate) -> int:
         """Return the time from the start of a trial after which a candidate's checkpoints are regular [ns]."""
-        return max(SETTLED_NS, self.settled_ns.get(candidate.name, 0))
+        return round(max(SETTLED_NS, self.settled_ns.get(candidate.name, 0.0)))
 
     def duration_ns(self, candidate: Candidate, kind: str) -> int:
         """Return the length of a trial without a failure [ns], UNDISTURBED or LONG."""

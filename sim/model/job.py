@@ -509,6 +509,13 @@ class Job:
         """(upstream, downstream) of each edge, in the order of readers and their inputs, by which the data plane numbers edges."""
         return tuple((inlet.upstream, reader.name) for reader in self.vertices for inlet in reader.inputs)
 
+    @cached_property
+    def sinks(self) -> tuple[str, ...]:
+        """Return the vertices whose output no other vertex reads.  Committers do not count."""
+        vertices = [vertex for vertex in self.vertices if not vertex.committer_of]
+        read = {inlet.upstream for vertex in vertices for inlet in vertex.inputs}
+        return tuple(vertex.name for vertex in vertices if vertex.name not in read)
+
     @property
     def committers(self) -> tuple[str, ...]:
         """The vertices that read committables instead of records."""

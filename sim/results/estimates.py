@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,30 +69,15 @@ def paired_change(before: NDArray[np.float64], after: NDArray[np.float64]) -> Pa
     return PairedChange(float(differences.mean()), half_width(differences))
 
 
-# ---- Formulas for the optimal time between checkpoints, for comparison with the simulated optimum. All times have the same
-# unit.
-#
-# `cost` (C): processing time that a checkpoint costs. `mtbf` (M): mean time between random failures. Unlike the simulation,
-# the formulas ignore queues and the dependence of recovery on the load.
-
-
-def young(cost: float, mtbf: float) -> float:
-    """Return the first-order optimum sqrt(2 C M) (Young, CACM 17, 1974)."""
-    return sqrt(2 * cost * mtbf)
-
-
-def daly(cost: float, mtbf: float) -> float:
-    """Return the higher-order optimum, without the checkpoint itself (Daly, FGCS 22, 2006); M if C >= 2 M."""
-    if cost >= 2 * mtbf:
-        return mtbf
-    x = cost / (2 * mtbf)
-    return sqrt(2 * cost * mtbf) * (1 + sqrt(x) / 3 + x / 9) - cost
+# ---- The optimal time between checkpoints by a formula, for comparison with the simulated optimum. Unlike the simulation, it
+# ignores queues and the dependence of recovery on the load.
 
 
 def renewal(cost: float, mtbf: float) -> float:
-    """Return the interval T, including the checkpoint, that maximizes (T - C) / (exp(T / M) - 1).
+    """Return the interval T, including the checkpoint, that maximizes (T - C) / (exp(T / M) - 1), in the unit of the arguments.
 
-    This is the work per time that is not lost, if times between failures are exponentially distributed.
+    `cost` (C): processing time that a checkpoint costs.  `mtbf` (M): mean time between random failures.  This is the work per
+    time that is not lost, if times between failures are exponentially distributed.
     """
     from scipy.special import lambertw
 

@@ -1,4 +1,4 @@
-// Sliders over the combinations of a study, for notebooks: what anywidget calls (sim/app/api/explore.py).
+// Sliders over the combinations of a study, for notebooks: what anywidget calls (sim/app/verbs/explore.py).
 const COLUMNS = [["end_to_end_p50_ms", "median duration", ms], ["end_to_end_max_ms", "longest", ms], ["persisted_bytes", "in-flight data stored", bytes],
   ["throughput_per_second", "records per second", number], ["throughput_change", "change of throughput", share]];
 const STYLE = `

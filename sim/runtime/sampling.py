@@ -80,7 +80,6 @@ def _copies(job: Job) -> list[dict[int, Fraction]]:
     Only vertices that have inputs and no readers have entries.
     """
     copies_of: dict[str, dict[int, Fraction]] = {}
-    without_readers = _without_readers(job)
     ends: list[dict[int, Fraction]] = []
     for v, vertex in enumerate(job.vertices):
         counts = {v: Fraction(1)} if vertex.source is not None else {}
@@ -89,14 +88,8 @@ def _copies(job: Job) -> list[dict[int, Fraction]]:
             for source, copies in copies_of[inlet.upstream].items():
                 counts[source] = counts.get(source, Fraction(0)) + copies * factor
         copies_of[vertex.name] = counts
-        ends.append(counts if vertex.inputs and v in without_readers else {})
+        ends.append(counts if vertex.inputs and vertex.name in job.sinks else {})
     return ends
-
-
-def _without_readers(job: Job) -> set[int]:
-    """Return the vertices whose output no other vertex reads.  Committers do not count."""
-    read = {inlet.upstream for vertex in job.vertices for inlet in vertex.inputs if not vertex.committer_of}
-    return {v for v, vertex in enumerate(job.vertices) if vertex.name not in read and not vertex.committer_of}
 
 
 # ---- The critical paths of a job instance's checkpoints, from its journal and the files in its storage.
@@ -325,8 +318,8 @@ class CatchUp:
         self.sources = [task for task in sorted(parts) if not context.layout.task_gates[task]]
         self.position = {task: int(served[task]) for task in self.sources}  # records served before the failure
         stats.replayed_records = sum(max(0, self.position[task] - parts[task].position.served) for task in self.sources)
-        without_readers = _without_readers(context.scenario.job)
-        ends = [task for task in sorted(parts) if context.layout.vertex[task] in without_readers]
+        job = context.scenario.job
+        ends = [task for task in sorted(parts) if job.vertices[context.layout.vertex[task]].name in job.sinks]
         stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
         self.tasks = sorted(parts)
         waiting, in_flight_mean = (

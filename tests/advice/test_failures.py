@@ -17,7 +17,7 @@ from sim.advice.settings import make_candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.texts import grade, transaction_cautions, verdict
 from sim.advice.trials import FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
-from sim.app.verbs.advise import Advised
+from sim.app.verbs.advise import Advice
 from sim.model.faults import TaskManagerLost
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB as ON_HEAP
@@ -277,7 +277,7 @@ def test_output_that_another_setting_lost_is_no_trouble_of_the_advised_one(tmp_p
         }
     )
     chosen = None if advised is None else SimpleNamespace(name=(advised, "aligned"))
-    found = Advised(SimpleNamespace(chosen=chosen), tmp_path, tmp_path, (), 1.0, table)
+    found = Advice(SimpleNamespace(chosen=chosen), tmp_path, tmp_path, (), 1.0, table)
 
     assert ("30000 records are lost" in found.trouble) == is_trouble
     assert bool(found.trouble) == is_trouble

@@ -25,7 +25,7 @@ from sim.app.verbs.options import (
 )
 
 if TYPE_CHECKING:
-    from sim.app.verbs.advise import Advised
+    from sim.app.verbs.advise import Advice
     from sim.app.verbs.diff import Diff
     from sim.app.verbs.run import RunOutcome
     from sim.app.verbs.sweep import Sweep
@@ -154,7 +154,7 @@ def check_files(
     files: Annotated[list[Path], argument("FILE", "Scenarios and sweep files (YAML).")], **options: Unpack[CheckOptions]
 ) -> Code:
     """Validate scenarios and sweep files without running them: all mistakes, warnings, and what would run."""
-    from sim.app.verbs.run import check_file
+    from sim.app.verbs.sweep import check_file
     from sim.model.schema.text import ScenarioError
 
     code = Code.FINE
@@ -183,11 +183,10 @@ def run_sweep(
 
     Each combination is a cell, one row of the result table.
     """
-    from sim.app.verbs.sweep import read_request, sweep
+    from sim.app.verbs.sweep import sweep
 
-    request = read_request(file, **options)
     with Console(_show_sweep, as_json=as_json) as console:
-        swept = sweep(request, listener=console, **options)
+        swept = sweep(file, listener=console, **options)
         (print_message if as_json else put)(swept.counted)
     return Code.FINE if swept.failed.empty else Code.CELLS_FAILED
 
@@ -261,7 +260,7 @@ def advise_on(
     return Code.FINE if advised.report.chosen or not advised.report.is_setting else Code.EXPECTATION_FAILED
 
 
-def _show_advice(advised: Advised, *, why: bool) -> None:
+def _show_advice(advised: Advice, *, why: bool) -> None:
     """Print what fits a terminal; with `why`, all of the advice."""
     put_parts(advised.report.parts if why else advised.report.screen)
     kept = "the job, the sweep (sweep.yaml) and every run (results.parquet)" if len(advised.table) else "the job"

@@ -233,7 +233,8 @@ QUANTITIES = {
 def curves_of(quantity: PlottedQuantity, comparison: Comparison) -> dict[str, pd.Series[float]]:
     """Return the quantity by time [s] in the first run of each strategy; strategies without samples are omitted."""
     tables = {name: found[0].tables["series"] for name, found in comparison.results.items()}
-    sinks = _sinks(comparison) if quantity.at_sinks else None
+    job = next(iter(comparison.results.values()))[0].scenario.job
+    sinks = job.sinks if quantity.at_sinks else None
     return {name: _curve(rows, quantity, sinks) for name, rows in tables.items() if len(rows)}
 
 
@@ -262,13 +263,7 @@ def end_s(runs: Mapping[str, Tables]) -> float | None:
     )
 
 
-def _sinks(comparison: Comparison) -> list[str]:
-    job = next(iter(comparison.results.values()))[0].scenario.job
-    readers = {inlet.upstream for vertex in job.vertices if not vertex.committer_of for inlet in vertex.inputs}
-    return [vertex.name for vertex in job.vertices if vertex.name not in readers and not vertex.committer_of]
-
-
-def _curve(rows: pd.DataFrame, quantity: PlottedQuantity, vertices: list[str] | None) -> pd.Series[float]:
+def _curve(rows: pd.DataFrame, quantity: PlottedQuantity, vertices: Sequence[str] | None) -> pd.Series[float]:
     rows = rows.assign(queued=rows["inputQueueSize"] + rows["outputQueueSize"])
     if vertices is not None:
         rows = rows[rows["vertex"].isin(vertices)]

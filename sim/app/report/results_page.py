@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from sim.advice.questions import unknowns
 from sim.app.report.figures import (
     QUANTITIES,
     curves_of,
@@ -154,8 +154,6 @@ def _turned(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[l
 
 # ---- Results of `run` for a page, read from their folder.
 
-_UNKNOWN = re.compile(r"^\s*(?P<value>[^#]*?)\s*#\s*UNKNOWN:\s*(?P<why>.*)$")
-
 
 def stored_comparison(folder: Path) -> Page:
     """Return the page of the results that `run` stored in a folder.
@@ -198,19 +196,11 @@ def assumptions(study: ScenarioFile, text: str) -> tuple[str, ...]:
 
 
 def unknown_values(text: str) -> list[str]:
-    """Return ``interval: 1 s (unknown: how often?)`` for every value that a scenario file marks UNKNOWN."""
-    lines, values = text.splitlines(), []
-    for i, line in enumerate(lines):
-        if (match := _UNKNOWN.match(line)) is None:
-            continue
-        below = list(
-            takewhile(lambda text: text.startswith("#") and "UNKNOWN:" not in text, map(str.strip, lines[i + 1 :]))
-        )
-        rest = lines[i + 1 + len(below) :]
-        value = match["value"] or (rest[0].strip() if rest else "") or "a value"  # the comment may be above the value
-        why = " ".join([match["why"], *(text.lstrip("# ") for text in below)]) if not match["value"] else match["why"]
-        values.append(f"{value} (unknown: {why})")
-    return values
+    """Return ``checkpoint.interval: 1 s (unknown: how often?)`` for every value that a scenario file marks UNKNOWN."""
+    return [
+        f"{unknown.key}{'' if unknown.assumed is None else f': {unknown.assumed}'} (unknown: {unknown.question})"
+        for unknown in unknowns(text)
+    ]
 
 
 def provenance_text(kept: Mapping[str, Any]) -> str:

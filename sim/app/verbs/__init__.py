@@ -1,1 +1,1 @@
-"""The commands, for the terminal and for Python: each takes options and returns a printable result."""
+"""What `import sim` offers, and the commands: each takes options and returns a printable result.  Studies, and results of notebooks."""

@@ -26,7 +26,8 @@ from sim.app.verbs.common import (
 )
 from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, report_remarks
 from sim.app.verbs.importing import draft_of, text_of, with_backtest
-from sim.app.verbs.options import AdviseOptions, changes_as_lines, command_line, path_of, with_all_options
+from sim.app.verbs.options import AdviseOptions, FilePath, changes_as_lines, command_line, path_of, with_all_options
+from sim.app.verbs.study import Study, load
 from sim.jobs.infer.heap import last_restart_ms
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import where_to_look
@@ -58,8 +59,8 @@ class AdvisedJob:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Advised(Displayed):
-    """The result of `advise`: the recommendation and the rows of its trial runs."""
+class Advice(Displayed):
+    """The result of `advise`: the recommended setting, its reasons and their confidence, and the rows of its trial runs."""
 
     report: Report
     folder: Path
@@ -104,6 +105,12 @@ class Advised(Displayed):
         return str(self.report.data["configuration"])
 
     @property
+    def study(self) -> Study:
+        """Return the job with the recommended setting, or unchanged without a recommendation."""
+        advised = {} if self.report.advised is None else dict(self.report.advised.point)
+        return load(self.file, self.changes).with_(advised)
+
+    @property
     def facts(self) -> dict[str, Any]:
         """Return the advice for `--json`; times in ms, shares between 0 and 1."""
         return self.report.plain()
@@ -112,8 +119,13 @@ class Advised(Displayed):
         return self.parts
 
 
-def job_of(source: Path, listener: Listener = SILENT) -> AdvisedJob:
-    """Return the job of a scenario file, or import it from any other source.  RecordingError: the import fails."""
+def job_of(source: Study | FilePath, listener: Listener = SILENT) -> AdvisedJob:
+    """Return the job of a study or a scenario file, or import it from any other source.  RecordingError: the import fails."""
+    if isinstance(source, Study):
+        source.single("advise")
+        origin = source.origin
+        return AdvisedJob(origin.name, origin.file, None if origin.file.is_file() else source.text, source.pinned)
+    source = Path(source)
     if source.suffix in (".yaml", ".yml"):
         return AdvisedJob(source.stem, source)
     read = read_source([source])
@@ -129,18 +141,24 @@ def job_of(source: Path, listener: Listener = SILENT) -> AdvisedJob:
 
 
 @with_all_options(AdviseOptions)
-def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: Unpack[AdviseOptions]) -> Advised:
-    """Simulate candidate settings until one is certain to be best, or the CPU budget or the time limit is reached.
+def advise(source: Study | FilePath, *, listener: Listener = SILENT, **given: Unpack[AdviseOptions]) -> Advice:
+    """Simulate barrier modes and intervals on a job, with and without a failure, and recommend a setting that meets the limits.
+
+    `source`: a study of one combination, a scenario file, or a source that `import_job` reads.  Limits, all optional:
+    `p99` of checkpoint durations ("2 s"), `recovery` time ("2 min"), `loss` of throughput ("3 %"), delay until output of
+    transactional sinks is `visible` ("30 s").  When the CPU `budget` or the time limit `within` is reached, the
+    recommendation is based on the finished runs, and skipped candidates are listed.
 
     Runs and advice are stored in the `folder` (``runs/advise-<name>`` by default).
 
-    OptionError: invalid option value.  ScenarioError: mistakes in the scenario, or a job that advise does not support.
+    ScenarioError, RecordingError: the source cannot be read, or is a job that advise does not support.  OptionError (a UnitError):
+    an invalid limit.
     """
     limits, failure, mtbf_ms = _limits(given), _failure(given["failure"]), _ms("mtbf", given["mtbf"])
     within_s, budget_s, ahead_s = (
         parse_positive_seconds(name, given[name]) for name in ("within", "budget", "horizon")
     )
-    job = job_of(source, listener) if isinstance(source, Path) else source
+    job = job_of(source, listener)
     job = replace(job, changes=(*job.changes, *changes_as_lines(given["changes"])))
     prices = load_prices(given["prices"])
     flink = path_of(given["flink"])
@@ -178,7 +196,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
                 found = report(bench, limits, mtbf_ms, runner, folder, max_replications=given["replications"])
     except KeyboardInterrupt:
         raise Stopped(f"results so far are in {folder}; run the same command to resume") from None
-    advised = Advised(found, folder, file, changes, runner.spent_s(), runner.collected())
+    advised = Advice(found, folder, file, changes, runner.spent_s(), runner.collected())
     for finding in runner.store.report_invalid_files():
         listener.message(finding)
     listener.result(advised)
@@ -210,7 +228,7 @@ def _findings(job: AdvisedJob, bench: Bench) -> list[Remark]:
     ]
 
 
-def _keep(advised: Advised, job: AdvisedJob, given: AdviseOptions, findings: Sequence[str]) -> None:
+def _keep(advised: Advice, job: AdvisedJob, given: AdviseOptions, findings: Sequence[str]) -> None:
     """Store the advice for `report`."""
     keep_answer(
         advised.folder,

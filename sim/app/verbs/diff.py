@@ -17,8 +17,17 @@ from sim.app.verbs.common import (
 )
 from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json
 from sim.app.verbs.importing import draft_of, text_of
-from sim.app.verbs.options import DiffOptions, changes_as_lines, command_line, path_of, portable, with_all_options
+from sim.app.verbs.options import (
+    DiffOptions,
+    FilePath,
+    changes_as_lines,
+    command_line,
+    path_of,
+    portable,
+    with_all_options,
+)
 from sim.app.verbs.run import StudySource
+from sim.app.verbs.study import Study
 from sim.jobs.reading import read_source
 from sim.model.files import replace_file
 from sim.model.quantities import COST, Prices
@@ -90,15 +99,16 @@ class Diff(Displayed):
 
 @with_all_options(DiffOptions)
 def diff(
-    a: Path | StudySource, b: Path | StudySource, *, listener: Listener = SILENT, **options: Unpack[DiffOptions]
+    a: Study | FilePath, b: Study | FilePath, *, listener: Listener = SILENT, **options: Unpack[DiffOptions]
 ) -> Diff:
-    """Compare A with B, and store the result in `folder` if it is given.
+    """Compare the inputs of `a` and `b`, and their results, and store the comparison and its rows in `folder` if it is given.
 
-    Scenarios and jobs are simulated with the same random numbers.
+    `a`, `b`: studies, scenario files, sources that `import_job` reads, or folders written by `run`.  Scenarios and jobs are simulated
+    with the same random numbers.
 
     ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: `folder` cannot be written.
     """
-    request = DiffRequest(a, b, options)
+    request = DiffRequest(_source_of(a), _source_of(b), options)
     folder = path_of(request.options["folder"])
     if folder is not None:
         writable_folder(folder)
@@ -107,6 +117,11 @@ def diff(
         result = _kept(result, request, folder)
     listener.result(result)
     return result
+
+
+def _source_of(side: Study | FilePath) -> Path | StudySource:
+    """Return the source of a study, with its changes and chosen combination; or the path."""
+    return replace(side.origin, changes=side.pinned) if isinstance(side, Study) else Path(side)
 
 
 def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> Diff:

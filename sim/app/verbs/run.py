@@ -1,4 +1,4 @@
-"""`run`: simulate every combination of a scenario, compare them, check its expectations, and store the results; `check`: validate a file only."""
+"""`run`: simulate every combination of a scenario, compare them, check its expectations, and store the results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from sim.app.verbs.findings import (
     with_provenance,
 )
 from sim.app.verbs.options import (
-    CheckOptions,
     RunFileOptions,
     RunOptions,
     changes_as_lines,
@@ -45,7 +44,7 @@ from sim.results.restarts import longest_lag_after_stop
 from sim.studies.compare import compare, keep, plain
 from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
-from sim.studies.plan import cells, label, run_folder, with_baselines
+from sim.studies.plan import cells, run_folder, with_baselines
 from sim.studies.progress import no_watch
 from sim.studies.run_folder import kept_scenario, replacing
 
@@ -340,23 +339,3 @@ def _self_contained(origin: StudySource) -> str:
     """
     named = any(line.startswith("history=") for line in origin.changes)
     return origin.text if named else inline_history(origin.text, origin.folder)
-
-
-# ---- `check`: validate a scenario or a sweep file without running it.
-
-
-@with_all_options(CheckOptions)
-def check_file(file: Path, *, listener: Listener = SILENT, **given: Unpack[CheckOptions]) -> str:
-    """Return what would run, and report remarks as before a run.  ScenarioError: all mistakes in the file."""
-    from sim.app.verbs import sweep as sweeping  # imported here: `run` does without it
-    from sim.studies.sweeps.sweep_file import is_sweep
-
-    if is_sweep(file):
-        definition = sweeping.read_request(file, **given).definition
-        report_remarks(sweeping.findings_of(definition), listener)
-        return f"{portable(file)}: valid; ckptsim sweep runs {len(definition.scenarios)} cells"
-    request = read_file(file, **given)
-    report_remarks(findings_of(request), listener)
-    labels = [label(scenario) for scenario in request.study.scenarios]
-    count = "1 strategy" if len(labels) == 1 else f"{len(labels)} strategies"
-    return f"{portable(file)}: valid; ckptsim run simulates {count}: {', '.join(labels)}"

@@ -1,11 +1,13 @@
-"""`sweep`: simulate many cells, a row each, and answer the question of a sweep file.  A repeated call resumes."""
+"""`sweep`: simulate many cells, a row each, and answer the question of a sweep file.  A repeated call resumes.  `check`: validate a
+scenario or a sweep file only.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -30,7 +32,20 @@ from sim.app.verbs.findings import (
     of_problem,
     report_remarks,
 )
-from sim.app.verbs.options import SweepOptions, changes_as_lines, command_line, path_of, with_all_options, with_defaults
+from sim.app.verbs.options import (
+    CheckOptions,
+    FilePath,
+    SweepOptions,
+    changes_as_lines,
+    command_line,
+    path_of,
+    portable,
+    with_all_options,
+    with_defaults,
+)
+from sim.app.verbs.run import findings_of as findings_of_run
+from sim.app.verbs.run import read_file
+from sim.app.verbs.study import Study
 from sim.model.files import locked
 from sim.model.schema.flink_file import flink_change
 from sim.model.text import capitalised
@@ -41,13 +56,14 @@ from sim.results.stored import unlimited_text
 from sim.results.summary import in_words
 from sim.results.sweep_answers import means, planned
 from sim.studies.cells import COLUMNS
-from sim.studies.plan import cells, run_folder, with_baselines
+from sim.studies.plan import cells, label, run_folder, with_baselines
 from sim.studies.run_folder import ANSWER
 from sim.studies.sweeps.answer import sections, sentence
+from sim.studies.sweeps.design import override
 from sim.studies.sweeps.results import read_results, write_results
 from sim.studies.sweeps.run import MAX_COMPLETE, Workers, read_rows, run_missing
 from sim.studies.sweeps.store import Store
-from sim.studies.sweeps.sweep_file import Definition, define, varied_scenario
+from sim.studies.sweeps.sweep_file import Definition, define, is_sweep, of_study, varied_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,27 +226,51 @@ class SweepRequest:
         return command_line("sweep", [self.file], SweepOptions, {"changes": self.changes, "folder": folder})
 
 
-def read_request(file: Path, definition: Definition | None = None, **options: Unpack[SweepOptions]) -> SweepRequest:
-    """Read a sweep file or a scenario with lists, unless `definition` is given.
+def read_request(
+    source: Study | FilePath, axes: Mapping[str, Sequence[Any]] | None = None, **options: Unpack[SweepOptions]
+) -> SweepRequest:
+    """Read a sweep file, a scenario with lists, or a study, with the changes that `axes` and the options make.
 
     ScenarioError: mistakes in it.
     """
     given = with_defaults(SweepOptions, options)
-    changes = changes_as_lines(given["changes"])
+    changes = [*changes_as_lines(given["changes"]), *_axes_as_changes(axes or {})]
+    file = source.origin.file if isinstance(source, Study) else Path(source)
     if given["flink"] is not None:
         changes.insert(0, flink_change(Path(given["flink"]), varied_scenario(file)))
-    return SweepRequest(definition or define(file, changes), file, tuple(changes))
+    if not isinstance(source, Study):
+        return SweepRequest(define(file, changes), file, tuple(changes))
+    changed = source.with_(changes)  # `pinned` reproduces the study, so that the printed command repeats the sweep
+    return SweepRequest(replace(of_study(changed.read), name=changed.name), file, changed.pinned)
+
+
+def _axes_as_changes(axes: Mapping[str, Sequence[Any]] | Any) -> list[str]:
+    """Return axes as ``key=[...]`` changes.  TypeError: the values of an axis are not a list."""
+    if not isinstance(axes, Mapping):
+        raise TypeError(f'axes: expected {{"checkpoint.interval": ["10 s", "30 s"]}}, not {type(axes).__name__}')
+    for key, values in axes.items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            raise TypeError(f'axes: the values of {key} are not a list: write {{"{key}": ["10 s", "30 s"]}}')
+    return [override(key, list(values)) for key, values in axes.items()]
 
 
 @with_all_options(SweepOptions)
-def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack[SweepOptions]) -> Sweep:
-    """Run all cells that have no row in `folder` yet, answer the question, and store rows and answer there.
+def sweep(
+    source: Study | FilePath,
+    axes: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    listener: Listener = SILENT,
+    **given: Unpack[SweepOptions],
+) -> Sweep:
+    """Run a sweep file, or every combination of a study and of `axes` (``{"checkpoint.interval": ["10 s", "30 s"]}``).
 
-    `folder` is ``runs/<name>-<id>`` by default.
+    Each cell has a row in `folder` (``runs/<name>-<id>`` by default); calling it again runs those that have none.  The answer of the
+    file's question is stored there, too.  `jobs`: local processes; `master`: a Spark master instead, with settings in `conf`.
 
-    OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
-    TooManyFailuresError: more than `max_failures` cells failed.
+    ScenarioError: mistakes in file or changes.  OptionError: the folder cannot be written.  FolderInUseError: another command
+    writes to it.  TooManyFailuresError: more than `max_failures` cells failed.
     """
+    request = read_request(source, axes, **given)
     definition = request.definition
     findings = report_remarks(findings_of(definition), listener)
     folder = writable_folder(
@@ -327,3 +367,20 @@ def _report_failures(found: Sweep, command: str, listener: Listener) -> None:
         listener.message(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
     if len(failed):
         listener.message(f"to run only the failed cells again: {command}")
+
+
+# ---- `check`: validate a scenario or a sweep file without running it.
+
+
+@with_all_options(CheckOptions)
+def check_file(file: Path, *, listener: Listener = SILENT, **given: Unpack[CheckOptions]) -> str:
+    """Return what would run, and report remarks as before a run.  ScenarioError: all mistakes in the file."""
+    if is_sweep(file):
+        definition = read_request(file, **given).definition
+        report_remarks(findings_of(definition), listener)
+        return f"{portable(file)}: valid; ckptsim sweep runs {len(definition.scenarios)} cells"
+    request = read_file(file, **given)
+    report_remarks(findings_of_run(request), listener)
+    labels = [label(scenario) for scenario in request.study.scenarios]
+    count = "1 strategy" if len(labels) == 1 else f"{len(labels)} strategies"
+    return f"{portable(file)}: valid; ckptsim run simulates {count}: {', '.join(labels)}"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.results.columns import numbers_of, text, text_beside, unit_of_ticks
-from sim.results.estimates import PairedChange, daly, half_width, renewal, young
+from sim.results.estimates import PairedChange, half_width, renewal
 from sim.results.formats import (
     amount_text,
     apart_text,
@@ -188,14 +188,9 @@ def test_numbers_that_are_none_become_null_however_deep_they_stand():
     }
 
 
-# Closed forms for the time between checkpoints.
-
-
-def test_they_agree_where_checkpoints_are_cheap():
-    """And Daly's stays sensible where they are not."""
-    assert young(1, 1e6) == pytest.approx(daly(1, 1e6), rel=2e-3) == pytest.approx(renewal(1, 1e6), rel=2e-3)
-    assert 1 == daly(3, 1) == daly(2, 1) == daly(2.5, 1)
-    assert pytest.approx(daly(1.999, 1), abs=0.01) == 0.89  # 2 (1 + 1 / 3 + 1 / 9) - 2
+def test_the_renewal_optimum_is_that_of_young_where_checkpoints_are_cheap():
+    """sqrt(2 C M) (CACM 17, 1974)."""
+    assert renewal(1, 1e6) == pytest.approx(math.sqrt(2e6), rel=2e-3)
 
 
 # Confidence intervals of means.

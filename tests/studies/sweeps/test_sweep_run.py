@@ -7,7 +7,7 @@ import pytest
 
 from sim.app.verbs import sweep as verb
 from sim.app.verbs.common import Listener
-from sim.app.verbs.sweep import Sweep, read_request, sweep
+from sim.app.verbs.sweep import Sweep, sweep
 from sim.model.files import FolderInUseError, locked
 from sim.studies.sweeps import results, store
 from sim.studies.sweeps import run as room
@@ -31,7 +31,7 @@ def file(tmp_path):
 
 
 def run_sweep(file, folder=None, changes=(), **options):
-    return sweep(read_request(file, changes=changes), folder=folder, jobs=1, **options)
+    return sweep(file, changes=changes, folder=folder, jobs=1, **options)
 
 
 def test_a_sweep_from_python(file, tmp_path):

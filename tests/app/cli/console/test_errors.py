@@ -8,7 +8,7 @@ from sim.app.cli.errors import Code, UserError
 from sim.app.verbs.common import OptionError
 from sim.model.text import PrintableError
 
-OF_EXTRAS = ("spark", "app.api.explore")
+OF_EXTRAS = ("spark", "app.verbs.explore")
 """Parts of the names of modules that an extra has the libraries of."""
 # Errors of one part of a file or question: who reads the whole says where they stand.
 PLACED_BY_THE_READER = {"MonitoringError", "NotRecordsError", "TraceError", "MeasureError"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import sim
-from sim.app.api.runs import compare
+from sim.app.verbs.study import compare
 
 
 @pytest.mark.parametrize(("master", "expected"), [("here", "say another --master"), (None, "say --master as well")])

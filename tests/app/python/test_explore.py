@@ -20,7 +20,7 @@ def anywidget():
 
 def test_what_is_missing_is_named(study, monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.delitem(sys.modules, "sim.app.api.explore", raising=False)
+    monkeypatch.delitem(sys.modules, "sim.app.verbs.explore", raising=False)
 
     with pytest.raises(ImportError, match=r"explore\(\) needs anywidget: pip install 'ckptsim\[notebook\]'"):
         study.explore()

@@ -1,7 +1,8 @@
-"""Scenario files as Python objects: `Study`, `load` and `loads`."""
+"""Scenario files as Python objects: `Study`, `load` and `loads`; their comparison, and the simulation of one of them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,9 +11,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.api.results import Results, RunAgain
 from sim.app.verbs.common import MAX_ROWS, Displayed, preformatted
 from sim.app.verbs.options import RunOptions, changes_as_lines, documented
+from sim.app.verbs.results import Results, RunAgain
 from sim.app.verbs.run import StudySource, origin_of, read_request, run
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_file import flink_change
@@ -23,26 +24,18 @@ from sim.model.schema.text import Reading, ScenarioError, compose, value_at
 from sim.model.text import one_line
 from sim.model.units import format_duration
 from sim.results.formats import TextTable
+from sim.runtime.result import Result
+from sim.studies.comparison import Comparison
 from sim.studies.plan import label
-from sim.studies.sweeps.design import override
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sim.app.api.explore import Explorer
-    from sim.app.verbs.options import Changes
+    from sim.app.verbs.explore import Explorer
+    from sim.app.verbs.options import Changes, FilePath
     from sim.model.scenario import Scenario
+    from sim.plane import Engine
     from sim.studies.run_folder import Runs
-
-
-def axes_as_changes(axes: Mapping[str, Sequence[Any]] | Any) -> list[str]:
-    """Return axes as ``key=[...]`` changes.  TypeError: the values of an axis are not a list."""
-    if not isinstance(axes, Mapping):
-        raise TypeError(f'axes: expected {{"checkpoint.interval": ["10 s", "30 s"]}}, not {type(axes).__name__}')
-    for key, values in axes.items():
-        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-            raise TypeError(f'axes: the values of {key} are not a list: write {{"{key}": ["10 s", "30 s"]}}')
-    return [override(key, list(values)) for key, values in axes.items()]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -164,7 +157,7 @@ class Study(Displayed, RunAgain):
         ImportError: anywidget is not installed.
         """
         try:
-            from sim.app.api.explore import Explorer
+            from sim.app.verbs.explore import Explorer
         except ImportError as error:
             raise ImportError(f"explore() needs anywidget: pip install 'ckptsim[notebook]' ({error})") from None
         study = self.with_(axes) if axes else self._with_default_axes()
@@ -317,3 +310,92 @@ def _value(plain: Any, axis: Axis, chosen: str) -> Any:
 def _checked(study: Study) -> Study:
     _ = study.read
     return study
+
+
+# ---- Comparison of studies.
+
+
+def compare(
+    *studies: Study | Results | FilePath | Mapping[str, Study | Results | FilePath],
+    jobs: int | None = None,
+    checks: bool = True,
+) -> Results:
+    """Run studies and compare them: ``sim.compare("job.yaml")`` or ``sim.compare({"today": a, "new": b})``.
+
+    Studies, scenario files and existing results may be mixed; results are not computed again.  Unnamed arguments take the
+    name of their study, numbered if it is not unique.
+
+    Raises:
+        ValueError: There is nothing to compare.
+        TypeError: An argument is not a study, results or a path.
+    """
+    by_name = _by_name(studies)
+    if not by_name:
+        raise ValueError("nothing to compare: give studies, results or scenario files")
+    results = {
+        name: study if isinstance(study, Results) else study_of(study).run(jobs=jobs, checks=checks)
+        for name, study in by_name.items()
+    }
+    if len(results) == 1 and not isinstance(studies[0], Mapping):  # one unnamed study: its labels are unchanged
+        return next(iter(results.values()))
+    return _combine(results)
+
+
+def simulate(scenario: Study | Scenario, *, engine: Engine = "compiled", checks: bool = True) -> Result:
+    """Simulate one scenario once, and return its tables, journal and manifest.
+
+    Raises:
+        ValueError: The study has several combinations, or the engine is unknown.
+        TypeError: `scenario` is not a scenario or a study.
+    """
+    from sim.model import scenario as model
+    from sim.runtime import simulate as runtime
+
+    if isinstance(scenario, Study):
+        scenario = scenario.single("simulate")
+    if not isinstance(scenario, model.Scenario):
+        raise TypeError(
+            f'expected a study with a single combination (sim.load(...)["aligned"]), not {type(scenario).__name__}'
+        )
+    return runtime.simulate(scenario, engine=engine, check=checks)
+
+
+def _by_name(studies: Sequence[object]) -> dict[str, object]:
+    """Return the studies by their given names, or by those of their files: ``job``, ``job (2)``."""
+    named: dict[str, object] = {}
+    uses: Counter[str] = Counter()
+    for study in studies:
+        if isinstance(study, Mapping):
+            named |= {str(name): value for name, value in study.items()}
+            uses.update(map(str, study))
+            continue
+        name = study.comparison.name if isinstance(study, Results) else study_of(study).name
+        uses[name] += 1
+        named[f"{name} ({uses[name]})" if uses[name] > 1 else name] = study
+    return named
+
+
+def _combine(by_name: Mapping[str, Results]) -> Results:
+    """Combine results in one comparison, and prefix the labels of strategies with the given names.
+
+    The backtest is kept if there is exactly one.
+    """
+    runs: dict[str, tuple[Result, ...]] = {}
+    baselines: dict[str, Result] = {}
+    errors: dict[str, str] = {}
+    for name, results in by_name.items():
+        has_several_strategies = len(results.runs) + len(results.errors) > 1
+        baselines |= results.comparison.baselines
+        for strategy, replications in results.runs.items():
+            axes_of_strategy = replications[0].scenario.axes or (("", strategy),)
+            axes = (("", name), *(axes_of_strategy if has_several_strategies else ()))
+            label = f"{name}, {strategy}" if has_several_strategies else name
+            runs[label] = tuple(replace(run, scenario=replace(run.scenario, axes=axes)) for run in replications)
+        for strategy, error in results.errors.items():
+            errors[f"{name}, {strategy}" if has_several_strategies else name] = error
+    questions = list(dict.fromkeys(results.question for results in by_name.values() if results.question))
+    comparison = Comparison(questions[0] if len(questions) == 1 else "", " and ".join(by_name), runs, baselines, errors)
+    assumptions = tuple(dict.fromkeys(line for results in by_name.values() for line in results.assumptions))
+    # the same backtest may belong to several results
+    backtests = {id(results.backtest): results.backtest for results in by_name.values() if results.backtest is not None}
+    return Results(comparison, assumptions, backtest=next(iter(backtests.values())) if len(backtests) == 1 else None)

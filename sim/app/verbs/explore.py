@@ -12,7 +12,7 @@ import traitlets
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.app.api.results import Results
+    from sim.app.verbs.results import Results
 
 COLUMNS = ("end_to_end_p50_ms", "end_to_end_max_ms", "persisted_bytes", "throughput_per_second", "throughput_change")
 """Columns of the answer, as in the table of results."""

@@ -1,1 +1,0 @@
-"""What `import sim` offers: studies, results, imported jobs."""
