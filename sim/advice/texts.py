@@ -17,7 +17,6 @@ from sim.advice.cautions import (
 from sim.advice.configuration import P99_LABEL, differences
 from sim.advice.file_runs import advised_point, file_trial, unjudged_event
 from sim.advice.judgement import (
-    EQUAL_SHORTFALL,
     Choice,
     FileRun,
     Limits,
@@ -118,7 +117,6 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         " ".join(filter(None, [advice, overload(search), go_on])),
         *excluded(search),
         *interval_limits(search),
-        *_alternatives(search, chosen),
         _certainty(search, choice),
         *_judged_by(search, chosen),
     ]
@@ -383,28 +381,6 @@ def _lacking(search: CandidateSearch, setting: Setting, tight: Tight) -> str:
     return f"which {percentage(probabilities.kept)} of recorded changes like it would keep (four of five: {ms_text(probabilities.likely_ms)})"
 
 
-def _alternatives(search: CandidateSearch, chosen: Setting) -> list[str]:
-    """Return a sentence on the alternatives that keep the limits, and why each is not chosen, or [] if there is none.
-
-    These are the best setting of each other protocol, and the best setting with more room than the chosen one.
-    """
-    kept = [setting for setting in search.permitted if setting.keeps_limits]
-    best = {
-        setting.protocol: setting
-        for setting in sorted(kept, key=lambda setting: (-setting.lack, -setting.lost))
-        if setting.protocol != chosen.protocol and bool(setting.tight) == bool(chosen.tight)
-    }
-    roomier = [setting for setting in kept if setting.lack * (1 + EQUAL_SHORTFALL) < chosen.lack]
-    if roomier:
-        least = min(roomier, key=lambda setting: setting.lost)
-        best[least.protocol] = least
-    lines = [
-        f"{name_of(setting.name)}{_with_keys(search, setting)} (checkpoints {checkpoint_text(setting)}): {reason_against(setting, chosen)}"
-        for setting in sorted(best.values(), key=lambda setting: setting.lost)
-    ]
-    return [f"Also fits, and is not chosen: {'; '.join(lines)}."] if lines else []
-
-
 def equal_intervals(search: CandidateSearch, chosen: Setting) -> list[Setting]:
     """Return the settings that are equal but for their interval, the chosen one among them, in ascending order; or []."""
     ties = [setting for setting in near_ties(search.eligible) if setting.protocol == chosen.protocol]
@@ -417,17 +393,6 @@ def equal_text(ties: Sequence[Setting]) -> str:
     least, most = (percentage(bound(setting.lost for setting in ties)) for bound in (min, max))
     lost = least if least == most else f"{least} to {most}"
     return f"every {listed([setting.interval for setting in ties])} lose about as much time ({lost}): fewest keys, then the longest"
-
-
-def reason_against(setting: Setting, chosen: Setting) -> str:
-    """Return why a setting that keeps the limits is not chosen."""
-    loses_more = setting.lost - chosen.lost > MIN_LISTED_SHARE / 10
-    loses = f"loses more time ({percentage(setting.lost)} instead of {percentage(chosen.lost)})"
-    if setting.lack * (1 + EQUAL_SHORTFALL) < chosen.lack:
-        return f"it has more room, {f'and {loses}' if loses_more else 'but not by what it changes'}"
-    if setting.lack > chosen.lack * (1 + EQUAL_SHORTFALL):
-        return "it has less room"
-    return f"it {loses}" if loses_more else "it loses about as much time, and changes more"
 
 
 def _judged_by(search: CandidateSearch, chosen: Setting) -> list[str]:

@@ -112,10 +112,6 @@ def all_fall_behind(told, match):
     return rates == {(float(match["rate"][:-2]), float(match["due"][:-2]))} and max(rates)[0] < max(rates)[1]
 
 
-def fits_too(told, match):
-    return told.keeps(match["name"]) and match["name"] != told.advised
-
-
 def is_closest(told, match):
     """It breaks a limit."""
     told.closest = match["name"]
@@ -237,16 +233,6 @@ TEMPLATES = tuple(
             always,
         ),
         (
-            "fits too",
-            (
-                r"(?:Also fits, and is not chosen: )?SETTING \(checkpoints [^)]*\): it (?:has more room, and loses more time "
-                r"\([^)]*\)|has more room, but not by what it changes|has less room"
-                r"|loses more time \([^)]*\)|loses about as much time, and changes more)"
-            ),
-            fits_too,
-            advises,
-        ),
-        (
             "closest",
             (r"closest +SETTING"),
             is_closest,
@@ -288,7 +274,7 @@ TEMPLATES = tuple(
         ),
     )
 )
-JUDGED = re.compile(r"(?:As the file|If|Use|Stay|Try|No setting|Also fits|[cC]losest|How sure|The limit on|Not run)")
+JUDGED = re.compile(r"(?:As the file|If|Use|Stay|Try|No setting|[cC]losest|How sure|The limit on|Not run)")
 
 
 def made_up(seed, folder):

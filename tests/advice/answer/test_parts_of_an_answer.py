@@ -16,12 +16,10 @@ from sim.advice.configuration import differences
 from sim.advice.judgement import Limits, Tight
 from sim.advice.settings import BarrierSetting, Candidate, Change, Lever, protocols
 from sim.advice.texts import (
-    _alternatives,
     breaks_text,
     checkpoint_text,
     excluded,
     quantity_of,
-    reason_against,
     tables_of_settings,
 )
 from tests.advice.test_judged_tables import setting, values
@@ -86,50 +84,6 @@ def lever_of(name, *, is_configuration=True):
 )
 def test_limits_that_a_setting_breaks(changed, text):
     assert text == breaks_text(setting(ALIGNED, **changed), LIMITS)
-
-
-@pytest.mark.parametrize(
-    ("lost", "lack", "chosen_lack", "reason"),
-    [
-        (0.02, 1.0, 1.0, "it loses more time (2 % instead of 1 %)"),
-        (0.0106, 1.0, 1.0, "it loses more time (1.1 % instead of 1 %)"),
-        (0.0104, 1.0, 1.0, "it loses about as much time, and changes more"),
-        (0.005, 1.0, 1.0, "it loses about as much time, and changes more"),
-        (0.03, 1.0, 1.06, "it has more room, and loses more time (3 % instead of 1 %)"),
-        (0.0104, 1.0, 1.06, "it has more room, but not by what it changes"),
-        (0.03, 1.0, 1.05, "it loses more time (3 % instead of 1 %)"),
-        (0.03, 1.06, 1.0, "it has less room"),
-        (0.03, 1.05, 1.0, "it loses more time (3 % instead of 1 %)"),
-    ],
-)
-def test_why_another_setting_is_not_chosen(lost, lack, chosen_lack, reason):
-    """Five per cent of room and half a per mille of time count as equal."""
-    assert reason == reason_against(setting(UNALIGNED, lost, lack), setting(ALIGNED, 0.01, chosen_lack))
-
-
-def test_the_best_of_every_other_protocol_is_named_the_least_loss_first():
-    chosen = setting(ALIGNED, 0.01, checkpoints=300)
-    others = [
-        setting(UNALIGNED, 0.03, checkpoints=300),
-        setting(("60 s", "unaligned"), 0.04),
-        setting(("5 s", "aligned"), 0.001),
-        setting(("30 s", "aligned-timeout 1 s"), 0.02, checkpoints=20),
-        setting(("5 s", "broken"), 0.0, breaks=("loss",)),
-        setting(("5 s", "empty"), 0.0, completed=0.0),
-        setting(("5 s", "tight"), 0.0, lack=1.2),
-    ]
-    (line,) = _alternatives(search_of(chosen, *others), chosen)
-
-    assert line == (
-        "Also fits, and is not chosen: aligned-timeout 1 s, every 30 s (checkpoints 400 ms, longest of 20): it loses more time "
-        "(2 % instead of 1 %); unaligned, every 30 s (checkpoints p99 400 ms of 300): it loses more time (3 % instead of 1 %)."
-    )
-    assert _alternatives(search_of(chosen), chosen) == []
-    forbidden = search_of(chosen, others[0], permitted=(chosen,))
-    assert _alternatives(forbidden, chosen) == []
-    tight = setting(ALIGNED, 0.01, lack=1.2)
-    (roomier,) = _alternatives(search_of(tight, others[0]), tight)
-    assert "unaligned, every 30 s (checkpoints p99 400 ms of 300): it has more room, and loses more time" in roomier
 
 
 @pytest.mark.parametrize(
