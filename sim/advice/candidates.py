@@ -58,6 +58,7 @@ from sim.advice.settings import (
     PAUSE,
     TIMEOUT,
     Candidate,
+    RareCheckpoints,
     SettingName,
     allowed_protocols,
     checkpoint_period_ns,
@@ -88,7 +89,6 @@ from sim.advice.trials import (
 )
 from sim.advice.uncertainty import (
     MIN_CHECKPOINTS_FOR_P99,
-    RareCheckpoints,
     margins,
     rare_checkpoints,
     with_corrected_durations,
