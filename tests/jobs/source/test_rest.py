@@ -11,7 +11,7 @@ from sim.jobs.reading import to_recording
 from sim.jobs.source import fetching
 from sim.jobs.source.fetching import NoJobError, fetch
 from sim.jobs.source.recorded_job import RecordingError
-from sim.jobs.source.rest_answers import CPU_TIME
+from sim.jobs.source.rest_answers import CPU_TIME, PlanInput, is_id, is_path, operators, parsed, short_names
 from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.source.rest_job import RestJob
 
@@ -291,3 +291,74 @@ def test_rescales_tell_how_long_a_restart_takes(fake_flink, ask):
         "restart: 560 ms  # Restarting and CreatingExecutionGraph in /jobs/:id/rescales/details; median over 3 rescales"
         in text
     )
+
+
+# ---- Vertices get names a person can write.
+
+
+@pytest.mark.parametrize(
+    ("vertex", "chain"),
+    [
+        ("map", ["map"]),
+        ("Source: src -> Map -> Sink: out", ["Source: src", "Map", "Sink: out"]),
+        ("Source: src -> (Map, Filter -> Flat Map)", ["Source: src", "Map", "Filter", "Flat Map"]),
+        ("a -> (b -> (c, d), e)", ["a", "b", "c", "d", "e"]),
+        ("Window(Tumbling(5000), x -> y, z) -> Map", ["Window(Tumbling(5000), x -> y, z)", "Map"]),
+        ("Calc[2](select=[a, f(b) -> c]) -> Sink[3]", ["Calc[2](select=[a, f(b) -> c])", "Sink[3]"]),
+        ("unbalanced ) -> (", ["unbalanced )"]),
+        ("", []),
+    ],
+)
+def test_a_chain_is_taken_apart(vertex, chain):
+    """At the arrows and commas Flink puts between operators, not at those inside of one."""
+    assert chain == operators(vertex)
+
+
+def test_names_are_unique_and_never_empty():
+    """Long chains are cut, whatever is no word is called vertex."""
+    long = " -> ".join(f"operator {i}" for i in range(20))
+
+    names = short_names(["Map", "map", long, long, "日本", "->"])
+
+    assert names == ["map", "map-2", "operator-0+19", "operator-0+19-2", "vertex", "vertex-2"]
+
+
+# ---- What can be a path of Flink's REST API, and what would be something else on a disk.
+
+
+JOB = "0123456789abcdef" * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x" * 32, JOB.upper(), JOB[1:], JOB + "0", f"{JOB}\n", "../../../../../../etc/passwd0000", 7, None, [JOB]],
+)
+def test_what_is_no_id(text):
+    """Neither in a path nor in an answer."""
+    assert is_id(JOB)
+    assert not is_id(text)
+    assert parsed(PlanInput, {"id": JOB}, "x", "/plan").id == JOB
+    with pytest.raises(RecordingError, match="id"):
+        parsed(PlanInput, {"id": text}, "x", "/plan")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/",
+        "config",
+        "//config",
+        "/jobs/x",
+        f"/jobs/{JOB}/",
+        f"/jobs/{JOB}/..",
+        f"/jobs/{JOB}/a b",
+        "/.git",
+        "/a\x00",
+        "/a\nb",
+        "/" + "a" * 101,
+        "/a" * 13,
+    ],
+)
+def test_what_is_no_path(path):
+    assert not is_path(path)
