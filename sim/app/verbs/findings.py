@@ -16,7 +16,7 @@ from sim.advice.settings import sinks_of
 from sim.app.verbs.common import OptionError
 from sim.app.verbs.options import command_line, portable
 from sim.jobs.evidence.known_issues import (
-    MAX_NAMED,
+    MAX_LISTED_IDS,
     IssueMatch,
     count_defects,
     first_ids,
@@ -279,11 +279,11 @@ def issue_remarks(name: str, scenarios: Sequence[Scenario]) -> Iterator[Remark]:
     """Yield a warning for each known defect that applies to a job, and a remark about those that may apply."""
     matches = issues_of(scenarios)
     applying = [match for match in matches if match.applies]
-    for match in applying[:MAX_NAMED]:
+    for match in applying[:MAX_LISTED_IDS]:
         issue = match.issue
         text = f"{issue.id} ({issue.consequence}): {issue.title}. {match.simulated}. Way out: {issue.way_out}. {issue.source}"
         yield Remark(f"{name}: known defect {text}", is_warning=True)
-    if others := len(applying[MAX_NAMED:]):
+    if others := len(applying[MAX_LISTED_IDS:]):
         more = count_defects(others, "more known defect")
         yield Remark(f"{name}: {more} apply: ckptsim known-issues FILE", is_warning=True)
     if possible := [match for match in matches if not match.applies]:

@@ -88,7 +88,7 @@ Consequence = Literal[
 ]
 """Ordered from most to least severe."""
 UNSAFE = ("loss", "duplicates", "wrong-results")
-"""Consequences that make "nothing is lost" wrong."""
+"""Consequences that change the output: records are lost, repeated or wrong."""
 
 
 class KnownIssue(BaseModel, frozen=True, extra="forbid"):
@@ -104,7 +104,7 @@ class KnownIssue(BaseModel, frozen=True, extra="forbid"):
     confirmed: tuple[str, ...] = ()
     """Versions in which the source observed it."""
     flink: tuple[str, ...] = ()
-    """Versions of Flink with which alone a defect of a connector occurs; empty: any."""
+    """Flink versions in which a defect of a connector occurs; empty: all."""
     when: Any
     condition: str
     """The condition in words, including the parts that no predicate tests."""
@@ -191,7 +191,7 @@ def evaluate(when: Any, scenario: Scenario | None) -> tuple[ThreeValued, list[st
     """
     name, value = next(iter(when.items())) if isinstance(when, dict) and len(when) == 1 else (when, "")
     if name == "not":
-        return negated(evaluate(value, scenario)[0]), [], []
+        return negated(evaluate(value, scenario)[0]), [], []  # no sentences: they state the opposite
     if name in ("all", "any") and value:
         truths, holding, unsure = zip(*(evaluate(part, scenario) for part in value), strict=True)
         return (min if name == "all" else max)(truths, key=TRUTH_RANK), [*chain(*holding)], [*chain(*unsure)]
@@ -232,7 +232,7 @@ def issues_of(scenarios: Iterable[Scenario], versions: Mapping[str, str] = Mappi
     return sorted(worst_first, key=lambda match: not match.applies)
 
 
-MAX_NAMED = 5
+MAX_LISTED_IDS = 5
 """Maximum number of ids in a line."""
 
 
@@ -242,9 +242,11 @@ def count_defects(count: int, noun: str = "known defect") -> str:
 
 
 def first_ids(matches: Sequence[IssueMatch]) -> str:
-    """Return up to `MAX_NAMED` ids: first those about a Flink key that the job sets, then the most severe."""
+    """Return up to `MAX_LISTED_IDS` ids: first those about a Flink key that the job sets, then the most severe."""
     ordered = sorted(matches, key=lambda match: not match.is_about_written_key)
-    return ", ".join([*(match.issue.id for match in ordered[:MAX_NAMED]), *["..."] * (len(matches) > MAX_NAMED)])
+    return ", ".join(
+        [*(match.issue.id for match in ordered[:MAX_LISTED_IDS]), *["..."] * (len(matches) > MAX_LISTED_IDS)]
+    )
 
 
 class UnsafeIssues(NamedTuple):
@@ -272,7 +274,9 @@ def _match(issue: KnownIssue, version: str, scenario: Scenario) -> IssueMatch | 
         occurs = version_span(scenario.cluster.version).is_in([*map(version_span, issue.flink)])
         affects = min(affects, occurs, key=TRUTH_RANK)
     applies = min(affects, truth, key=TRUTH_RANK)
-    if applies is False or not (applies or holding):  # none of its conditions is satisfied
+    if applies is False or (applies is None and not holding):  # undecided, and nothing speaks for it
         return None
-    named = [f"{issue.component} {version} has it" if version else f"the version of {issue.component} has it"]
-    return IssueMatch(issue, bool(applies), (*named * bool(affects), *holding), (*named * (affects is None), *unsure))
+    if affects is not False:
+        version_text = f"{issue.component} {version}" if version else f"the version of {issue.component}"
+        (holding if affects else unsure).insert(0, f"{version_text} has it")
+    return IssueMatch(issue, bool(applies), tuple(holding), tuple(unsure))

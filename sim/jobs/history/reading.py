@@ -47,9 +47,8 @@ from sim.jobs.source.rest_answers import (
 )
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import LoneAnswer
-from sim.jobs.source.secrets import masked_text
 from sim.model.series.columns import is_known
-from sim.model.text import listed, one_line
+from sim.model.text import listed, masked_text, one_line
 from sim.results.formats import bytes_text, ms_text
 
 # ---- The history of any source that `ckptsim import` can read.  Values that a source does not contain are empty.

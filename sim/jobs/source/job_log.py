@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, open_uncompressed
 from sim.jobs.source.rest_answers import choose, first_names, parsed
-from sim.jobs.source.secrets import masked_text
-from sim.model.text import one_line
+from sim.model.text import masked_text, one_line
 from sim.model.units import MS
 from sim.results.formats import ms_text
 

@@ -23,10 +23,9 @@ import numpy as np
 import pandas as pd
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from sim.jobs.source.secrets import masked_text
 from sim.model.schema.text import write
 from sim.model.series.columns import is_known
-from sim.model.text import PrintableError, one_line
+from sim.model.text import PrintableError, masked_text, one_line
 from sim.model.units import format_size
 
 # ---- Parse untrusted JSON in bounded memory.  Its size as Python values is estimated from the text before it is parsed.

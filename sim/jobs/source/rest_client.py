@@ -32,8 +32,7 @@ from urllib.request import (
 )
 
 from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError
-from sim.jobs.source.secrets import masked_text
-from sim.model.text import Address, one_line
+from sim.model.text import Address, masked_text, one_line
 
 # ---- Connections with a limit on the total time, and without redirects.
 #

@@ -28,9 +28,8 @@ from sim.jobs.source.rest_answers import (
     read_metrics,
     read_part,
 )
-from sim.jobs.source.secrets import masked_text
 from sim.model.files import is_abandoned, partial_of, remove_partials, replace_text
-from sim.model.text import one_line
+from sim.model.text import masked_text, one_line
 
 # ---- A snapshot as files: a folder or zip of JSON that can be shared.  The file name of an answer is its REST path:
 #

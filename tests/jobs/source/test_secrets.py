@@ -8,7 +8,7 @@ import pytest
 
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved, save
-from sim.jobs.source.secrets import HIDDEN, masked_text
+from sim.model.text import HIDDEN, masked_text
 from tests.places import USERS
 
 SECRET = "hunter2"
