@@ -172,7 +172,7 @@ def test_a_distribution():
 
         assert Distribution(10_000, "even") == even
         assert quantile_table(even) == quantile_table(uniform)
-        assert "even" in json_schema()["$defs"]["DurationLaw"]["properties"]
+        assert "even" in json_schema()["$defs"]["DurationDistribution"]["properties"]
 
 
 @dataclass(frozen=True)

@@ -177,12 +177,16 @@ def _document(situation: Situation, vertex: str, section: str) -> Mapping[str, A
     return situation.plain["job"].get(vertex, {}).get(section) or {}
 
 
-def _with_access(law: Distribution) -> Any:
+def _with_access(distribution: Distribution) -> Any:
     """Return a service time that includes an access to RocksDB, as it is written in a scenario."""
-    mean = f"{law.mean + ROCKSDB_ACCESS_NS} ns"
-    if law.kind == "constant":
+    mean = f"{distribution.mean + ROCKSDB_ACCESS_NS} ns"
+    if distribution.kind == "constant":
         return mean
-    return {law.kind: mean} if law.kind in ("exponential", "uniform") else {law.kind: {"mean": mean, "cv": law.cv}}
+    return (
+        {distribution.kind: mean}
+        if distribution.kind in ("exponential", "uniform")
+        else {distribution.kind: {"mean": mean, "cv": distribution.cv}}
+    )
 
 
 def _incremental(situation: Situation) -> Iterator[Change]:

@@ -104,24 +104,26 @@ class RegionalCheckpoints:
 
     enabled: Switch = option(
         False,
-        "A checkpoint completes without the regions that decline it or time out: their parts are those of the one before (FLIP-600, a proposal).",
+        "Checkpoints complete without the regions that decline or time out, with their state of the previous checkpoint "
+        "(FLIP-600, a proposal).",
         flink=f"{_E}.region.enabled",
     )
     max_failure_ratio: Number = option(
         Fraction(3, 10),
-        "Failed regions, of all: above it the checkpoint is aborted.",
+        "Share of failed regions above which the checkpoint is aborted.",
         flink=f"{_E}.region.max-failure-ratio",
         needs=("enabled", ()),
     )
     max_consecutive_failures: Natural = option(
         2,
-        "Checkpoints in a row that complete without some regions, before one has to complete with all.",
+        "Consecutive checkpoints that may complete without some regions.",
         flink=f"{_E}.region.max-consecutive-failures",
         needs=("enabled", ()),
     )
     split_interval_ns: Duration | None = option(
         None,
-        "Each source discovers a split this often, and gives it to the next of its readers; checked is who owns it, no load depends on it.",
+        "Time between two splits that each source discovers and assigns to its readers in turn.  Ownership is checked; "
+        "splits have no load.",
         default_text="splits are assigned at the start",
         zero_means_never=True,
         needs=("enabled", ()),
@@ -134,20 +136,21 @@ class CheckpointOptions:
 
     interval_ns: Interval | None = option(
         MISSING,
-        "Between two triggers; `off`: no periodic checkpoints.",
+        "Time between two periodic triggers; `off`: no periodic checkpoints.",
         zero_means_never=True,
         flink=f"{_E}.interval",
     )
     interval_during_backlog_ns: Interval | None = option(  # 0: disabled during backlog; None: same as interval_ns
         None,
-        "While a source reports a backlog (`source: {backlog: ...}`), instead of interval: a longer one, or `off`; default: the interval.",
+        "Interval while a source reports a backlog (`source: {backlog: ...}`): longer than interval, or `off`.  Default: "
+        "the interval.",
         default_text="the interval",
         flink=Flink(f"{_E}.interval-during-backlog", since="1.18"),  # FLIP-309
         keyword=True,
     )
     barriers: Barriers = option(
         Barriers(),
-        "How barriers travel: aligned, unaligned, at-least-once, or {aligned-timeout: 1 s}.",
+        "Barrier mode: aligned, unaligned, at-least-once, or {aligned-timeout: 1 s}.",
         default_text="aligned",
         flink=(
             Flink(UNALIGNED, older={f"{_E}.unaligned": "1.16"}, form="boolean", since=SINCE[UNALIGNED]),
@@ -161,47 +164,49 @@ class CheckpointOptions:
         ),
         has_custom_section=True,
     )
-    timeout_ns: Duration = option(600 * _SECOND, "A checkpoint that takes longer expires.", flink=f"{_E}.timeout")
+    timeout_ns: Duration = option(600 * _SECOND, "Age at which a checkpoint expires.", flink=f"{_E}.timeout")
     min_pause_ns: Duration = option(
-        0, "Least time between the end of a checkpoint and the next trigger.", flink=f"{_E}.min-pause"
+        0, "Minimum time between the end of a checkpoint and the next trigger.", flink=f"{_E}.min-pause"
     )
-    max_concurrent: Positive = option(1, "Checkpoints under way at a time.", flink=f"{_E}.max-concurrent-checkpoints")
+    max_concurrent: Positive = option(
+        1, "Maximum number of checkpoints in progress.", flink=f"{_E}.max-concurrent-checkpoints"
+    )
     tolerable_failed: Natural = option(
         0,
-        "Failed checkpoints in a row that do not fail the job.",
+        "Consecutive failed checkpoints that are tolerated before the job fails.",
         flink=f"{_E}.tolerable-failed-checkpoints",
     )
     num_retained: Positive = option(
         1,
-        "Completed checkpoints kept.",
+        "Number of completed checkpoints that are retained.",
         flink=Flink(f"{_E}.num-retained", {"state.checkpoints.num-retained": "1.19"}),
     )
     subtasks_per_channel_state_file: Positive = option(
         5,
-        "Subtasks of a task manager whose in-flight data share a file.",
+        "Subtasks of a TaskManager that share a file of channel state.",
         default_text="5; 1 with the profile 1.15",
         flink=Flink(f"{_E}.unaligned.max-subtasks-per-channel-state-file", since="1.17"),  # FLINK-26803
     )
     operator_io: Literal["pre-barrier", "async"] = option(  # async is FLINK-37375 ...
         "pre-barrier",
-        "When operators write the files of flush: and work as long as pre-barrier: before the barrier, or in the asynchronous phase.",
+        "When operators write the files of `flush`, and spend pre-barrier: before the barrier (sync), or in the "
+        "asynchronous phase (async).",
         keyword=True,
     )
     abort_policy: Literal["survive", "reupload", "drop"] = option(  # ... and this what an abort does to its uploads
-        "survive", "What an abort does to asynchronous uploads; drop is known to be wrong.", keyword=True
+        "survive", "How an abort treats asynchronous uploads.  drop loses data; it shows why.", keyword=True
     )
-    upload_threads: Positive = option(1, "Threads of one task, for the files of its operator.", keyword=True)
+    upload_threads: Positive = option(1, "Threads per task that upload the files of its operator.", keyword=True)
     staging_bytes: int | None = option(  # per task manager; None: enough
-        None, "Local room for files that are not uploaded yet.", key="staging", default_text="enough", keyword=True
+        None, "Local space for files that are not uploaded yet.", key="staging", default_text="unlimited", keyword=True
     )
     staging_full: Literal["block", "fail"] = "block"  # a flush without room waits, or fails its task
-    lost_notifications: Share = option(
-        Fraction(0), "Share of the notifications of a completed checkpoint that never reach their task."
-    )
+    lost_notifications: Share = option(Fraction(0), "Share of notifyCheckpointComplete messages that are lost.")
     finish: Literal["flink", "naive", "commit-at-finish", "discard", "off"] = option(
         "flink",
-        "How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished.\n"
-        "The final checkpoint of FLIP-147 begins when all data has ended, and before Flink 1.18 at the next trigger.",
+        "How a bounded job ends: with a final checkpoint (FLIP-147), or without checkpoints once a task has finished.\n"
+        "Before Flink 1.18 the final checkpoint starts at the next periodic trigger, later versions trigger it when all "
+        "data has been read.",
         flink=Flink(
             f"{_E}.checkpoints-after-tasks-finish",
             {f"{_E}.checkpoints-after-tasks-finish.enabled": "1.19"},
@@ -210,26 +215,26 @@ class CheckpointOptions:
     )
     interruptible_timers: Switch = option(
         False,
-        "With barriers that overtake: event-time windows of SQL yield to barriers and mails while they fire (FLIP-443).",
+        "With unaligned barriers, event-time windows of SQL process barriers and mails while they fire (FLIP-443).",
         flink=Flink(f"{_E}.unaligned.interruptible-timers.enabled", since="1.20"),
     )
     recover_output_on_downstream: Switch = option(
         False,
-        "Captured output is recovered by the tasks that read it, not sent again by those that wrote it; Flink 2.3, default: off.",
+        "Captured output buffers are recovered by the downstream tasks instead of being sent again (Flink 2.3).  Default: off.",
         flink=Flink(f"{_E}.unaligned.recover-output-on-downstream.enabled", since="2.3"),
     )
     during_recovery: Switch = option(
         False,
-        "Tasks run, and take checkpoints, before they have processed the in-flight data they recover (FLIP-547); Flink 2.3, default: off.\n"
-        "It needs recover-output-on-downstream.",
+        "Tasks run and take checkpoints before recovered in-flight data is processed (FLIP-547, Flink 2.3).  Default: off.\n"
+        "Requires recover-output-on-downstream.",
         # the older key is that of the release notes, whose version is unknown
         flink=Flink(f"{_E}.during-recovery.enabled", {f"{_E}.unaligned.during-recovery.enabled": ""}, since="2.3"),
     )
     region: RegionalCheckpoints = option(
-        RegionalCheckpoints(), "Regions that fail do not fail a checkpoint (FLIP-600).", keyword=True
+        RegionalCheckpoints(), "Regional checkpoints: failed regions do not fail a checkpoint (FLIP-600).", keyword=True
     )
     forced_aligned: tuple[tuple[str, str], ...] = option(
-        (), "Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."
+        (), "Edges 'upstream -> downstream' that stay aligned, in addition to those that Flink always aligns."
     )
     state: StateOptions = StateOptions()
 

@@ -121,19 +121,21 @@ class Debloating:
 
     target_ns: Duration = option(
         1_000 * MS,
-        "Time that the buffered data should take to be processed.",
+        "Target time in which buffered data is processed.",
         must_be_positive=True,
         flink=f"{_DEBLOAT}.target",
     )
     period_ns: Duration = option(
-        200 * MS, "Between two adjustments.", must_be_positive=True, flink=f"{_DEBLOAT}.period"
+        200 * MS, "Time between two adjustments.", must_be_positive=True, flink=f"{_DEBLOAT}.period"
     )
-    samples: Positive = option(20, "Measurements that are averaged.", flink=f"{_DEBLOAT}.samples")
+    samples: Positive = option(20, "Number of measurements in the moving average.", flink=f"{_DEBLOAT}.samples")
     threshold_percent: Percent = option(
-        25, "Smaller changes of the buffer size are not made.", flink=f"{_DEBLOAT}.threshold-percentages"
+        25,
+        "Minimum relative change of the buffer size; smaller ones are not applied.",
+        flink=f"{_DEBLOAT}.threshold-percentages",
     )
     min_bytes: Size = option(
-        256, "Smallest buffer.", must_be_positive=True, flink="taskmanager.memory.min-segment-size"
+        256, "Minimum buffer size.", must_be_positive=True, flink="taskmanager.memory.min-segment-size"
     )
 
 
@@ -142,7 +144,7 @@ class AdaptivePartitioner:
     """taskmanager.network.adaptive-partitioner.* (FLIP-339)"""
 
     max_traverse_size: Positive = option(
-        4, "Channels that are compared for a record.", flink=f"{_PARTITIONER}.max-traverse-size"
+        4, "Number of channels that are compared for a record.", flink=f"{_PARTITIONER}.max-traverse-size"
     )
 
 
@@ -155,38 +157,38 @@ class NetworkMemory:
     )
     starting_segment_bytes: Size = option(
         32768,
-        "First buffer size with debloating on.",
+        "Initial buffer size with debloating.",
         key="starting-segment-size",
         default_text="1 KiB; the segment-size in 1.x",
         flink="taskmanager.memory.starting-segment-size",
     )
     exclusive_per_channel: Natural = option(
         2,
-        "Exclusive buffers of a channel of an input gate.",
+        "Exclusive buffers per channel of an input gate.",
         key="buffers-per-channel",
         flink=Flink(f"{_MEMORY}.buffers-per-channel", {"taskmanager.network.num-buffers-per-channel": ""}, last="1.20"),
     )
     floating_per_gate: Positive = option(
         8,
-        "Buffers that the channels of a gate share.",
+        "Floating buffers per input gate, shared by its channels.",
         key="floating-buffers-per-gate",
         flink=Flink(f"{_MEMORY}.floating-buffers-per-gate", last="1.20"),
     )
     max_per_channel: Positive = option(
         10,
-        "Buffers of one channel of an output, at most.",
+        "Maximum buffers of one channel of a result partition.",
         key="max-buffers-per-channel",
         flink=Flink(f"{_MEMORY}.max-buffers-per-channel", last="1.20"),
     )
     overdraft: Natural = option(
         20,
-        "Buffers that a task may take beyond its pool to finish a record.",
+        "Overdraft buffers per gate, which a task may request to finish a record when its pool is empty.",
         default_text="20; 5 in 1.20, none in 1.15",
         flink=Flink(f"{_MEMORY}.max-overdraft-buffers-per-gate", last="1.20"),
     )
     buffer_timeout_ns: BufferTimeout = option(
         100 * MS,
-        "0 s: after each record; or `never`.",
+        "Maximum time until a partly filled buffer is sent; 0 s: after each record; or `never`.",
         flink=(
             Flink("execution.buffer-timeout.enabled", form="boolean"),
             Flink("execution.buffer-timeout.interval", {"execution.buffer-timeout": "1.16"}, form="duration"),
@@ -194,14 +196,14 @@ class NetworkMemory:
     )
     debloat: Debloating | None = option(
         None,
-        "on: buffers shrink to what is processed in the target time.",
+        "Buffer debloating: buffers shrink to what is processed in the target time.",
         default_text="off",
         flink=Flink(f"{_DEBLOAT}.enabled", form="boolean", since="1.14"),  # FLIP-183
         accepts_on_off=True,
     )
     adaptive_partitioner: AdaptivePartitioner | None = option(
         None,
-        "on: a record of a rebalance or rescale edge goes to the channel with the fewest buffers in use, of the next few ones.",
+        "Records of rebalance and rescale edges go to the least loaded of the next few channels (FLIP-339).",
         default_text="off",
         flink=Flink(f"{_PARTITIONER}.enabled", form="boolean", since="2.3"),  # FLIP-339
         accepts_on_off=True,
@@ -243,7 +245,7 @@ class NetworkMemory:
             less = f"is {format_duration(timeout_ns)}: Flink counts milliseconds, write 1 ms or more, or 0 s"
             at.error(less, "buffer-timeout")
         if self.max_per_channel == 1:
-            one = "is 1: as in Flink, a task stands still while a buffer it began is not full"
+            one = "is 1: as in Flink, a task is blocked while a buffer that it has begun is not full"
             at.warn(one, "max-buffers-per-channel")
         if self.adaptive_partitioner is not None and self.adaptive_partitioner.max_traverse_size == 1:
             at.error("is 1: nothing would be compared, write 2 or more", "adaptive-partitioner", "max-traverse-size")
@@ -263,59 +265,61 @@ class Cluster:
 
     placement: Literal["isolated", "spread", "single"] = option(
         "spread",
-        "spread: slots are shared, as in Flink: subtask i of every vertex is in slot i; single: one task manager in all;\n"
-        "isolated: a task manager per subtask, as if no vertex shared its slots.",
+        "spread: slot sharing, as in Flink: subtask i of every vertex is in slot i; single: one TaskManager for all subtasks;\n"
+        "isolated: a TaskManager per subtask.",
     )
     slots: Positive | None = option(  # None: not written, one as in Flink
         None,
-        "Slots of each task manager, filled one after the other; each holds one subtask of every vertex.",
+        "Slots per TaskManager; each holds one subtask of every vertex.",
         default_text="1",
         flink="taskmanager.numberOfTaskSlots",
     )
-    latency_ns: Duration = option(0, "One way, between task managers.")
+    latency_ns: Duration = option(0, "One-way network latency between TaskManagers.")
     barrier_wake_up_ns: Duration = option(
         0,
-        "The first barrier of a checkpoint has reached a task -> the task takes it; default: 0 s. Code that runs once is slow.",
+        "Delay between the arrival of the first barrier of a checkpoint and its processing, as rarely executed code is "
+        "slow.  Default: 0 s.",
         keyword=True,
     )
-    nic_bytes_per_second: ByteRate | None = option(None, "Outgoing, per task manager.")
+    nic_bytes_per_second: ByteRate | None = option(None, "Outgoing network bandwidth per TaskManager.")
     cores: Positive | None = option(
         None,
-        "Each host has so many, which serialising snapshots and the threads of tasks share.  Default: nothing waits for a core.",
-        default_text="nothing waits for a core",
+        "Cores per host, shared by snapshots and (with services: idle-core) task threads.  Default: unlimited.",
+        default_text="unlimited",
     )
     hosts: Positive | None = option(
         None,
-        "So many, to which task managers are dealt out in turn: more task managers bring no cores.  Default: one per task manager.",
-        default_text="one per task manager",
+        "Number of hosts, to which TaskManagers are assigned in turn.  Default: one per TaskManager.",
+        default_text="one per TaskManager",
         needs=("cores", ()),
     )
     tasks_contend: bool | None = option(  # None: not said, so they do not; what they were measured with is not known
         None,
-        "How services were measured.  idle-core: task threads that want more than `cores` slow each other down.\n"
-        "side-by-side (the default): they have done so already.",
+        "How service times were measured.  idle-core: on an idle core, so task threads that need more than `cores` slow "
+        "each other down.\n"
+        "side-by-side (the default): with all threads running, so they include it.",
         key="services",
         default_text="side-by-side",
         choices=lambda: ("side-by-side", "idle-core"),
     )
     on_core_share: Share = option(
         Fraction(1),
-        "Share of their busy time in which tasks use a core; they sleep or wait for answers in the rest.  Default: 100 %.",
+        "Share of their busy time in which task threads use a core; otherwise they sleep or wait for responses.  Default: 100 %.",
         key="on-core",
         keyword=True,
         needs=("cores", ()),
     )
     profile: Profile = option(
         "2.x",
-        "Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues.",
+        "Version of Flink whose constants and defaults apply.  1.15: without later features, such as overdraft buffers.",
     )
     version: Version = option(  # empty: neither it nor a profile is written
         "",
-        "Release of Flink, such as 1.20.1 or 1.20: known defects are judged by it, and it chooses the profile.",
-        default_text="the profile, if that is written",
+        "Release of Flink, such as 1.20.1 or 1.20, which selects known defects and the profile.",
+        default_text="that of the profile, if set",
         keyword=True,
     )
-    network: NetworkMemory = option(NetworkMemory(), "Buffers between tasks.")
+    network: NetworkMemory = option(NetworkMemory(), "Network buffers.")
 
     HINTS: ClassVar = {
         **dict.fromkeys(

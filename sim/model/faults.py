@@ -28,7 +28,7 @@ class RestartKind:
 
     name: str  # as a scenario writes it
     limit: str = ""  # the option of `restart:` that says when it gives up; empty: it restarts nothing
-    delays: tuple[str, ...] = ()  # options that say how long it waits, the longest first
+    delays: tuple[str, ...] = ()  # options with its delays, the longest first
     also: tuple[str, ...] = ()  # other words of Flink's for it (RestartStrategyOptions)
     since: str = ""  # the first release that has it; empty: all that users still run
 
@@ -56,7 +56,7 @@ _BACKOFF = "restart-strategy.exponential-delay"
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Either times of the run, or a law of the time from one fault to the next."""
+    """Either times of the run, or a distribution of the time from one fault to the next."""
 
     at_ns: tuple[int, ...] = ()
     every: Distribution | None = None
@@ -84,7 +84,7 @@ class TaskManagerLost:
 
 @dataclass(frozen=True, slots=True)
 class JobManagerDown:
-    """No coordinator for so long; then a new one restarts the job from the latest completed checkpoint."""
+    """No coordinator for this time; then a new one restarts the job from the latest completed checkpoint."""
 
     down_ns: int
 
@@ -106,7 +106,7 @@ class NetworkOutage:
 
 @dataclass(frozen=True, slots=True)
 class SlowTask:
-    """Services that begin meanwhile take `factor` times as long.  No subtask: every subtask of the vertex."""
+    """Services that begin during this time take `factor` times as long.  No subtask: every subtask of the vertex."""
 
     vertex: str
     factor: int
@@ -165,13 +165,13 @@ class Restart:
 
     strategy: str = option(
         "exponential-delay",
-        "Default: exponential-delay; before 1.19 fixed-delay without end; none if checkpoints are off.",
+        "Restart strategy.  Default: exponential-delay; before Flink 1.19 fixed-delay without limit; none if checkpoints are off.",
         choices=lambda: RESTARTS,
         flink=Flink("restart-strategy.type", older={"restart-strategy": "1.16"}, form="strategy"),
     )
     delay_ns: Duration = option(
         SECOND,
-        "fixed-delay, failure-rate.",
+        "fixed-delay, failure-rate: delay before a restart.",
         needs=("strategy", ("fixed-delay", "failure-rate")),
         flink=(
             Flink("restart-strategy.fixed-delay.delay", when="fixed-delay"),
@@ -180,9 +180,9 @@ class Restart:
     )
     attempts: Natural | None = option(
         None,
-        "fixed-delay, exponential-delay: restarts before the job fails; default: without end.",
+        "fixed-delay, exponential-delay: restarts before the job fails.  Default: unlimited.",
         needs=("strategy", ("fixed-delay", "exponential-delay")),
-        default_text="without end",
+        default_text="unlimited",
         flink=(
             Flink("restart-strategy.fixed-delay.attempts", when="fixed-delay", form="attempts", default="1"),
             Flink(f"{_BACKOFF}.attempts-before-reset-backoff", when="exponential-delay", form="attempts", since="1.19"),
@@ -196,37 +196,37 @@ class Restart:
     )
     multiplier: Number = option(
         Fraction(3, 2),
-        "exponential-delay: from one delay to the next; before 1.19 the default is 2.",
+        "exponential-delay: factor from one delay to the next.  Default before Flink 1.19: 2.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.backoff-multiplier",
     )
     max_ns: Duration = option(
         60 * SECOND,
-        "exponential-delay: the longest delay; before 1.19 the default is 5 min.",
+        "exponential-delay: maximum delay.  Default before Flink 1.19: 5 min.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.max-backoff",
     )
     jitter: Share = option(
         Fraction(1, 10),
-        "exponential-delay: of the delay, either way.",
+        "exponential-delay: random share that is added to or subtracted from the delay.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.jitter-factor",
     )
     reset_ns: Duration = option(
         3600 * SECOND,
-        "exponential-delay: so long without a failure, and it begins anew.",
+        "exponential-delay: time without a failure after which the delay is the initial one again.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.reset-backoff-threshold",
     )
     rate: Positive = option(
         1,
-        "failure-rate: failures tolerated ...",
+        "failure-rate: maximum failures within `within` before the job fails.",
         needs=("strategy", ("failure-rate",)),
         flink="restart-strategy.failure-rate.max-failures-per-interval",
     )
     rate_interval_ns: Duration = option(
         60 * SECOND,
-        "... within.",
+        "failure-rate: length of the interval in which failures are counted.",
         key="within",
         needs=("strategy", ("failure-rate",)),
         must_be_positive=True,
@@ -234,91 +234,100 @@ class Restart:
     )
     failover: Literal["region", "full"] = option(
         "region",
-        "What restarts: the failed regions, or the whole job.",
+        "Failover strategy: restart the affected regions, or the whole job.",
         flink=Flink("jobmanager.execution.failover-strategy", form="failover"),
     )
     heartbeat_timeout_ns: Duration = option(
         50 * SECOND,
-        "Silence after which a task manager counts as lost.",
+        "Time without a heartbeat after which a TaskManager is considered lost.",
         must_be_positive=True,
         flink=Flink("heartbeat.timeout", form="milliseconds"),
     )
     heartbeat_interval_ns: Duration = option(
         10 * SECOND,
-        "Between two heartbeats; at most the timeout.",
+        "Time between two heartbeats; at most the timeout.",
         must_be_positive=True,
         flink=Flink("heartbeat.interval", form="milliseconds"),
     )
     heartbeat_failures: Natural | None = option(
         2,
-        "So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts.",
+        "Consecutive failed heartbeat RPCs after which a TaskManager is considered lost; 0: only heartbeat-timeout applies.",
         zero_means_never=True,
         flink=Flink("heartbeat.rpc-failure-threshold", form="threshold", since="1.14"),  # FLINK-23209
     )
-    connection_reset_ns: Duration = option(150 * MS, "A process is killed -> those who read from it report that.")
+    connection_reset_ns: Duration = option(
+        150 * MS, "From the end of a process until the tasks that read from it report the failure."
+    )
     provider: Literal["standalone", "kubernetes", "yarn"] = option(
         "standalone",
-        "Who starts task managers.  kubernetes and yarn tell of one that has ended; a standalone cluster has to miss its heartbeats.",
+        "Resource provider.  kubernetes and yarn report a process that has ended; in a standalone cluster only missing "
+        "heartbeats tell.",
     )
     replacement: RandomDuration = option(
         Distribution(0),
-        "A task manager is lost (kubernetes, yarn: Flink knows that it is) -> another one offers its slots; a time or a law of times;\n"
-        "default: there are spare ones.",
+        "From the loss of a TaskManager (kubernetes, yarn: from its detection) until a new one offers slots, as a time or "
+        "a distribution.\n"
+        "Default: spare TaskManagers exist.",
     )
     slot_check_ns: Duration = option(
-        50 * MS, "Slots are asked for -> looked for.", flink="slotmanager.requirement-check.delay"
+        50 * MS,
+        "Delay between a slot request and its processing by the SlotManager.",
+        flink="slotmanager.requirement-check.delay",
     )
     slot_timeout_ns: Duration = option(
         300 * SECOND,
-        "Slots are asked for -> the deployment is given up, which uses an attempt.  A standalone cluster gives up at once if it has none,\n"
-        "but for so long after its JobManager began to lead; adaptive: never.",
+        "Time after which a slot request fails the deployment, which uses up an attempt.  A standalone cluster without "
+        "slots fails it at once, except\n"
+        "during this time after the start of its JobManager.  Not for the adaptive scheduler.",
         flink=Flink("slot.request.timeout", form="milliseconds"),
         keyword=True,
     )
     ask_timeout_ns: Duration = option(
         10 * SECOND,
-        "A machine is silent -> a deployment to it is given up.",
+        "Time after which a deployment to an unreachable host fails.",
         flink=Flink("pekko.ask.timeout", older={"akka.ask.timeout": "1.17"}),
     )
-    fresh_start_ns: Duration = option(  # 0.8 to 1.7 s in recordings of ours, beside overheads: deploy
+    fresh_start_ns: Duration = option(  # 0.8 to 1.7 s in our recordings, in addition to overheads: deploy
         SECOND,
-        "A task's first deployment on a process in place of a lost one -> it begins to restore; the process loads classes and libraries.",
+        "Additional time of a task's first deployment on a new TaskManager process, which loads classes and libraries.",
     )
     state_start_ns: Duration = option(
         0,
-        "A restarted task with keyed state initializes -> it begins to read it: classes of the backend and of its serializers are loaded\n"
-        "again; default: 0 s.",
+        "From INITIALIZING of a restarted task with keyed state until it reads state, as classes of the backend and of "
+        "serializers are loaded.\n"
+        "Default: 0 s.",
         keyword=True,
     )
     cancellation_timeout_ns: Duration = option(
         180 * SECOND,
-        "A task that does not stop takes its task manager down.",
+        "Time after which a task that does not stop takes down its TaskManager.",
         flink=Flink("task.cancellation.timeout", form="milliseconds"),
     )
     warm_up_ns: Duration = option(
         0,
-        "For so long a task is slow that was restarted, or begins with run: cold-start: its code is not compiled, its caches are empty;\n"
-        "default: it is not.",
+        "Time after a restart (or a start with run: cold-start) in which tasks are slow, as code is not compiled and "
+        "caches are empty.\n"
+        "Default: 0 s.",
     )
     warm_up_factor: Number = option(
-        Fraction(2), "How many times as long its services take then; default: 2.", needs=("warm-up", ())
+        Fraction(2), "Factor on service times in the warm-up.  Default: 2.", needs=("warm-up", ())
     )
     scheduler: Literal["default", "adaptive"] = option(
         "default",
-        "adaptive: the job restarts with the slots there are, and is rescaled when others come; spare slots are used by it.",
+        "adaptive: the job restarts with the available slots and is rescaled when more arrive; it also uses spare slots.",
         flink=Flink("jobmanager.scheduler", form="scheduler"),
         keyword=True,
     )
     reactive: Switch = option(
         False,
-        "adaptive: it starts with any slots at once, and waits for the first one without end.",
+        "adaptive: reactive mode: it starts with any number of slots at once, and waits for the first one without limit.",
         needs=_ADAPTIVE,
         flink=Flink("scheduler-mode", form="reactive"),
         keyword=True,
     )
     stabilization_ns: Duration = option(
         10 * SECOND,
-        "adaptive: after a failure it waits so long for more slots than there are.",
+        "adaptive: time after a failure in which it waits for more slots than are available.",
         needs=_ADAPTIVE,
         keyword=True,
         flink=Flink(
@@ -328,7 +337,7 @@ class Restart:
     )
     resource_wait_ns: Duration | None = option(
         300 * SECOND,
-        "adaptive: without any slot for so long it fails; 0 s: never.",
+        "adaptive: time without any slot after which the job fails; 0 s: never.",
         needs=_ADAPTIVE,
         zero_means_never=True,
         keyword=True,
@@ -340,7 +349,7 @@ class Restart:
     )
     cooldown_ns: Duration = option(
         30 * SECOND,
-        "adaptive: it runs at least so long before it is rescaled.",
+        "adaptive: minimum time that the job runs between two rescales.",
         needs=_ADAPTIVE,
         keyword=True,
         flink=Flink(
@@ -349,7 +358,7 @@ class Restart:
     )
     rescale_stabilization_ns: Duration = option(
         60 * SECOND,
-        "adaptive: slots are back, but not all: so long it waits for the others.",
+        "adaptive: time that it waits for the desired slots when only some of them have arrived.",
         needs=_ADAPTIVE,
         keyword=True,
         flink=Flink(
@@ -358,14 +367,15 @@ class Restart:
     )
     rescale_failures: Positive = option(
         2,
-        "adaptive: after so many failed checkpoints it is rescaled without a completed one.",
+        "adaptive: failed checkpoints after which it rescales without waiting for a completed one.",
         needs=_ADAPTIVE,
         keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-checkpoint-failures"),
     )
     rescale_delay_ns: Duration | None = option(
         None,
-        "adaptive: it waits so long for the checkpoint to be rescaled with; default: an interval for each of rescale-failures, and one more.",
+        "adaptive: maximum time that it waits for a checkpoint before it rescales.  Default: an interval for each of "
+        "rescale-failures, and one more.",
         needs=_ADAPTIVE,
         default_text="three intervals",
         keyword=True,
@@ -374,8 +384,9 @@ class Restart:
 
     rescale_checkpoint: Switch = option(  # false and true are both defaults in versions of its pull request
         False,
-        "adaptive: it triggers a checkpoint to be rescaled with when slots are back, min-pause after the last one, unless one is in progress\n"
-        "(FLINK-36753, Flink 2.4); default: it waits for the next periodic one.",
+        "adaptive: when slots arrive, it triggers a checkpoint to rescale from, min-pause after the last one and unless "
+        "one is in progress\n"
+        "(FLINK-36753, Flink 2.4).  Default: it waits for the next periodic one.",
         needs=_ADAPTIVE,
         keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.active-checkpoint.enabled", since="2.4"),
@@ -431,14 +442,16 @@ _SQUARE = 1 << 64
 
 GAPS: dict[str, Callable[[float, Distribution], float]] = {
     "exponential": lambda u, _: -log(u),
-    "lognormal": lambda u, law: exp(sqrt(log1p(law.cv**2)) * NormalDist().inv_cdf(u) - log1p(law.cv**2) / 2),
+    "lognormal": lambda u, distribution: exp(
+        sqrt(log1p(distribution.cv**2)) * NormalDist().inv_cdf(u) - log1p(distribution.cv**2) / 2
+    ),
 }
-"""Kind of distribution -> time at a share of the law, as a multiple of its mean.  The tables of `sim.model.randomness` end too early."""
+"""Kind of distribution -> quantile at a probability, as a multiple of its mean.  The tables of `sim.model.randomness` end too early."""
 
 
-def gap_ns(law: Distribution, key: Stream, k: int) -> int:
+def gap_ns(distribution: Distribution, key: Stream, k: int) -> int:
     """Return the time from fault k - 1 (or the start) to fault k [ns], at least 1 ns."""
     # in (0, 1); one draw would not reach far enough into the tail
     u = ((draw(key, 2 * k) << 32) + draw(key, 2 * k + 1) + 0.5) / _SQUARE
-    factor = 1.0 if law.kind == "constant" else GAPS[law.kind](u, law)
-    return max(1, round(law.mean * factor))
+    factor = 1.0 if distribution.kind == "constant" else GAPS[distribution.kind](u, distribution)
+    return max(1, round(distribution.mean * factor))

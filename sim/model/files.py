@@ -173,7 +173,7 @@ def _lock(path: Path, warn: Callable[[str], object]) -> int | None:
         pass
     except OSError as error:
         warn(
-            f"warning: {folder}: its file system locks no files ({error.strerror}): let no other command write there meanwhile"
+            f"warning: {folder}: its file system locks no files ({error.strerror}): do not run another command that writes there"
         )
         return lock
     os.close(lock)

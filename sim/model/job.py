@@ -129,7 +129,7 @@ class Distribution:
 
     mean: int  # ns or bytes, as its owner says
     kind: str = "constant"  # or a name of sim.model.randomness
-    cv: float = 1.0  # of kinds that have it written beside the mean; others ignore it
+    cv: float = 1.0  # of kinds with a key `cv`; others ignore it
 
 
 RandomDuration = Annotated[Distribution, RANDOM_DURATION]
@@ -155,22 +155,22 @@ class Watermark:
 
     interval_ns: Duration = option(
         200_000_000,
-        "Between two watermarks of a subtask; default: 200 ms.",
+        "Time between two watermarks of a subtask.  Default: 200 ms.",
         flink="pipeline.auto-watermark-interval",
     )
     lateness_ns: Duration = option(  # bounded out-of-orderness
-        0, "How far they stay behind the latest record; default: 0."
+        0, "Delay of watermarks behind the latest record (bounded out-of-orderness).  Default: 0."
     )
     idle_timeout_ns: Duration | None = option(
         None,
-        "A subtask without records for so long is idle: it holds no window back (withIdleness, table.exec.source.idle-timeout).\n"
+        "Time without records after which a subtask is idle and holds back no window (withIdleness, table.exec.source.idle-timeout).\n"
         "Default: 0 s, never.",
         zero_means_never=True,
         default_text="never",
         flink="table.exec.source.idle-timeout",
     )
     alignment: bool = option(
-        False, "Watermark alignment (FLIP-182) is accepted and not simulated: only known defects look at it."
+        False, "Watermark alignment (FLIP-182).  Accepted and not simulated; known defects of it are reported."
     )
 
     def completed(self, at: ValidationContext) -> Watermark:
@@ -207,42 +207,46 @@ class Source:
     """A source reads a log.  Records that are due and not yet emitted wait there, and the source catches up on them."""
 
     rates: Sequence[Rate] = ()  # per subtask; empty: unlimited
-    total: int | None = option(None, "Bounded: records of each subtask, then end of data.", key="records-per-subtask")
+    total: int | None = option(
+        None, "Makes the source bounded: number of records of each subtask.", key="records-per-subtask"
+    )
     silent: Count = option(
         0,
-        "Subtasks without records, the last ones: their partitions are silent, or there are fewer partitions than subtasks; default: 0.",
+        "Number of subtasks without records (the last ones), for idle partitions or more subtasks than partitions.  Default: 0.",
         keyword=True,
     )
     waits: Literal["mailbox", "poll", "lock"] = option(
         "mailbox",
-        "mailbox (the default): checkpoints begin at once.  poll: the reader blocks in pollNext until a record is due.\n"
-        "lock: a legacy SourceFunction, which holds the checkpoint lock while it waits for output.",
+        "mailbox (the default): triggers are processed between records.  poll: the reader blocks in pollNext until a record is due.\n"
+        "lock: a legacy SourceFunction, which holds the checkpoint lock while it waits for output buffers.",
         keyword=True,
     )
     watermark: Watermark = option(Watermark(), "Watermarks that the source emits.")
     backlog: Backlog | None = option(
-        None, "A backlog that the source reads first.", has_custom_section=True
+        None, "When the source reports that it processes a backlog (FLIP-309).", has_custom_section=True
     )  # None: it reports none
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An operator's own part of a snapshot, beside its keyed state.  Each piece of work is paid with `probability`."""
+    """An operator's own part of a snapshot, in addition to its keyed state.  Each piece of work is paid with `probability`."""
 
-    pre_barrier_ns: Duration = option(0, "Task thread, before the barrier is forwarded (prepareSnapshotPreBarrier).")
-    sync_ns: Duration = option(0, "Task thread, after the barrier (snapshotState).")
-    async_ns: Duration = option(0, "Asynchronous phase.")
+    pre_barrier_ns: Duration = option(
+        0, "Time on the task thread before the barrier is forwarded (prepareSnapshotPreBarrier)."
+    )
+    sync_ns: Duration = option(0, "Time on the task thread after the barrier is forwarded (snapshotState).")
+    async_ns: Duration = option(0, "Time in the asynchronous phase.")
     probability: Share = option(
         Fraction(1),
-        "Each snapshot of a subtask pays the three above with this probability; default: 100 %.",
+        "Probability that a snapshot of a subtask has the three costs above.  Default: 100 %.",
     )
     operator_state_bytes: Size = option(  # after the keyed state; 0 = no such file
-        0, "Per subtask, written as a file of its own."
+        0, "Operator state per subtask, written to a file of its own."
     )
     # OperatorSnapshotFinalizer, one operator of a chain after the other, in the order of a hash map
     after_in_flight: Switch = option(
         False,
-        "State is written when the in-flight data of its task manager is: a chain whose last operator happens to be finalized first.",
+        "State is written after the in-flight data of its TaskManager: for chains whose last operator is finalized first.",
         keyword=True,
     )
 
@@ -253,8 +257,9 @@ class UnionState:
 
     clears: Switch = option(
         True,
-        "true: a restored subtask keeps its own elements and drops the others.  false: it snapshots the whole union again, so that the\n"
-        "state is multiplied by the parallelism at each restart (apache/paimon#1732).",
+        "true: a restored subtask keeps its own elements only.  false: it keeps the whole union, so that the state is "
+        "multiplied by the parallelism\n"
+        "at each restart (apache/paimon#1732).",
     )
 
 
@@ -264,12 +269,12 @@ class Input:
 
     upstream: str
     ship: str = "hash"  # a name of SHIPPING
-    # hash: share of each of so many subtasks, see Vertex.shares; empty: its share of the key groups
+    # hash: share of each subtask, see Vertex.shares; empty: its share of the key groups
     weights: tuple[Fraction, ...] = ()
-    excess: Excess = "one-key"  # how weights are dealt out if the reader has another number of subtasks
+    excess: Excess = "one-key"  # how weights are redistributed at another parallelism
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # ns per record of this input
     record_bytes: Distribution = field(default_factory=lambda: Distribution(1000))  # on the wire
-    # of a join: inputs that follow each other and have the same word are one input; empty: one by itself
+    # of a join: consecutive inputs with the same name are one input; empty: it is an input by itself
     union: str = ""
     output: str = ""  # tag of the side output that it reads; empty: the main one
     # records on this edge per record that its upstream reads or, a source, emits; None: the upstream's
@@ -287,10 +292,11 @@ class AsyncIO:
     Requests under way are operator state: a restore makes them again.
     """
 
-    latency: RandomDuration = option(MISSING, "Request -> answer.")
+    latency: RandomDuration = option(MISSING, "Time from a request to its response.")
     capacity: Positive = option(
         100,
-        "Requests under way per subtask; with so many, the task waits.  Answers leave in order (orderedWait).  Default: 100, as in Flink.",
+        "Maximum requests in progress per subtask; further records wait.  Responses are emitted in order (orderedWait). "
+        "Default: 100, as in Flink.",
     )
 
     @property
@@ -309,25 +315,29 @@ class Window:
 
     size_ns: int
     time: Literal["processing", "event"] = option(
-        "processing", "Whose time ends a window: the clock's, or that of the records, by watermarks."
+        "processing", "processing: windows end by the clock; event: by watermarks."
     )
-    fire_ns: Duration = option(0, "Time of the task thread for each record that leaves; default: none.")
+    fire_ns: Duration = option(
+        0, "Time on the task thread per record that is emitted when a window fires.  Default: 0."
+    )
     phase_ns: Duration = option(  # a window ends here, and every `step_ns` before and after
-        0, "When the first window ends, if not at a multiple of its size (sliding: of `every`)."
+        0, "End of the first window, if not a multiple of the window's size (sliding: of `every`)."
     )
-    record_bytes: Size = option(0, "Keyed state per record held; default: none.", key="state-per-record")
+    record_bytes: Size = option(0, "Keyed state per record in the window.  Default: none.", key="state-per-record")
     api: Literal["sql", "datastream"] = option(
         "sql",
-        "Whose operator it is: with interruptible timers that of SQL yields while it fires (the default), the WindowOperator never.\n"
-        "Of sliding windows SQL keeps a record once, the WindowOperator once for each of its windows.",
+        "sql or datastream.  With interruptible timers, windows of SQL (the default) yield to barriers while they fire; "
+        "the WindowOperator does not.\n"
+        "Sliding windows of SQL keep a record once, the WindowOperator once per window.",
     )
     flush_ns: Duration = option(
         0,
-        "Time of the task thread for each record buffered since the last flush: before each barrier, and before a window of SQL fires.\n"
-        "Default: none.",
+        "Time on the task thread per record buffered since the last flush, spent before each barrier and before a window "
+        "of SQL fires.\n"
+        "Default: 0.",
         keyword=True,
     )
-    every_ns: Duration = option(0, "sliding only: from one end to the next one.", default_text="the size")
+    every_ns: Duration = option(0, "sliding only: the slide, from one window end to the next.", default_text="the size")
     hold_ns: int = 0
     early: bool = False  # what is held leaves before each barrier, too
 
@@ -352,7 +362,7 @@ class EventTimeWindow(NamedTuple):
 
     step_ns: int  # from one end to the next
     phase_ns: int  # a window takes the records before this time, and before every `step_ns` later
-    hold_ns: int  # it ends so much later
+    hold_ns: int  # from its size to the time at which records leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,52 +372,68 @@ class Vertex:
     name: str
     joined: bool = option(
         False,
-        "How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join).",
+        "How several inputs are read: as one stream, buffer by buffer (union, the default), or alternately, record by record (join).",
         key="combine",
         default_text="union",
         keyword=True,
     )
-    parallelism: Parallelism = option(1, "Subtasks.", flink="parallelism.default")
+    parallelism: Parallelism = option(1, "Number of subtasks.", flink="parallelism.default")
     max_parallelism: Parallelism = option(
         128,
-        "Key groups; default: Flink's choice from the parallelism.  A subtask has the keyed state and reads the keyed records of its own;\n"
-        "where the parallelism does not divide them, some own one group more than others.",
+        "Number of key groups.  Default: derived from the parallelism, as in Flink.  If the parallelism does not divide "
+        "it, some subtasks own one\n"
+        "key group more than others.",
         default_text="Flink's choice from the parallelism",
         flink="pipeline.max-parallelism",
     )
     source: Source | None = None
     inputs: tuple[Input, ...] = ()
-    service: RandomDuration = option(Distribution(1000), "Time per record (sources: per emitted record).", keyword=True)
+    service: RandomDuration = option(
+        Distribution(1000), "Service time per record (sources: per emitted record).", keyword=True
+    )
     service_factors: tuple[tuple[int, Fraction], ...] = option(
         (),
-        "Subtask -> how many times as long its services and firings take, 0.01 to 100; default: 1.\n"
-        "After a rescale the subtask of the same number has it.",
+        "Factor on service times and timers by subtask, 0.01 to 100, for slow or fast subtasks.  Default: 1.  After a "
+        "rescale it applies to the\n"
+        "subtask with the same index.",
         key="service-factor",
         keyword=True,
     )
-    fan_out: Number = option(Fraction(1), "Records out per record in, on each outgoing edge.", keyword=True)
-    async_io: AsyncIO | None = option(None, "Requests under way beside the task thread.", keyword=True)
+    fan_out: Number = option(Fraction(1), "Emitted records per record read, on each outgoing edge.", keyword=True)
+    async_io: AsyncIO | None = option(
+        None,
+        "Asynchronous I/O (AsyncDataStream.orderedWait): requests that are in progress while the task thread continues.",
+        keyword=True,
+    )
     window: Window | None = option(
-        None, "Records are held and fired at the end of a window.", keyword=True, has_custom_section=True
+        None,
+        "Window operator: records are kept in state and fire at the end of the window.",
+        keyword=True,
+        has_custom_section=True,
     )
     state: State | None = option(None, "Keyed state of the vertex.", keyword=True, has_custom_section=True)
     union_state: UnionState | None = option(
         None,
-        "true, or its details: the operator-state of its snapshot is union list state.  Each subtask restores that of all, and no\n"
-        "checkpoint completes while some of its tasks have finished and others have not.",
+        "true, or a mapping: the operator-state of `snapshot` is union list state.  Each subtask restores the union of "
+        "all lists, and no checkpoint\n"
+        "completes while only some of the vertex's tasks have finished.",
         default_text="false",
         keyword=True,
         accepts_on_off=True,
     )
-    snapshot: Snapshot = option(Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
-    flush: Flush | None = option(None, "Files that the operator writes for a snapshot.", keyword=True)
+    snapshot: Snapshot = option(Snapshot(), "Costs of the operator's own snapshot methods.", keyword=True)
+    flush: Flush | None = option(None, "Files that the operator itself writes for each snapshot.", keyword=True)
     commit: Commit | None = option(  # None: its output becomes visible at once
-        None, "two-phase, as-connector, or its details.", default_text="none", keyword=True, has_custom_section=True
+        None,
+        "Two-phase commit of a sink: two-phase, as-connector, or a mapping.",
+        default_text="none",
+        keyword=True,
+        has_custom_section=True,
     )
     connector: str = option(
         "",
-        "What it writes to, or a source reads: commit begins with its options, and advice asks it whether barriers may overtake data.\n"
-        "{name: hudi, version: 1.1.0} says the version, by which known defects are judged.",
+        "Connector of a sink or source.  It sets the defaults of commit, and whether `advise` lets barriers overtake data.\n"
+        "{name: hudi, version: 1.1.0} selects known defects by version.",
         choices=lambda: (*SINKS, *SOURCES),
         keyword=True,
         has_custom_section=True,
@@ -420,9 +446,9 @@ class Vertex:
             less = f"is {self.max_parallelism}, less than the parallelism, {self.parallelism}"
             at.error(less, "max-parallelism")
         if self.flush is not None and not self.inputs:
-            at.error("a source writes no files: flush stands in a vertex with an input", "flush")
+            at.error("a source does not write files: write flush in a vertex with an input", "flush")
         if self.async_io is not None and self.source is not None:
-            at.error("a source waits for no answers: async-io stands in a vertex with an input", "async-io")
+            at.error("a source has no asynchronous I/O: write async-io in a vertex with an input", "async-io")
         if self.async_io is not None and at.written("commit") not in (None, "none"):
             at.error("requests and transactions are two vertices: write commit in the next one", "async-io")
         if self.leaves_out_commit and at.written("commit") is None:

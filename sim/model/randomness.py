@@ -76,7 +76,7 @@ def slowdown(busy: Sequence[float], cores: int) -> float:
     load = sum(shares)
     if len(shares) <= cores or load <= 0:
         return 1.0
-    chances = np.zeros(len(shares) + 1)  # of so many threads at once
+    chances = np.zeros(len(shares) + 1)  # of 0, 1, 2, ... threads at once
     chances[0] = 1.0
     for share in shares:
         chances[1:] = chances[1:] * (1 - share) + chances[:-1] * share
@@ -100,7 +100,7 @@ class DistributionKind:
     name: str  # as a scenario writes it
     sentence: str
     partial_mean: Callable[[Distribution], PartialMean]
-    most_cv: int = 0  # of standard deviation / mean, which is written beside the mean; 0: the kind decides about it
+    most_cv: int = 0  # maximum of the key `cv`; 0: the kind has no such key
     of_sizes: bool = True  # sizes may have it, too
 
 
@@ -108,27 +108,27 @@ def _exponential(_: Distribution) -> PartialMean:
     return lambda u: u + (1 - u) * math.log1p(-u)
 
 
-def _shifted_exponential(law: Distribution) -> PartialMean:
-    return lambda u: u + law.cv * (1 - u) * math.log1p(-u)
+def _shifted_exponential(distribution: Distribution) -> PartialMean:
+    return lambda u: u + distribution.cv * (1 - u) * math.log1p(-u)
 
 
 def _uniform(_: Distribution) -> PartialMean:
     return lambda u: u * u  # on [0, 2 mean]
 
 
-def _lognormal(law: Distribution) -> PartialMean:
-    sigma = math.sqrt(math.log1p(law.cv**2))
+def _lognormal(distribution: Distribution) -> PartialMean:
+    sigma = math.sqrt(math.log1p(distribution.cv**2))
     normal = NormalDist()
     return lambda u: 0.0 if u == 0 else normal.cdf(normal.inv_cdf(u) - sigma)
 
 
-def _erlang(law: Distribution) -> PartialMean:
+def _erlang(distribution: Distribution) -> PartialMean:
     """k stages with k = round(1 / cv^2), counted as Poisson arrivals: E[X; X < q] = mean * F(k + 1, q) = mean * (F(k, q) - P(k; q))."""
-    if law.cv < _MIN_ERLANG_CV:
-        return _lognormal(law)
+    if distribution.cv < _MIN_ERLANG_CV:
+        return _lognormal(distribution)
     # scipy.special.gammaincinv would be shorter, but its last digits may change between versions.
     # Entries of the tables would move by one, and with them every result that is named by its content.
-    k = max(1, round(1 / law.cv**2))
+    k = max(1, round(1 / distribution.cv**2))
     guess = NormalDist(k, math.sqrt(k))
 
     def partial(u: float) -> float:
@@ -149,7 +149,7 @@ def _erlang(law: Distribution) -> PartialMean:
 
 
 _MIN_ERLANG_CV = 0.02
-"""With thousands of stages the law is the lognormal one to a fraction of a per cent."""
+"""With thousands of stages the distribution is the lognormal one to a fraction of a per cent."""
 
 
 def _poisson(i: int, x: float) -> float:
@@ -198,18 +198,18 @@ SLICES = 4096
 
 
 @lru_cache(maxsize=256)
-def quantile_table(law: Distribution) -> tuple[int, ...]:
+def quantile_table(distribution: Distribution) -> tuple[int, ...]:
     """Return a distribution as `SLICES` integers in ascending order, in the unit of its mean; one entry if it is constant."""
-    if law.kind == "constant" or law.mean == 0:
-        return (law.mean,)
-    partial_mean = DISTRIBUTIONS[law.kind].partial_mean(law)
+    if distribution.kind == "constant" or distribution.mean == 0:
+        return (distribution.mean,)
+    partial_mean = DISTRIBUTIONS[distribution.kind].partial_mean(distribution)
     edges = [partial_mean(i / SLICES) for i in range(SLICES)] + [1.0]
-    return tuple(round(law.mean * SLICES * (b - a)) for a, b in pairwise(edges))
+    return tuple(round(distribution.mean * SLICES * (b - a)) for a, b in pairwise(edges))
 
 
-def size_table(law: Distribution) -> tuple[int, ...]:
+def size_table(distribution: Distribution) -> tuple[int, ...]:
     """Return the table of record sizes; each is at least 1 byte."""
-    return tuple(max(1, size) for size in quantile_table(law))
+    return tuple(max(1, size) for size in quantile_table(distribution))
 
 
 def share_table(shares: Sequence[Fraction]) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ class Action:
     """A savepoint; with `stop` the job stops with it.
 
     drain: sources end, operators finish, and the savepoint holds that (`flink stop --drain`). no-drain: the savepoint
-    holds the job as it stands. savepoint-then-finish: as before FLIP-147, operators finish after the savepoint and
+    contains the job in its current state. savepoint-then-finish: as before FLIP-147, operators finish after the savepoint and
     nothing holds what they emit.
     """
 
@@ -56,16 +56,18 @@ MAX_JOBS = 1000
 class Instances:
     """The job instances of a run, which share its duration."""
 
-    count: Positive = option(1, "Jobs, one after the other.")
+    count: Positive = option(1, "Number of job instances.")
     claim: ClaimMode = option(  # execution.state-recovery.claim-mode
-        "no-claim", "Who owns the snapshot a job starts from (FLIP-193)."
+        "no-claim", "Claim mode: who owns the snapshot that a job starts from (FLIP-193)."
     )
     start_from: Literal["checkpoint", "savepoint"] = option(
-        "checkpoint", "The latest retained checkpoint, or the latest savepoint (see actions).", key="from"
+        "checkpoint", "Start from the latest retained checkpoint, or the latest savepoint (see actions).", key="from"
     )
     copied: Literal["nothing", "own", "job", "root"] = option(
         "nothing",
-        "Only a copy of this is left, elsewhere: the snapshot's own directory, its job's, or all of them.  nothing: all is where it was.",
+        "What is copied to another location before the start, with the originals deleted: the snapshot's own directory, "
+        "that of its job, or all.\n"
+        "nothing: all files stay in place.",
     )
 
     def completed(self, at: ValidationContext) -> Instances:
@@ -104,25 +106,29 @@ class Overheads:
     benchmarks/lab/calibration/overheads.yaml.
     """
 
-    trigger_ns: Duration = option(3_000_000, "Trigger timestamp -> trigger call executed by a source.")
+    trigger_ns: Duration = option(
+        3_000_000, "From the trigger timestamp to the execution of the trigger call by a source."
+    )
     acknowledge_ns: Duration = option(
-        3_000_000, "End of the asynchronous phase -> acknowledgement processed by the coordinator."
+        3_000_000, "From the end of the asynchronous phase until the coordinator has processed the acknowledgement."
     )
     complete_ns: Duration = option(
-        6_000_000, "Last acknowledgement -> next trigger possible, beside writing _metadata."
+        6_000_000, "From the last acknowledgement until the next trigger is possible, in addition to writing _metadata."
     )
-    notify_ns: Duration = option(500_000, "Coordinator -> task.")
-    # beside the min-pause
-    first_trigger_ns: Duration = option(21_000_000, "All tasks running -> first trigger, in Flink 2.x.")
-    close_ns: Duration = option(9_500_000, "A task's last wait is over -> its outputs are closed.")
-    fail_ns: Duration = option(20_000_000, "A task's exception -> the job counts as RESTARTING.")
+    notify_ns: Duration = option(500_000, "From the coordinator's notification to its arrival at a task.")
+    # in addition to min-pause
+    first_trigger_ns: Duration = option(21_000_000, "From all tasks running to the first trigger, in Flink 2.x.")
+    close_ns: Duration = option(9_500_000, "From the end of a task's last wait until its outputs are closed.")
+    fail_ns: Duration = option(20_000_000, "From an exception in a task until the job is RESTARTING.")
     # tasks are cancelled by then
-    restart_ns: Duration = option(34_000_000, "Restart delay over -> deployment begins.")
-    deploy_ns: Duration = option(99_000_000, "Deployment begins -> a task begins to initialize.")
-    file_ns: Duration = option(1_000_000, "A file of flat storage, beside its file-latency and its bytes.")
-    start_ns: Duration = option(1_100_000_000, "Submission -> all tasks run.")  # where it was not measured
+    restart_ns: Duration = option(34_000_000, "From the end of the restart delay to the start of the deployment.")
+    deploy_ns: Duration = option(99_000_000, "From the start of the deployment until a task initializes.")
+    file_ns: Duration = option(
+        1_000_000, "Overhead per file of flat storage, in addition to its file-latency and transfer."
+    )
+    start_ns: Duration = option(1_100_000_000, "From submission until all tasks run.")  # where it was not measured
     flusher_ns: Duration = option(  # OutputFlusher sleeps, then works
-        500_000, "A flush of a task's outputs -> the next, beside the buffer timeout."
+        500_000, "Overhead of an output flush, in addition to the buffer timeout."
     )
 
 
@@ -133,19 +139,21 @@ class Run:
     duration_ns: Duration = option(MISSING, "Simulated time.")
     warmup_ns: WarmUp = option(  # or AUTO_WARM_UP
         0,
-        "Left out of the results: a time (the default: 0 s), or auto: until checkpoints, queues and lag have settled (Conway's rule).",
+        "Initial time that results exclude (default: 0 s); auto: until checkpoints, queues and lag are in steady state "
+        "(Conway's rule).",
     )
     cold_start_ns: Duration = option(
         0,
-        "The job has just been submitted: after so long its tasks run, and are slow at first (restart: warm-up); what is due meanwhile\n"
-        "waits in the log.  Default: 0 s, the run shows a job that has been running for long.",
+        "The job has just been submitted: its tasks start to run after this time, and are slow at first (restart: warm- "
+        "up); due records\n"
+        "wait in the log.  Default: 0 s, a job that has been running for a long time.",
         keyword=True,
     )
-    seed: Natural = option(1, "The seed of all random numbers; a list is an axis.")
-    replications: Positive = option(1, "Runs of each combination, with seeds of their own.")
+    seed: Natural = option(1, "Seed of all random numbers; a list is a sweep axis.")
+    replications: Positive = option(1, "Runs of each combination, with different seeds.")
     until: Literal["duration", "caught-up"] = option(
         "duration",
-        "What ends it: its duration, or caught-up: the job has caught up after a failure. It then lasts for its duration at most.",
+        "End of the run: its duration, or caught-up, when the job has caught up after a failure (at most the duration).",
     )
 
     def completed(self, at: ValidationContext) -> Run:
@@ -307,8 +315,8 @@ class OtherSettings:
     of the backtest.  The error of a what-if also depends on what it changes (`sim.jobs.evidence`).
     """
 
-    p50: Real = option(math.inf, "Factor of the median.", default_text="nothing is known")
-    p90: Real = option(math.inf, "Factor of the 90 % quantile.", default_text="nothing is known")
+    p50: Real = option(math.inf, "Factor of the median.", default_text="unknown")
+    p90: Real = option(math.inf, "Factor of the 90th percentile.", default_text="unknown")
 
     def completed(self, at: ValidationContext) -> OtherSettings:
         if min(self.p50, self.p90) < 1:
@@ -320,16 +328,14 @@ class OtherSettings:
 class ObservedFailures:
     """Completed and failed checkpoints of the history and of the simulation, and failures of the job."""
 
-    completed: Natural = option(MISSING, "Checkpoints of the history that completed.")
-    failed: Natural = option(MISSING, "Checkpoints of the history that failed.")
-    reason: str = option("", "Why most of them failed.")  # empty if unknown
+    completed: Natural = option(MISSING, "Completed checkpoints in the history.")
+    failed: Natural = option(MISSING, "Failed checkpoints in the history.")
+    reason: str = option("", "Most frequent failure reason.")  # empty if unknown
     predicted_completed: Natural = option(0, "In all simulated runs.", is_required=True)
     predicted_failed: Natural = option(0, "In all simulated runs.", is_required=True)
     job_failures: Natural = option(0, "Failures of the job in the history.")
-    ran_ns: Duration = option(0, "In how long the job failed so often.")  # 0 if unknown
-    latest_failed: Natural = option(
-        0, "Checkpoints at the end of the history that failed, with none completed after them."
-    )
+    ran_ns: Duration = option(0, "Time in which these failures happened.")  # 0 if unknown
+    latest_failed: Natural = option(0, "Failed checkpoints since the last completed one, at the end of the history.")
 
     @property
     def are_missed(self) -> bool:
@@ -354,7 +360,7 @@ class Backtest:
     compared: tuple[ComparedQuantity, ...]
     longest_ms: tuple[float, ...] = option(
         (),
-        "Recorded end-to-end durations, the longest first: the tail of the history.",
+        "Longest observed end-to-end durations, in descending order.",
         key="longest",
         has_custom_section=True,
     )
@@ -363,13 +369,13 @@ class Backtest:
         "The tail of end-to-end durations, observed / predicted, where both differ by more than repetitions do.",
         must_be_positive=True,
     )
-    runs: Positive = option(1, "Simulated runs.", is_required=True)
-    simulated_ns: Duration = option(0, "Length of each run.", is_required=True)
+    runs: Positive = option(1, "Number of simulated runs.", is_required=True)
+    simulated_ns: Duration = option(0, "Simulated time per run.", is_required=True)
     other_settings: OtherSettings | None = option(  # None in files of older versions
         None,
-        "Factors within which other settings are predicted: chance in so short a history, the machine, and what is off.",
+        "Factors within which other settings are predicted, from short histories, the machine, and the differences above.",
     )
-    failures: ObservedFailures | None = option(None, "Not given: neither checkpoints nor the job failed.")
+    failures: ObservedFailures | None = option(None, "Not set: no checkpoint and no job failed.")
     # The scenario without command-line overrides.
     imported: Scenario | None = field(default=None, compare=False, repr=False)
 

@@ -251,11 +251,11 @@ MAX_FILES = 10_000
 class Flush:
     """The files that a subtask writes per snapshot (prepareSnapshotPreBarrier of a file sink).  None without a record since the last."""
 
-    bytes: Size = option(0, "Bytes of one subtask and snapshot, all files together.")
-    share: Share = option(Fraction(0), "Share of the bytes read since the last flush.")
-    files: Positive = option(1, "Files that hold it.")
+    bytes: Size = option(0, "Total size of the files of one subtask and snapshot.")
+    share: Share = option(Fraction(0), "Size of the files as a share of the bytes read since the last flush.")
+    files: Positive = option(1, "Number of files.")
 
-    HINTS: ClassVar = {"size": "did you mean bytes?", "threads": "upload-threads stands in checkpoint:"}
+    HINTS: ClassVar = {"size": "did you mean bytes?", "threads": "write upload-threads in checkpoint:"}
 
     def completed(self, at: ValidationContext) -> Flush:
         if at.written("bytes") is None and at.written("share") is None:
@@ -273,43 +273,44 @@ class Commit:
     """
 
     committer: Literal["chained", "global"] = option(
-        "chained", "chained: each writer has its own, in its task; global: one subtask behind all writers."
+        "chained", "chained: each writer has a committer in its task; global: one committer subtask for all writers."
     )
-    time_ns: Duration = option(0, "On the committer's task thread, per commit.")
+    time_ns: Duration = option(0, "Time on the committer's task thread per commit.")
     transaction_timeout_ns: Duration | None = option(
         None,
-        "The external system forgets a transaction that is open longer: its records are lost.",
+        "Age at which the external system aborts an open transaction, so that its records are lost.",
         default_text="never",
     )
     exchange: Literal["aligned", "as-job", "aligns-job"] = option(
         "aligned",
-        "To a global committer: aligned = its barriers never overtake (FLINK-36287), as-job = they overtake committables as they do "
-        "data (Flink before), aligns-job = no barrier of the whole job overtakes (FLINK-37870).",
+        "Edge to a global committer.  aligned: barriers do not overtake (FLINK-36287); as-job: barriers overtake "
+        "committables as they do data\n"
+        "(earlier versions of Flink); aligns-job: no barrier of the whole job overtakes (FLINK-37870).",
         needs=("committer", ("global",)),
     )
     late: Literal["commits", "replaces"] = option(
         "commits",
-        "A committable behind its own barrier: commits = it is committed on its own (CommitterOperator), "
-        "replaces = it takes the place of its checkpoint's earlier ones (Iceberg's FlinkSink).",
+        "A committable that arrives after the barrier of its checkpoint.  commits: it is committed separately (CommitterOperator);\n"
+        "replaces: it replaces earlier committables of its checkpoint (Iceberg's FlinkSink).",
         needs=("committer", ("global",)),
     )
     retries: Natural = option(
         0,
-        "Further attempts at a commit that fails (faults: commit).\n"
-        "With Flink 1.x there is one each second, without limit unless gives-up is drop.",
-        default_text="as the connector has it, else 0",
+        "Number of retries of a failed commit (see faults: commit).\n"
+        "With Flink 1.x there is one per second, without limit unless gives-up is drop.",
+        default_text="that of the connector, else 0",
     )
     gives_up: Literal["restart", "drop"] = option(
         "restart",
-        "What follows on the last failed attempt: the job restarts and commits again, or the records are lost.",
-        default_text="as the connector has it, else restart",
+        "After the last retry: the job restarts and commits again, or the records are lost.",
+        default_text="that of the connector, else restart",
     )
     holds_back: Count = option(
-        0, "Records per input channel it keeps in its state until finish(), e.g. an open window."
+        0, "Records per input channel that the sink keeps in state until finish(), such as an open window."
     )
     emits: Literal["at-once", "on-commit"] = option(
         "at-once",
-        "When records go on downstream: as they are served (the default), or all of an epoch when they are committed.",
+        "When records are emitted downstream: as they are processed (the default), or all of a checkpoint once they are committed.",
     )
 
 

@@ -129,55 +129,58 @@ class Lsm:
 
     memtable_bytes: Size = option(
         64 * _MIB,
-        "A full one becomes a file of level 0.",
+        "Size of the memtable.  A full one is flushed to a file in level 0.",
         must_be_positive=True,
         flink="state.backend.rocksdb.writebuffer.size",
     )
     managed_bytes: Size | None = option(  # None: the memtable is the only limit
         None,
-        "Memory of the slot, shared by memtables and cache: bounds the memtable to 7/24 of it.",
+        "Managed memory of the slot, shared by memtables and block cache; it limits the memtable to 7/24 of it.",
         key="managed-memory",
         must_be_positive=True,
-        default_text="the memtable is the only limit",
+        default_text="only the memtable limits it",
         flink="state.backend.rocksdb.memory.fixed-per-slot",
     )
-    level0_files: Positive = option(4, "So many start a compaction.")
+    level0_files: Positive = option(4, "Number of level-0 files that triggers a compaction.")
     base_bytes: Size = option(
         256 * _MIB,
-        "Level 1 is compacted when it is larger.",
+        "Size of level 1 that triggers a compaction.",
         must_be_positive=True,
         flink="state.backend.rocksdb.compaction.level.max-size-level-base",
     )
-    multiplier: Positive = option(10, "From the size of one level to that of the next.")
+    multiplier: Positive = option(10, "Size ratio between adjacent levels.")
     table_bytes: Size = option(
         64 * _MIB,
-        "Size of one file below level 0.",
+        "Size of an SST file below level 0.",
         must_be_positive=True,
         flink="state.backend.rocksdb.compaction.level.target-file-size-base",
     )
-    flush_bytes_per_second: ByteRate = option(200_000_000, "Memtable to local disk, on the task thread.")
-    compaction_bytes_per_second: ByteRate = option(100_000_000, "Merged by the background thread.")
+    flush_bytes_per_second: ByteRate = option(
+        200_000_000, "Rate at which a memtable is flushed to local disk, on the task thread."
+    )
+    compaction_bytes_per_second: ByteRate = option(100_000_000, "Rate of compaction, in the background.")
     compaction_thread: Literal["subtask", "task-manager"] = option(
         "subtask",
-        "Whose that thread is: each subtask's own (the default), or one for all slots of a task manager, as in RocksDB.",
+        "Compaction threads: one per subtask (the default), or one shared by all slots of a TaskManager, as in RocksDB.",
         keyword=True,
     )
     freeze_ns: Duration = option(
         ROCKSDB_FREEZE.likely,
-        "Synchronous part of a snapshot beside flush and links: files are forced to disk.",
+        "Constant part of the synchronous phase, in addition to flush and links, in which files are synced to disk.",
         keyword=True,
     )
     upload_ns: Duration = option(
         ROCKSDB_UPLOAD.likely,
-        "Asynchronous part beside its files: threads are started, the folder is listed and removed.",
+        "Constant part of the asynchronous phase, in addition to its files: starting threads, listing and removing directories.",
         keyword=True,
     )
-    link_ns: Duration = option(100_000, "Hard link of one file, on the task thread.")
+    link_ns: Duration = option(100_000, "Time to hard-link one file, on the task thread.")
     HINTS: ClassVar = {"write-buffer": "did you mean memtable?", "level0": "did you mean level0-files?"}
 
     wait: Share = option(
         Fraction(0),
-        "Share of the rest of a compaction by which a snapshot is held up, for both use one disk (default 0 %).",
+        "Share of the remaining time of a running compaction by which a snapshot is delayed, as both use the same disk. "
+        "Default: 0 %.",
         keyword=True,
     )
 
@@ -208,7 +211,7 @@ class Changelog:
 
     materialize_ns: Duration = option(
         600 * SECOND,
-        "Between two snapshots of the backend, which truncate the log.",
+        "Time between two materializations, which truncate the changelog.",
         must_be_positive=True,
         flink=Flink(
             "state.changelog.periodic-materialize.interval",
@@ -217,37 +220,38 @@ class Changelog:
     )
     preemptive_bytes: Size = option(
         5 * _MIB,
-        "So much log is uploaded without being asked.",
+        "Size of the changelog at which it is uploaded before a checkpoint needs it.",
         key="threshold",
         must_be_positive=True,
         flink=_dstl("preemptive-persist-threshold"),
     )
     batch_delay_ns: Duration = option(
         10_000_000,
-        "Waited for more, of all subtasks of the task manager, before an upload.",
+        "Time that an upload waits for changes of other subtasks of the TaskManager.",
         flink=_dstl("batch.persist-delay"),
     )
     batch_bytes: Size = option(
         10 * _MIB,
-        "So much is not waited with.",
+        "Size of a batch that is uploaded without further delay.",
         key="batch-size",
         flink=_dstl("batch.persist-size-threshold"),
     )
-    upload_threads: Positive = option(5, "Threads of a task manager.", flink=_dstl("upload.num-threads"))
+    upload_threads: Positive = option(5, "Upload threads per TaskManager.", flink=_dstl("upload.num-threads"))
     upload_timeout_ns: Duration | None = option(
         SECOND,
-        "Then another attempt begins beside the one that hangs; 0 s: it has all the time.",
+        "Time after which a second attempt is started in parallel; 0 s: never.",
         zero_means_never=True,
         flink=_dstl("upload.timeout"),
     )
-    upload_attempts: Positive = option(3, "Attempts at an upload.", flink=_dstl("upload.max-attempts"))
+    upload_attempts: Positive = option(3, "Maximum attempts per upload.", flink=_dstl("upload.max-attempts"))
     reports_materialized: Switch = option(
         False,
-        "Whether a checkpoint's size counts the materialisation it is the first to refer to (default false, as in Flink 1.15 and 2.3).",
+        "Whether the size of a checkpoint includes a materialization that it is the first to refer to.  Default: false, "
+        "as in Flink 1.15 and 2.3.",
     )
     storage: Literal["filesystem", "memory"] = option(
         "filesystem",
-        "memory: each checkpoint copies the log since the last materialisation and acknowledges with it.",
+        "memory: the changelog since the last materialization is copied and sent with each acknowledgement.",
         keyword=True,
         flink=Flink(
             "state.changelog.storage", {"state.backend.changelog.storage": "1.19"}, form="changelog", default="memory"
@@ -255,14 +259,14 @@ class Changelog:
     )
     copy_ns: Duration = option(  # the costs are measured: docs/protocols.md, "The changelog"
         3_000,
-        "memory only: to copy one change, on the task thread.",
+        "storage: memory only: time to copy one change, on the task thread.",
         key="change-copy",
         keyword=True,
         needs=("storage", ("memory",)),
     )
     ship_ns: Duration = option(
         3_000,
-        "memory only: to send one change with the acknowledgement, and to read it.",
+        "storage: memory only: time to send one change with the acknowledgement, and to read it on restore.",
         key="change-send",
         keyword=True,
         needs=("storage", ("memory",)),
@@ -279,19 +283,19 @@ class Ttl:
 
     after_ns: int = option(
         MISSING,
-        "A key leaves so long after it was last written (StateTtlConfig); default, and 0 s: never.",
+        "Time after its last write at which a key expires (StateTtlConfig).  Default, and 0 s: never.",
         key="ttl",
         default_text="never",
         flink=Flink("table.exec.state.ttl", form="duration"),  # of the operators of a SQL job
     )
     checks: Natural = option(  # five when it reads state, five when it writes (cleanupIncrementally)
         10,
-        "hashmap only: entries looked at per record, of which expired ones leave; default 10: five when state is read, five when written.",
+        "hashmap only: entries checked for expiry per record (cleanupIncrementally).  Default: 10, five on read and five on write.",
         key="ttl-checks",
     )
     filters_snapshots: Switch = option(
         False,
-        "hashmap only: snapshots leave out expired entries that are still there (cleanupFullSnapshot); default false.",
+        "hashmap only: snapshots omit expired entries (cleanupFullSnapshot).  Default: false.",
         key="ttl-filter",
     )
 
@@ -300,23 +304,23 @@ class Ttl:
 class State:
     """Keyed state of a whole vertex, spread over its subtasks by key group."""
 
-    bytes: Size = option(MISSING, "The sum over all subtasks.", key="size")
+    bytes: Size = option(MISSING, "Total size over all subtasks.", key="size")
     backend: str = option(
         "hashmap",
-        "Where state lives: on the heap or in RocksDB.",
+        "State backend: on the heap (hashmap) or in RocksDB.",
         choices=lambda: BACKENDS,
         flink=Flink("state.backend.type", {"state.backend": "1.16"}, form="backend"),
     )
     update_share: Share = option(
         Fraction(0),
-        "Share of the records that rewrite an entry; with a limit, of those that meet a key that is there.",
+        "Share of records that rewrite an existing entry; with a limit, of the records whose key exists.",
         key="update",
     )
-    value_bytes: Size = option(1000, "Size of the entry rewritten.")
-    lsm: Lsm = option(Lsm(), "rocksdb only.")
+    value_bytes: Size = option(1000, "Size of a rewritten entry.")
+    lsm: Lsm = option(Lsm(), "rocksdb only: the LSM tree and its snapshots.")
     changelog: Changelog | None = option(
         None,
-        "on: changes are logged and uploaded as they happen.",
+        "Changelog state backend (FLIP-158): changes are uploaded continuously.",
         default_text="off",
         # FLIP-158: 1.14 has the key, and no storage but the JobManager's memory
         flink=Flink(
@@ -324,25 +328,27 @@ class State:
         ),
         accepts_on_off=True,
     )
-    sync_ns: Duration = option(0, "Synchronous part of a snapshot, beside what the backend itself needs.", key="freeze")
+    sync_ns: Duration = option(
+        0, "Constant part of the synchronous phase, in addition to that of the backend.", key="freeze"
+    )
     serialize_bytes_per_second: ByteRate | None = option(
-        None, "hashmap only: processor's part of writing it, per subtask."
+        None, "hashmap only: CPU rate of serialization per subtask, in the asynchronous phase."
     )
     growth_bytes: Size = option(
         0,
-        "Every record served adds so much in new keys, on average; default: records rewrite entries that are there.",
+        "Mean state added per record, for new keys.  Default: records rewrite existing entries.",
     )
     limit_bytes: Size | None = option(
         None,
-        "What all of its keys take together: growth slows down as they come, and ends.  They stay, whatever ttl says.\n"
-        "Default, and 0 B: new keys never cease to come.",
+        "Total size once all keys exist; growth slows down as it is approached.  These keys do not expire, whatever ttl is.\n"
+        "Default, and 0 B: unlimited.",
         zero_means_never=True,
-        default_text="new keys never cease to come",
+        default_text="unlimited",
     )
     ttl: Ttl | None = None  # keys go some time after they were last written
 
     HINTS: ClassVar = {
-        "incremental": "incremental stands in checkpoint:",
+        "incremental": "write incremental in checkpoint:",
         "memtable": "write lsm: {memtable: ...}",
     }
 
@@ -405,51 +411,52 @@ class StateOptions:
 
     incremental: Switch = option(
         False,
-        "rocksdb: write only the files that are not stored yet.",
+        "rocksdb: only files that are not in storage yet are uploaded.",
         flink=Flink("execution.checkpointing.incremental", {"state.backend.incremental": "1.19"}),
     )
     transfer_threads: Positive = option(
         4,
-        "Per subtask, for the files of rocksdb.",
+        "Threads per subtask that upload and download files of RocksDB.",
         flink="state.backend.rocksdb.checkpoint.transfer.thread.num",
     )
     # FLINK-31238 and FLINK-34050
     ingest_db: Switch = option(
         False,
-        "rocksdb, after a rescale: files of old subtasks are taken over, and not one of them while entries of others are written into it.",
+        "rocksdb: on rescaling, SST files of the previous subtasks are ingested instead of written entry by entry.",
         keyword=True,
         flink=Flink("state.backend.rocksdb.use-ingest-db-restore-mode", since="1.19"),
     )
     compact_after_rescale: Switch = option(
         False,
-        "rocksdb: after a restore, the compaction thread drops key groups that a rescale has given to other subtasks.",
+        "rocksdb: after rescaling, compaction removes the key groups that now belong to other subtasks.",
         keyword=True,
         flink=Flink("state.backend.rocksdb.incremental-restore-async-compact-after-rescale", since="1.20"),
     )
     delete_files_in_range: Switch = option(
         False,
-        "rocksdb: a rescale deletes files without key groups of their subtask.  Else they are there until a compaction drops them.",
+        "rocksdb: on rescaling, files without key groups of the subtask are deleted.  Otherwise they remain until a "
+        "compaction removes them.",
         keyword=True,
         flink=Flink("state.backend.rocksdb.rescaling.use-delete-files-in-range", since="1.20"),
     )
     savepoint_bytes_per_second: ByteRate | None = option(  # entries sorted and serialised per slot
         30_000_000,
-        "Rate of a canonical savepoint, per subtask: entries are sorted and serialised one by one.",
+        "Rate per subtask at which a canonical savepoint is written, as entries are sorted and serialized one by one.",
         key="savepoint-rate",
         keyword=True,
     )
     savepoint_cpu: Share = option(
-        Fraction(0), "Share of its processor that a subtask loses while it writes one.", keyword=True
+        Fraction(0), "Share of its processor that a subtask loses while it writes a canonical savepoint.", keyword=True
     )
     savepoints_keep_base: Switch = option(
         True,
-        "false: after a savepoint the next incremental checkpoint writes everything again (before FLINK-23949).",
+        "false: the first incremental checkpoint after a savepoint uploads all files again (before FLINK-23949).",
         key="savepoint-keeps-base",
         keyword=True,
     )
     local_recovery: Switch = option(
         False,
-        "A second copy on the task manager's disk, restored from there.",
+        "A second copy of state is kept on the TaskManager's disk and restored from there.",
         flink=(
             Flink("execution.checkpointing.local-backup.enabled", since="1.20"),
             Flink("execution.state-recovery.from-local", since="1.20"),
@@ -458,7 +465,9 @@ class StateOptions:
     )
     load_bytes_per_second: ByteRate | None = option(
         None,
-        "Entries deserialised per subtask, beside reading the files.  Unset: at once, but changes of a changelog at 2.8 us each and 690 MB/s.",
+        "Rate per subtask at which entries are deserialized on restore, in addition to reading the files.  Default: "
+        "unlimited; changes of a changelog\n"
+        "take 2.8 us each and 690 MB/s.",
         key="restore-rate",
     )
 

@@ -26,15 +26,15 @@ _MERGING = "execution.checkpointing.file-merging"
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How long a client of storage insists (S3A: fs.s3a.retry.limit 7, fs.s3a.retry.interval 500 ms, doubling)."""
+    """Retries of the storage client (S3A: fs.s3a.retry.limit 7, fs.s3a.retry.interval 500 ms, doubling)."""
 
-    attempts: Positive = option(8, "The first one included.")
-    backoff_ns: Duration = option(500 * MS, "Before the second attempt; doubles.")
-    most_backoff_ns: Duration = option(30 * SECOND, "Longest wait between two attempts.", key="max-backoff")
+    attempts: Positive = option(8, "Maximum attempts, including the first one.")
+    backoff_ns: Duration = option(500 * MS, "Delay before the second attempt; it doubles with each further one.")
+    most_backoff_ns: Duration = option(30 * SECOND, "Maximum delay between two attempts.", key="max-backoff")
     timeout_ns: Duration | None = option(
         None,
-        "Longest attempt at a request, block or part; an outage ends attempts at once.  Default: it waits for ever.",
-        default_text="it waits for ever",
+        "Timeout of an attempt at a request, block or part; during an outage attempts fail immediately.  Default: none.",
+        default_text="no timeout",
     )
 
     def completed(self, at: ValidationContext) -> Retry:
@@ -49,7 +49,7 @@ class SlowTrace:
 
     machines: tuple[tuple[tuple[int, Fraction], ...], ...]  # each begins at 0
     length_ns: int
-    # nodes are the machines in turn, from then on; None: each is one of them, from a moment of its own on
+    # nodes are the machines in turn, from this offset on; None: each node is one of them, from a random offset on
     begin_ns: int | None = None
 
 
@@ -60,19 +60,19 @@ class SlowPlaces:
     Limpware (Do and Gunawi, SoCC 2013): such a node keeps heart-beating, and clients are sent to it.
     """
 
-    share: Share = option(Fraction(0), "Share of the time that each is slow; 100 %: always.", is_required=True)
+    share: Share = option(Fraction(0), "Share of the time in which a node is slow; 100 %: always.", is_required=True)
     factor: Positive = option(
         1,
-        "Bandwidth of a slow one is divided by this; of a slow prefix, latency is multiplied too.",
+        "Divides the bandwidth; for prefixes of an object store, it also multiplies the latency.",
         is_required=True,
     )
     lasts: RandomDuration = option(  # healthy episodes are exponential
         Distribution(1800 * SECOND, "exponential"),
-        "An episode; a duration alone is the mean of an exponential one.",
+        "Length of a slow episode; a duration alone is the mean of an exponential distribution.",
     )
     first: Positive | None = option(
         None,
-        "Only the first so many are ever slow: 1 is node, prefix or task manager 0; default: any.",
+        "Only the first n nodes, prefixes or TaskManagers are slow.  Default: any may be.",
         default_text="any",
     )
     trace: SlowTrace | None = None  # instead of all of these; each node follows one machine
@@ -90,23 +90,23 @@ class SlowPlaces:
 class Dfs:
     """A distributed file system of the HDFS family: files are blocks, a block is written through a pipeline of replicas."""
 
-    nodes: Positive = option(MISSING, "Data nodes.")
-    bytes_per_second: ByteRate | None = option(
-        120_000_000, "Rate of the disk of each node, shared fairly.", key="bandwidth"
-    )
-    nic_bytes_per_second: ByteRate | None = option(None, "Rate of each node, in and out apart.")
-    stream_bytes_per_second: ByteRate | None = option(None, "Rate of one open file.", key="stream-bandwidth")
-    replication: Positive = option(3, "Copies of a block.")  # dfs.replication
-    block_bytes: Size = option(128 * _MIB, "Size of a block.", must_be_positive=True)  # dfs.blocksize
+    nodes: Positive = option(MISSING, "Number of data nodes.")
+    bytes_per_second: ByteRate | None = option(120_000_000, "Disk bandwidth per node, shared fairly.", key="bandwidth")
+    nic_bytes_per_second: ByteRate | None = option(None, "Network bandwidth per node and direction.")
+    stream_bytes_per_second: ByteRate | None = option(None, "Bandwidth per open file.", key="stream-bandwidth")
+    replication: Positive = option(3, "Replicas per block.")  # dfs.replication
+    block_bytes: Size = option(128 * _MIB, "Block size.", must_be_positive=True)  # dfs.blocksize
     latency: RandomDuration = option(  # of create, block, close, delete
-        Distribution(10 * MS), "Latency of each request to the metadata server, beside waiting."
+        Distribution(10 * MS), "Latency per request to the NameNode, without queueing."
     )
-    requests_per_second: RequestRate | None = option(None, "Served by the metadata server, one after the other.")
+    requests_per_second: RequestRate | None = option(
+        None, "Requests per second that the NameNode processes, one at a time."
+    )
     service: Literal["constant", "exponential"] = option(
-        "exponential", "How long a request keeps the metadata server: always the same, or exponential."
+        "exponential", "Distribution of the NameNode's service time: constant or exponential."
     )
-    local_first: OnOff = option(False, "A node on each task manager's machine gets the first replica.")
-    slow: SlowPlaces | None = option(None, "Some nodes are slow, for a while.")
+    local_first: OnOff = option(False, "The first replica is written to a node on the TaskManager's host.")
+    slow: SlowPlaces | None = option(None, "Some nodes are slow at times.")
 
     def completed(self, at: ValidationContext) -> Dfs:
         if self.replication > self.nodes and at.written("replication") is not None:
@@ -118,47 +118,48 @@ class Dfs:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """S3 and its kin: no append, no rename, an object is there when it is closed, large ones are sent in parts."""
+    """S3 and compatible stores: no append, no rename, objects are visible once closed, large ones are uploaded in parts."""
 
-    bytes_per_second: ByteRate | None = option(80_000_000, "Rate of one request.", key="bandwidth")
+    bytes_per_second: ByteRate | None = option(80_000_000, "Bandwidth per request.", key="bandwidth")
     latency: RandomDuration = option(  # median 40 ms, p99 500 ms
-        Distribution(72 * MS, "lognormal", 1.5), "Latency of one request, beside its bytes."
+        Distribution(72 * MS, "lognormal", 1.5), "Latency per request."
     )
     part_bytes: Size = option(
         5 * _MIB,
-        "Files larger than this go in parts (s3.upload.min.part.size).",
+        "Part size of multipart uploads (s3.upload.min.part.size).",
         key="part",
         must_be_positive=True,
         flink="s3.upload.min.part.size",
     )
     parallel_parts: Positive = option(
         4,
-        "Parts of one file at once (s3.upload.max.concurrent.uploads).",
+        "Parts of one file that are uploaded in parallel (s3.upload.max.concurrent.uploads).",
         flink="s3.upload.max.concurrent.uploads",
     )
     requests_per_second: RequestRate | None = option(  # 503 Slow Down; S3: about 3500 writes
-        None, "Per prefix; more are turned away and retried."
+        None, "Request rate limit per prefix; requests above it are rejected and retried."
     )
     client: Literal["hadoop", "presto"] = option(  # HEAD and LIST, or HEAD
         "hadoop",
-        "presto asks whether a file is there before it writes a new one (two requests) or deletes one (one request).",
+        "presto sends an additional request to check for the file before it writes a new one (two requests) or deletes "
+        "one (one request).",
         keyword=True,
     )
-    prefixes: Positive = option(1, "Files are spread over so many (s3.entropy.key).")
-    slow: SlowPlaces | None = option(None, "Some prefixes are slow, for a while.")
+    prefixes: Positive = option(1, "Number of prefixes over which files are spread (s3.entropy.key).")
+    slow: SlowPlaces | None = option(None, "Some prefixes are slow at times.")
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
     """The local disk of each task manager."""
 
-    bytes_per_second: ByteRate | None = option(None, "Shared by all that read and write.", key="bandwidth")
+    bytes_per_second: ByteRate | None = option(None, "Bandwidth, shared by reads and writes.", key="bandwidth")
     space_bytes: Size | None = option(
         None,
-        "Room for files that sinks stage, which fail without it, and for local copies of heap state, which are left out then.\n"
-        "RocksDB's own files and links are not counted.",
+        "Capacity for staged files of sinks, which fail if it is full, and for local copies of heap state, which are then skipped.\n"
+        "Files of RocksDB are not counted.",
     )
-    slow: SlowPlaces | None = option(None, "The disks of some task managers are slow, for a while.")
+    slow: SlowPlaces | None = option(None, "Disks of some TaskManagers are slow at times.")
 
     def completed(self, at: ValidationContext) -> Disk:
         if self.slow is not None and at.written("bandwidth") is None:
@@ -172,19 +173,21 @@ class FileMerging:
 
     max_file_bytes: Size = option(
         32 * _MIB,
-        "A physical file is not longer.",
+        "Maximum size of a physical file.",
         key="max-file-size",
         must_be_positive=True,
         flink=f"{_MERGING}.max-file-size",
     )
     across: OnOff = option(
         False,
-        "Files of several checkpoints share a physical one.",
+        "Files of several checkpoints may share a physical file.",
         key="across-checkpoints",
         flink=f"{_MERGING}.across-checkpoint-boundary",
     )
     max_space_amplification: Number = option(
-        Fraction(2), "Below 1: no limit.", flink=f"{_MERGING}.max-space-amplification"
+        Fraction(2),
+        "Space amplification above which live data is written again; below 1: no limit.",
+        flink=f"{_MERGING}.max-space-amplification",
     )
 
 
@@ -196,34 +199,36 @@ NOT_FLAT = ("storage.dfs", "storage.object-store")
 class Storage:
     """Checkpoint storage.  Flat: every open file is one stream, nothing is shared."""
 
-    bytes_per_second: ByteRate | None = option(None, "Writing, per open file.", key="bandwidth", excludes=NOT_FLAT)
+    bytes_per_second: ByteRate | None = option(
+        None, "Write bandwidth per open file.", key="bandwidth", excludes=NOT_FLAT
+    )
     read_bytes_per_second: ByteRate | None = option(
         None,
-        "Reading, per open file.  Default: as bandwidth.",
+        "Read bandwidth per open file.  Default: that of writes.",
         key="read-bandwidth",
-        default_text="as bandwidth",
+        default_text="that of bandwidth",
         excludes=NOT_FLAT,
         keyword=True,
     )
-    close_ns: Duration = option(0, "Added to each file.", key="file-latency", excludes=NOT_FLAT)
+    close_ns: Duration = option(0, "Latency per file.", key="file-latency", excludes=NOT_FLAT)
     read_latency_ns: Duration | None = option(
         None,
-        "Added to each file that is read.  Default: as file-latency.",
+        "Latency per file that is read.  Default: file-latency.",
         key="read-latency",
-        default_text="as file-latency",
+        default_text="that of file-latency",
         excludes=NOT_FLAT,
         keyword=True,
     )
     slow_probability: float = option(
-        0.0, "Some files are slow, by chance.", key="slow", excludes=NOT_FLAT, keyword=True
+        0.0, "A random share of files is slow.", key="slow", excludes=NOT_FLAT, keyword=True
     )
     slow_factor: int = 1  # ... bandwidth divided, latency multiplied
-    metadata_ns: Duration = option(  # beside what the kind of storage adds
-        0, "Latency of the _metadata file the coordinator writes.", key="metadata-latency", keyword=True
+    metadata_ns: Duration = option(  # in addition to what the kind of storage adds
+        0, "Latency of the _metadata file that the JobManager writes.", key="metadata-latency", keyword=True
     )
     inline_threshold_bytes: Size = option(
         20 * 1024,
-        "Smaller state travels in the acknowledgement, no file.",
+        "State below this size is sent with the acknowledgement instead of being written to a file.",
         keyword=True,
         flink=Flink(
             "execution.checkpointing.data-inline-threshold",
@@ -232,7 +237,7 @@ class Storage:
     )
     nic_bytes_per_second: ByteRate | None = option(
         None,
-        "Rate of each task manager towards storage, in and out apart; all its streams share it.  Not for flat storage.",
+        "Bandwidth per TaskManager to storage, separately for reads and writes; shared by its streams.  Not for flat storage.",
         keyword=True,
     )
     dfs: Dfs | None = option(
@@ -243,22 +248,22 @@ class Storage:
     )
     object_store: ObjectStore | None = option(
         None,
-        "An object store (S3 and its kin) instead of flat storage.",
+        "An object store such as S3 instead of flat storage.",
         excludes=("storage.dfs", "storage.file-merging"),
         keyword=True,
     )
     in_flight_bytes_per_second: ByteRate | None = option(
         None,
-        "In-flight data: one thread writes that of a group of subtasks, buffer by buffer, and no faster than so.  Default: as other files.",
+        "Bandwidth of channel state: one thread writes that of several subtasks, buffer by buffer.  Default: that of other files.",
         key="in-flight-bandwidth",
-        default_text="as other files",
+        default_text="that of other files",
         keyword=True,
     )
-    disk: Disk = option(Disk(), "The local disk of a task manager.", keyword=True)
-    retry: Retry = option(Retry(), "How long a client insists.", keyword=True)
+    disk: Disk = option(Disk(), "Local disk of each TaskManager.", keyword=True)
+    retry: Retry = option(Retry(), "Retries of the storage client.", keyword=True)
     merging: FileMerging | None = option(
         None,
-        "Small files of a checkpoint share a physical one.",
+        "Small files of a checkpoint are merged into larger physical files (FLIP-306).",
         key="file-merging",
         default_text="off",
         keyword=True,
@@ -270,10 +275,10 @@ class Storage:
 
     HINTS: ClassVar = {
         "slow-share": "write slow: {share: 2 %, factor: 20}",
-        "nodes": "nodes stand in dfs: {nodes: 50}",
+        "nodes": "write dfs: {nodes: 50}",
         "s3": "write object-store: {}",
         "hdfs": "write dfs: {nodes: 50}",
-        "replication": "replication stands in dfs:",
+        "replication": "write replication in dfs:",
     }
 
     def completed(self, at: ValidationContext) -> Storage:
@@ -391,7 +396,7 @@ class Verdict:
     owners: tuple[int, ...]  # job instances that wrote one of the files
     chain_length: int  # owners older than the snapshot's own job
     absolute_paths: int
-    self_contained: bool  # every file lies in its own directory
+    self_contained: bool  # all files are in its own directory
     relocatable_own_dir: bool  # restorable from a copy of its own directory alone
     relocatable_job_dir: bool | None  # ... of its job's directory alone; None: a savepoint does not lie in one
 
@@ -411,11 +416,13 @@ relative; relative-to-job: relative inside the job's directory, absolute outside
 class Directories:
     """The layout of a checkpoint storage, the same for all jobs that share it."""
 
-    paths: PathPolicy = option("absolute", "absolute: Flink's way, relative only inside a snapshot's own directory.")
+    paths: PathPolicy = option(
+        "absolute", "References in metadata.  absolute: as in Flink, relative only within a snapshot's own directory."
+    )
     root: str = "/checkpoints"  # execution.checkpointing.dir
     savepoints: str = "/savepoints"  # execution.checkpointing.savepoint-dir
     entropy: OnOff = option(  # of state files
-        False, "A random component at the front of each path (s3.entropy.key).", keyword=True
+        False, "Paths start with a random component (s3.entropy.key).", keyword=True
     )
     create_subdir: OnOff = option(
         True,

@@ -121,7 +121,7 @@ def _interval(value: object) -> int:
     if value in ("off", "none"):
         return 0
     if (interval := units.parse_duration(value)) == 0:
-        raise ValueError("an interval of 0 never pauses: write 'off' for no periodic checkpoints")
+        raise ValueError("an interval of 0 is not possible: write 'off' for no periodic checkpoints")
     return interval
 
 

@@ -115,12 +115,12 @@ def service_factors(job: Job) -> dict[int, Fraction]:
 
 
 def _vertex(vertex: Vertex, *, yields: bool) -> VertexSpec:
-    laws = [inlet.service for inlet in vertex.inputs] or [vertex.service]
+    distributions = [inlet.service for inlet in vertex.inputs] or [vertex.service]
     source = None if vertex.source is None else _source(vertex.source)
     return VertexSpec(
         vertex.name,
         vertex.parallelism,
-        tuple(quantile_table(law) for law in laws),
+        tuple(quantile_table(distribution) for distribution in distributions),
         source,
         vertex.joined,
         _lag(vertex, yields=yields),

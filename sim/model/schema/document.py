@@ -51,16 +51,18 @@ class SlowSeries(Section):
     """Measured speeds from a CSV file (also .csv.gz), relative to the scenario; the median through time is a usual node."""
 
     trace: str = Field(min_length=1)
-    """The CSV file."""
+    """CSV file of measured speeds."""
     column: str
-    """Speed, in any unit."""
+    """Column with speeds, in any unit."""
     time: str | None = None
-    """Column of the time stamps: seconds, epoch milliseconds and the like, or ISO 8601; default: one with such a name, else the first."""
+    """Column with timestamps: seconds, epoch milliseconds or finer, or ISO 8601.  Default: a column with a usual name, otherwise the first
+    one."""
     machine: str | None = None
-    """Column that tells machines apart, each a series of its own."""
+    """Column that identifies machines; each machine is a separate series."""
     from_: Axis[Duration] | None = Field(None, alias="from")
-    """How far into the trace the run begins: nodes are its machines in turn, all at that moment.  Default: each node is one of them, from a
-    moment of its own on."""
+    """Offset into the trace at which the run starts: nodes are its machines in turn, all at that time.  Default: each node is one of the
+    machines,
+    from a random time on."""
 
     def build(self, at: ValidationContext) -> storage.SlowPlaces | None:
         """Return the slowness in the file, or None if it cannot be read.  Errors are reported to `at.reading`."""
@@ -112,8 +114,8 @@ def _all_series(
         if speeds and at <= speeds[-1][0]:
             raise table.not_increasing(line)
         if (speed := table.number(text, line, "speed")) == 0:
-            outage = "leave the row blank, or write an outage under faults:"
-            raise TraceError(f"{file}:{line}: a speed of 0 would last for ever: {outage}")
+            outage = "leave the cell empty, or write an outage in faults:"
+            raise TraceError(f"{file}:{line}: a request at speed 0 would never end: {outage}")
         speeds.append((at, speed))
     if not machines or min(map(len, machines.values())) < 2:
         raise TraceError(f"{file} has fewer than two speeds of a machine in column '{column}'")
@@ -167,13 +169,13 @@ class Slow(Section):
     """A share of the files is slow: bandwidth divided, latency multiplied by the factor."""
 
     HINTS: ClassVar[Texts] = {
-        "lasts": "nodes, prefixes and disks are slow for a while: write it in slow: of dfs:, object-store: or disk:"
+        "lasts": "write lasts in slow: of dfs:, object-store: or disk:, whose nodes, prefixes and disks are slow at times"
     }
 
     share: Axis[Share]
     """Share of the files that are slow."""
     factor: Axis[Positive]
-    """Bandwidth of a slow file is divided by this, latency multiplied."""
+    """Divides the bandwidth and multiplies the latency of a slow file."""
 
 
 class Storage(Options, of=(storage.Storage,)):
@@ -226,15 +228,13 @@ def build_instances(
     if jobs.count == 1:
         return jobs
     if rescaled:
-        at.error("rescaling makes job instances of its own: write one of instances and rescale", "count")
+        at.error("rescaling starts job instances itself: write either instances or rescale", "count")
     if jobs.start_from == "savepoint" and not savepoints:
         at.error("no action takes a savepoint: write actions: [{savepoint: native, at: 20 s}]", "from")
     if jobs.start_from == "checkpoint" and not checkpoints:
-        at.error("there are no checkpoints to start from: write an interval under checkpoint", "from")
+        at.error("there is no checkpoint to start from: write an interval in checkpoint", "from")
     if changelog and jobs.claim == "no-claim":
-        conflict = (
-            "no-claim wants a full checkpoint, and Flink's changelog takes none (FLINK-38307): write claim or legacy"
-        )
+        conflict = "no-claim requires a full checkpoint, which the changelog backend does not take (FLINK-38307): write claim or legacy"
         at.error(conflict, "claim")
     return jobs
 
@@ -246,9 +246,9 @@ class CheckpointUpdate(Section):
     """Interval and timeout of checkpoints from now on, kept over failovers (FLIP-571: PATCH /jobs/:jobid/checkpoints/configuration)."""
 
     interval: Axis[Duration] | None = None
-    """Counts from the next periodic trigger on."""
+    """New interval, from the next periodic trigger on."""
     timeout: Axis[Duration] | None = None
-    """Counts at once, also for checkpoints in progress."""
+    """New timeout, immediately, also for checkpoints in progress."""
 
 
 class Action(Section):
@@ -260,13 +260,13 @@ class Action(Section):
     )
 
     savepoint: Axis[Annotated[str, choice("canonical", "native")]] | None = None
-    """Takes a savepoint in this format. The job continues."""
+    """Takes a savepoint in this format.  The job continues."""
     stop: Axis[Annotated[str, choice("drain", "no-drain", "savepoint-then-finish")]] | None = None
-    """Stops the job with a savepoint. Operators finish before it (drain), not (no-drain), or after it (as before FLIP-147)."""
+    """Stops the job with a savepoint.  Operators finish before it (drain), do not finish (no-drain), or finish after it (as before FLIP-147)."""
     format: Axis[Annotated[str, choice("canonical", "native")]] | None = None
-    """Format of the savepoint with which the job stops; default: canonical."""
+    """Format of the savepoint with which the job stops.  Default: canonical."""
     checkpoint: CheckpointUpdate | None = None
-    """Changes interval and timeout of checkpoints at run time, by REST. No release of Flink has it."""
+    """Changes interval and timeout at run time by REST (FLIP-571).  No release of Flink supports it yet."""
     at: Axis[Duration]
     """Time since the start of the run."""
 
@@ -294,7 +294,7 @@ def build_checkpoint_updates(document: Document, reading: Reading) -> tuple[scen
         if update.interval is update.timeout is None:
             reading.wrong(place, "changes nothing: write interval, timeout or both")
         if update.interval is not None and not document.checkpoint.interval:
-            reading.wrong((*place, "interval"), "there are no periodic checkpoints: write an interval under checkpoint")
+            reading.wrong((*place, "interval"), "there are no periodic checkpoints: write an interval in checkpoint")
         for key, value_ns in (("interval", update.interval), ("timeout", update.timeout)):
             if value_ns is not None and value_ns < MIN_CHECKPOINT_NS:
                 few = f"is {format_duration(value_ns)}: Flink wants {format_duration(MIN_CHECKPOINT_NS)} or more"
@@ -420,39 +420,39 @@ class Document(Section):
     version: Annotated[str, choice("1")] = "1"
     """Version of the file format; default: 1."""
     job: Annotated[dict[str, Vertex], READ_ONCE] = Field(min_length=1)
-    """Vertex name -> vertex."""
+    """The vertices by name."""
     checkpoint: Checkpoint
     """How and when checkpoints are taken (execution.checkpointing.*)."""
     run: Run
     cluster: Cluster | None = None
     """Machines, network and buffers."""
     storage: Storage | None = None
-    """The checkpoint storage."""
+    """Checkpoint storage."""
     expect: dict[str, Conditions] | None = None
-    """Metric -> condition that it must meet, or a list of conditions."""
+    """Conditions that metrics must meet: one, or a list for each metric."""
     overheads: Overheads | None = None
-    """Overheads that differ from those of our own recordings (Flink 2.3 on loopback, storage in memory)."""
+    """Overheads of the environment.  Defaults are those of our recordings (Flink 2.3 on loopback, storage in memory)."""
     actions: list[Action] | None = None
-    """Savepoints, and a stop of the job."""
+    """Savepoints, a stop of the job, and changes of checkpoint options."""
     faults: list[Fault] | None = None
-    """Failures and other faults, and their times."""
+    """Failures and other faults, with their times."""
     restart: Restart | None = None
-    """Restart strategy, detection of lost TaskManagers, and their replacement."""
+    """Restart strategy, detection and replacement of lost TaskManagers."""
     rescale: RescaleField | None = None
     """Changes of parallelism in a run."""
     instances: Instances | None = None
-    """Job instances that start from each other's snapshots."""
+    """Consecutive job instances, each started from a snapshot of the previous one."""
     directories: Directories | None = None
     """Directories of checkpoint storage."""
     flink: dict[str, Any] | None = None
-    """Flink's own configuration keys, verbatim."""
+    """Configuration keys of Flink, verbatim."""
     flink_file: str | None = None
-    """A file with Flink's configuration: flink-conf.yaml, config.yaml, or a manifest of Kubernetes."""
+    """File with Flink's configuration: flink-conf.yaml, config.yaml, or a Kubernetes manifest."""
     history: str | None = None
-    """File with observations of the job, written by `import` next to this file: residuals, and a backtest."""
+    """File with observations of the job, written by `import` next to the scenario: residuals and a backtest."""
     residuals: Residuals | None = None
     backtest: Backtest | None = None
-    """How well the simulation agrees with the history of an import."""
+    """Agreement of the simulation with the history of an imported job."""
 
 
 def validate(plain: Any, reading: Reading) -> Document | None:
@@ -484,30 +484,28 @@ def check(document: Document, reading: Reading) -> None:
         and cluster.services is None
         and not (is_of_manifest or _uses_cores(document))
     ):
-        advice = "say services: idle-core, or serialize: of state on the heap, or take canonical savepoints"
+        advice = "write services: idle-core, or serialize: for state on the heap, or take canonical savepoints"
         reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
     # also where it is written to be off, as other strategies may have it
     writes = document.checkpoint.local_recovery is not None or any(vertex.flush for vertex in document.job.values())
     version = str((cluster and cluster.version) or "")
     writes |= document.checkpoint.during_recovery is not None and spills_recovered_data(version)
     if document.storage and document.storage.disk and not writes:
-        holds = "it has the files of operators with operator-io: async, copies for local-recovery and, from Flink 2.4 on, data of during-recovery"
-        rocksdb = "lsm: {flush, compaction} say what the disk of RocksDB takes"
+        holds = "it stores files of operators with operator-io: async, copies for local-recovery and, from Flink 2.4 on, data of during-recovery"
+        rocksdb = "the disk of RocksDB has lsm: {flush, compaction}"
         reading.warn(("storage", "disk"), f"has no effect: {holds}; {rocksdb}")
     for name, vertex in document.job.items():
         state = vertex.state
         if state is None or state.update is not None or state.growth is not None:
             continue
         if document.checkpoint.incremental and state.backend is not None and BACKENDS[state.backend].keeps_files:
-            advice = (
-                "say update: (share of the records that rewrite an entry) or growth:, and update: 0 % if that is meant"
-            )
+            advice = "write update: (share of the records that rewrite an entry) or growth:, or update: 0 % if state is constant"
             reading.warn(
                 ("job", name, "state", "backend"),
                 f"state never changes, so incremental checkpoints write nothing: {advice}",
             )
         if state.ttl:
-            advice = "say growth: (new keys per record) or update: (share of the records that rewrite an entry), which keep keys coming"
+            advice = "write growth: (new keys per record) or update: (share of the records that rewrite an entry)"
             reading.warn(
                 ("job", name, "state", "ttl"), f"no record writes to this state, so all of it expires: {advice}"
             )
@@ -536,9 +534,9 @@ def _check_rescale(document: Document, reading: Reading) -> None:
         if stop_ns is not None and rescale.at >= stop_ns:
             reading.wrong((*path, "at"), f"the job has been stopped before, at {format_duration(stop_ns)}")
         elif rescale.at == 0:
-            reading.wrong((*path, "at"), "is 0: there is nothing to go on from")
+            reading.wrong((*path, "at"), "is 0: there is no checkpoint to restore yet")
         elif not document.checkpoint.interval and rescale.from_ != "savepoint":
             reading.wrong(
                 (*path, "from"),
-                "there are no checkpoints to go on from: write from: savepoint, or an interval under checkpoint",
+                "there is no checkpoint to restore: write from: savepoint, or an interval in checkpoint",
             )

@@ -20,13 +20,13 @@ from sim.model.options import ValidationContext, attribute_of
 from sim.model.schema.sections import (
     ONE_OR_LIST,
     Axis,
+    DistributionSection,
     DurationField,
-    Law,
     OneOf,
     OnlyWith,
     Options,
     Section,
-    law,
+    build_distribution,
 )
 from sim.model.schema.text import DocumentPath, Reading
 from sim.model.schema.trace import TraceError, TraceTable, file_signature
@@ -117,46 +117,47 @@ class Fault(Section):
     )
 
     kill: SubtaskName | None = None
-    """An exception in 'vertex[3]', in all subtasks of 'vertex', in a random-task; or the loss of a random task-manager."""
+    """An exception in 'vertex[3]', in all subtasks of 'vertex', or in a random-task; or the loss of a random task-manager."""
     task_manager: Host | None = None
-    """A task manager whose process ends: its number, counted from 0, or random."""
+    """Loss of a TaskManager: its index from 0, or random."""
     job_manager: DownFor | None = None
     """'down-for 30 s': no JobManager runs for this time; then a new one restarts the job from the latest completed checkpoint."""
     storage: Annotated[str, choice("outage")] | None = None
-    """Outage of checkpoint storage: requests are refused at once, and clients try again after storage.retry.backoff."""
+    """Outage of checkpoint storage: requests fail immediately, and clients retry after storage.retry.backoff."""
     network: Host | None = None
-    """A task manager is cut off from all others: its number, counted from 0, or random."""
+    """A TaskManager is disconnected from all others: its index from 0, or random."""
     slow: SubtaskName | None = None
-    """Services of 'vertex[1]', or of all subtasks of 'vertex', take `factor` times as long."""
+    """Slows down 'vertex[1]', or all subtasks of 'vertex', by `factor`."""
     commit: str | None = None
-    """A transactional sink whose commits fail for the time `lasts`; without `lasts`, only its next commit fails.
-    The sink's commit: {retries, gives-up} say what happens then."""
+    """Transactional sink whose commits fail for `lasts`; without `lasts`, only its next commit fails.
+    See commit: {retries, gives-up} for what follows."""
     factor: Positive | None = None
-    """Service times are multiplied by this."""
+    """Factor on service times."""
     lasts: Duration | None = None
     """Duration of the fault."""
     silent: Switch | None = None
-    """task-manager: it vanishes and is detected by its heartbeat timeout.  Default: false, its connections are reset and peers notice at once."""
+    """task-manager: no connection is reset, so that only the heartbeat timeout detects the loss.  Default: false, peers notice it at once."""
     orderly: Switch | None = None
-    """task-manager: it shuts down gracefully (SIGTERM) and deregisters at JobMaster and ResourceManager; default: false."""
+    """task-manager: graceful shutdown (SIGTERM), which deregisters at JobMaster and ResourceManager.  Default: false."""
     at: Duration | None = None
-    """Time of the fault; with `trace`, time of its first fault."""
+    """Time of the fault; with `trace`, of the first one."""
     every: DurationField | None = None
-    """Recurring: the time between two faults, as a duration or a distribution."""
+    """Recurring fault: time between two of them, as a duration or a distribution."""
     trace: str | None = Field(None, min_length=1)
-    """CSV or Parquet file of times, relative to the scenario."""
+    """CSV or Parquet file with the times of faults; the path is relative to the scenario."""
     column: str | None = None
-    """Column of the trace: times (seconds or ISO 8601), counted from the earliest one."""
+    """Column with times (seconds or ISO 8601), relative to the earliest one."""
     between: Switch | None = None
-    """The column holds the times from one fault to the next; default: false."""
+    """Whether the column has times between faults instead.  Default: false."""
     unit: Duration | None = None
-    """Unit of the numbers in the column; default: 1 s."""
+    """Unit of numbers in the column.  Default: 1 s."""
     from_: Duration | None = Field(None, alias="from")
-    """Time in the trace at which the run starts, from its first fault, in time of the run (see unit). Default: the first fault happens at `at`."""
+    """Offset into the trace at which the run starts, from its first fault, after conversion by `unit`.  Default: the first fault happens
+    at `at`."""
     where: dict[str, TraceValue] | None = None
-    """Rows to take: column -> value."""
+    """Selects rows: {column: value}."""
     lasts_column: str | None = None
-    """Column of the trace with the duration of each fault, in the same unit."""
+    """Column with the duration of each fault, in the same unit."""
 
 
 class Restart(Options, of=(faults.Restart,)):
@@ -167,11 +168,11 @@ class Rescale(Section):
     """The job is restarted with another parallelism."""
 
     at: Duration
-    """Moment of the run."""
+    """Time since the start of the run."""
     parallelism: dict[str, Parallelism] = Field(min_length=1)
-    """Vertex -> its new parallelism."""
+    """New parallelism by vertex."""
     from_: Axis[Annotated[str, choice("checkpoint", "savepoint")]] | None = None
-    """The latest completed checkpoint (default), or a savepoint taken for it; one that fails is requested again after 10 s."""
+    """The latest completed checkpoint (default), or a savepoint that is taken first; one that fails is retried after 10 s."""
 
 
 RescaleField = Annotated[
@@ -340,16 +341,16 @@ def _target(section: Fault, at: ValidationContext, max_subtasks: Mapping[str, in
 def _check_details(section: Fault, key: str, at: ValidationContext) -> None:
     """Report keys that are missing, and values that make no sense."""
     if key in ("storage", "network") and section.lasts is None and section.lasts_column is None:
-        at.error(f"say how long the {key} outage lasts")
+        at.error(f"write lasts: the duration of the {key} outage")
     if section.lasts == 0:
         at.error("is 0: nothing would happen", "lasts")
     if section.factor is not None and section.factor > _MAX_SLOW_FACTOR:
-        stop = "a task that stands still is not modelled, kill makes it fail and restart"
+        stop = "a task that makes no progress is not modelled; kill makes it fail and restart"
         at.error(f"is {section.factor}, more than {_MAX_SLOW_FACTOR}: {stop}", "factor")
     if section.unit == 0:
         at.error("is 0: all faults would happen at once", "unit")
     if key == "slow" and section.factor is None:
-        at.error("say how slow: factor")
+        at.error("write factor: how many times as long services take")
     if section.silent and section.orderly:
         at.error("contradicts silent: a graceful shutdown is reported to the JobManager", "orderly")
 
@@ -365,11 +366,11 @@ def _exists(vertex: str, subtask: int | None, at: ValidationContext, max_subtask
     return False
 
 
-def _gap(every: Law | int, at: ValidationContext) -> Distribution:
+def _gap(every: DistributionSection | int, at: ValidationContext) -> Distribution:
     """Build the distribution of the time from one fault to the next."""
-    gap = law(every, Distribution(0), at)
+    gap = build_distribution(every, Distribution(0), at)
     if gap.kind not in ("constant", *GAPS):
-        at.error(f"is no law of the time between faults here: write a duration, {either([*GAPS])}", gap.kind)
+        at.error(f"is not supported between faults: write a duration, {either([*GAPS])}", gap.kind)
     if gap.mean == 0:
         at.error("must be more than 0: all faults would happen at once")
     elif gap.mean < MS:

@@ -116,8 +116,8 @@ class _FlinkKeyMapper:
                 self._on_unmodelled_key(written, place, value, others)
             elif not self.keys[key].flink.last and not has_key(profile, written):
                 there = next((name for name in self.keys[key].flink.older if has_key(profile, name)), None)
-                instead = f"there it is {there}" if there else f"in Flink {', '.join(listed_keys()[written])} it is one"
-                self.reading.warn(place, f"has no effect: Flink {profile} has no such key ({instead})")
+                instead = f"its name there is {there}" if there else f"Flink {', '.join(listed_keys()[written])} does"
+                self.reading.warn(place, f"has no effect: Flink {profile} does not know this key ({instead})")
             elif value is None:
                 *section, name = self.keys[key].path
                 if (
@@ -126,7 +126,7 @@ class _FlinkKeyMapper:
                     and isinstance(node := value_at(self.plain, tuple(section)), Mapping)
                 ):
                     node.pop(name, None)  # null in a patch removes the key
-                self.reading.warn(place, "has no value: Flink does not set it")
+                self.reading.warn(place, "has no value and is ignored, as in Flink")
             else:
                 self.source_of[key] = place
                 self._parse_value(key, place, value)
@@ -149,9 +149,9 @@ class _FlinkKeyMapper:
     def _ask_for_interval(self) -> None:
         """Report a missing interval.  Flink's default is no checkpoints, but the program may set one, so nothing is assumed."""
         if INTERVAL not in self.source_of:
-            what = f"sets no {INTERVAL}, and nor does the scenario: the job takes no checkpoints, unless its program sets an interval"
+            what = f"has no {INTERVAL}, and neither has the scenario: unless its program sets an interval, the job takes no checkpoints"
             self.reading.wrong(
-                (FILE, ""), f"{what}; write checkpoint: {{interval: off}}, or the interval, e.g. {{interval: 30 s}}"
+                (FILE, ""), f"{what}; write checkpoint: {{interval: off}}, or an interval such as {{interval: 30 s}}"
             )
         self._set(
             ("checkpoint", "interval"), "off", (FILE, "")
@@ -168,7 +168,7 @@ class _FlinkKeyMapper:
         """Handle a key that was already read with the same or a higher precedence."""
         first = self.source_of[key]
         if self._precedence(first) == self._precedence(place):
-            self.reading.wrong(place, f"is the same option as {dotted(first[1:])}, which is given too")
+            self.reading.wrong(place, f"duplicates {dotted(first[1:])}, the same option: remove one of them")
 
     def _on_unmodelled_key(
         self, key: str, place: DocumentPath, value: Any, others: list[tuple[str, DocumentPath]]
@@ -176,7 +176,7 @@ class _FlinkKeyMapper:
         """Handle a key that is not modelled: count known ones, list others, report misspelt ones as errors."""
         self.reading.written_keys.setdefault(key, str(value))
         if key in APPROXIMATE and "true" in str(value).lower() and has_key(self._profile(), key):
-            self.reading.wrong(place, f"is true: {NOT_STARTED}; leave it out")
+            self.reading.wrong(place, f"is true: {NOT_STARTED}; remove it")
         elif key in listed_keys():
             others.append((key, place))
         elif near := similar_key(key, modelled=True):
@@ -187,7 +187,7 @@ class _FlinkKeyMapper:
             near = similar_key(key, modelled=False)
             self.reading.warn(
                 place,
-                f"is not a key of Flink: it has no effect here{f' (the nearest one is {near!r})' if near else ''}",
+                f"is an unknown key of Flink: it has no effect here{f' (the nearest one is {near!r})' if near else ''}",
             )
 
     def _profile(self) -> str:
@@ -201,17 +201,17 @@ class _FlinkKeyMapper:
     def _note_effects(self, others: list[tuple[str, DocumentPath]]) -> None:
         """Add notes about what was read from the file, and what has no effect."""
         if self.file is not None:
-            taken = [
+            applied = [
                 f"{'.'.join(path)} {value}"
                 + (f" (simulated as profile {profile_of(value)})" if path[-1] == "version" else "")
                 for path, value, _ in self.file.derived.values()
             ]
-            taken += [
+            applied += [
                 f"{key} {str(self._written(key)).replace('True', 'true').replace('False', 'false')}"
                 for key, place in self.source_of.items()
                 if place[0] == FILE and key in self.values
             ]
-            self.reading.note((FILE, ""), f"{len(taken)} values taken: {', '.join(taken) or 'none'}")
+            self.reading.note((FILE, ""), f"{len(applied)} values applied: {', '.join(applied) or 'none'}")
         for source in (("flink",), (FILE, "")):  # the block, and the file as a whole
             if found := [key for key, place in others if place[0] == source[0]]:
                 more = f" and {len(found) - 3} more" if len(found) > 3 else ""
@@ -250,10 +250,10 @@ class _FlinkKeyMapper:
         """Note that a backend was named by an older name or a class."""
         if any(word in str(value).lower() for word in ("jobmanager", "memory")):
             self.reading.warn(
-                place, f"{value} is read as {backend}; that checkpoints stay in the JobManager's memory is not modelled"
+                place, f"{value} is simulated as {backend}; checkpoints in the JobManager's memory are not modelled"
             )
         elif not isinstance(value, list):
-            self.reading.note(place, f"{value} is read as {backend}, its present name")
+            self.reading.note(place, f"{value} is now called {backend}")
 
     def _set(self, path: tuple[str, ...], value: Any, key: str | DocumentPath) -> None:
         """Set a value at `path`, unless a value with higher precedence is set; two values of the scenario are an error."""
@@ -270,7 +270,7 @@ class _FlinkKeyMapper:
             if mark.file != self.reading.file:
                 return
             if not self._precedence(place):
-                self.reading.wrong(place, f"is given too as {dotted(path)} on line {mark.line}: write it once")
+                self.reading.wrong(place, f"duplicates {dotted(path)} on line {mark.line}: remove one of them")
                 return
             if str(node[path[-1]]) != str(value):
                 self.reading.note(
@@ -342,13 +342,13 @@ class _FlinkKeyMapper:
             if not key.flink.when:
                 continue
             if name in self.values and key.flink.when != strategy:
-                # if no strategy is written, which is Flink's default depends on the release and on checkpoints
+                # Flink's default depends on the release and on whether checkpoints are enabled
                 other = (
                     f"with {_RESTART}type: {strategy}" if is_written else f"without {_RESTART}type: {key.flink.when}"
                 )
                 self.reading.warn(self.source_of[name], f"has no effect {other}")
             elif name in self.values:
-                if self.values[name] != [None]:  # without limit, as if nothing was said
+                if self.values[name] != [None]:  # unlimited: the same as not set
                     self._set(key.path, self._written(name), name)
             elif (
                 _RESTART + "type" in self.values
@@ -381,9 +381,7 @@ class _FlinkKeyMapper:
                 self._set(("job", vertex, *section, *inside), value, key)
         if explicit and len(explicit) == len(holders) and not replaces and self.source_of[key][0] == FILE:
             named = f"{', '.join(explicit[:3])}{' ...' * (len(explicit) > 3)}"
-            self.reading.warn(
-                self.source_of[key], f"has no effect: it is a default, and vertices say their own: {named}"
-            )
+            self.reading.warn(self.source_of[key], f"has no effect: all vertices set their own value ({named})")
 
     def _vertices_with_section(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
         """Yield (vertex, section) of the vertices that have a section."""
@@ -406,12 +404,12 @@ class _FlinkKeyMapper:
                 used.add(key)
         for key, value in values.items():
             if value not in (None, False) and key not in used and key != CHANGELOG:
-                self.reading.warn(self.source_of[key], "has no effect: no vertex has such state")
+                self.reading.warn(self.source_of[key], "has no effect: no vertex has this kind of state")
 
     def _state_values_for(self, state: Mapping, values: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
         """Yield (path inside `state:`, value, key) of each key that applies to a vertex with this state.
 
-        A TTL applies only to state that records write to, because any other state would just expire.
+        A TTL applies only to state that records write to, because state that is never written would only expire.
         """
         backend = state.get("backend")
         if isinstance(backend, str) and backend in BACKENDS and "lsm" in BACKENDS[backend].sections:
@@ -457,7 +455,7 @@ class _FlinkKeyMapper:
             if key in self.values and isinstance(value_at(self.plain, _STORE), Mapping):
                 self._set((*_STORE, name), self._single(key), key)
             elif key in self.values:
-                self.reading.warn(self.source_of[key], "has no effect: storage: has no object-store")
+                self.reading.warn(self.source_of[key], "has no effect: the scenario has no storage.object-store")
 
     def _written(self, key: str) -> Any:
         """Return a value as written, or the list of an axis."""
@@ -465,7 +463,7 @@ class _FlinkKeyMapper:
 
     def _single(self, key: str) -> Any:
         if key in self.lists:
-            self.reading.wrong(self.source_of[key], "cannot be a list: sweep the value in the vertex or section itself")
+            self.reading.wrong(self.source_of[key], "cannot be a list here: write the list at the key of the scenario")
             return None
         return self.values[key][0] if key in self.values else None
 

@@ -24,7 +24,7 @@ from sim.model.schema.text import DocumentPath, Reading
 
 @dataclass(frozen=True, slots=True)
 class FlinkKey:
-    """A key of Flink, the option that it is about, and where that stands in a scenario."""
+    """A key of Flink, its option, and the path of that option in a scenario."""
 
     flink: Flink
     record: Option
@@ -167,7 +167,7 @@ _CATALOGS: Mapping[tuple[str, ...], Mapping[str, BarrierKind | RestartKind]] = {
     _BARRIERS: BARRIERS,
     ("restart", "strategy"): RESTARTS,
 }
-"""Options whose values came one after the other."""
+"""Options whose values were introduced one after the other."""
 
 
 @cached_until_added

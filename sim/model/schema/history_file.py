@@ -36,18 +36,18 @@ class _Quantiles(Section):
     """Quantiles over checkpoints, or over runs."""
 
     count: Natural
-    """Values."""
+    """Number of values."""
 
 
 class _Compared(Section):
     """A quantity, observed and predicted."""
 
     vertex: str | None = None
-    """Not given: the whole checkpoint or job."""
+    """Not set: the whole checkpoint or job."""
     off: list[Annotated[str, choice("p50", "p90")]] | None = None
     """Quantiles that differ by more than repetitions do."""
     cause: str | None = None
-    """Written by older versions.  It has no effect."""
+    """Written by older versions of `import`; it has no effect."""
 
 
 _LEAVES: dict[Kind, Any] = {"duration": Duration, "size": Size, "rate": RecordRate}
@@ -107,26 +107,26 @@ class OfVertex(Section):
     """For each subtask a list with a number per checkpoint of the history, in units of `unit`.  Further subtasks take theirs in turn."""
 
     scheduling: list[list[Natural]] | None = None
-    """Sources only: from the call that triggers a checkpoint until their thread looks at it."""
+    """Sources only: from the trigger call until the task thread processes it."""
     sync: list[list[Natural]] | None = None
     """Synchronous phase."""
     async_: list[list[Natural]] | None = None
-    """Asynchronous phase."""
+    """Time in the asynchronous phase."""
     acknowledgement: list[list[Natural]] | None = None
-    """From the end of the asynchronous phase until the coordinator knows."""
+    """From the end of the asynchronous phase until the coordinator has processed the acknowledgement."""
     backend: str | None = None
-    """The backend that sync and async were observed with, such as rocksdb or hashmap+changelog; with another one none are drawn."""
+    """State backend of the observations, such as rocksdb or hashmap+changelog; with another one residuals are not used."""
 
 
 class Residuals(Section):
     """What checkpoints of a real job took beyond the model.  Each simulated checkpoint draws one of the history, for all its subtasks."""
 
     checkpoints: Positive
-    """How many there are to draw from."""
+    """Number of observed checkpoints."""
     unit: Duration
-    """The unit of all numbers below."""
+    """Unit of all numbers below."""
     of: dict[str, OfVertex]
-    """Vertex -> its residuals."""
+    """Residuals by vertex."""
 
 
 def build_residuals(section: Residuals | None, vertices: Iterable[Vertex], reading: Reading) -> randomness.Residuals:

@@ -1,4 +1,4 @@
-"""`job:` and `checkpoint:`: how they are written, and the job of the model that is built from it."""
+"""The sections `job:` and `checkpoint:`, and the job that is built from them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from sim.model.job import (
 from sim.model.options import ValidationContext, attribute_of
 from sim.model.schema.sections import (
     Axis,
+    DistributionSection,
     DurationField,
-    Law,
     OneOf,
     OnlyWith,
     Options,
@@ -40,8 +40,8 @@ from sim.model.schema.sections import (
     SizeField,
     TextOrMap,
     Texts,
+    build_distribution,
     build_model,
-    law,
 )
 from sim.model.schema.text import DocumentPath, Reading, cached_builder
 from sim.model.schema.trace import Trace, TraceError, rates_of_trace, series_of
@@ -63,7 +63,7 @@ from sim.model.value_types import (
     either,
 )
 
-# ---- `state:` of a vertex as it is written: the options of the model, and what is no single value there.
+# ---- `state:` of a vertex: the options of the model, and keys that are not a single value there.
 
 
 class State(Options, of=(state.State, state.Ttl)):
@@ -72,7 +72,7 @@ class State(Options, of=(state.State, state.Ttl)):
     ttl: Axis[Duration] | None = None
 
 
-# ---- `flush:` and `commit:` of a vertex as they are written: what it writes outside of its state, and when that becomes visible.
+# ---- `commit:`, `connector:` and `staging:`: output outside of state, and when it becomes visible.
 
 
 class Commit(Options, of=(sinks.Commit,)):
@@ -83,9 +83,9 @@ class Staging(Section):
     """Local room of a task manager for files that are not uploaded yet (operator-io: async)."""
 
     space: Axis[Size]
-    """Room per task manager."""
+    """Space per TaskManager."""
     when_full: Axis[Annotated[str, choice("block", "fail")]] | None = None
-    """block (the default): a flush without room waits for an upload to end; fail: it fails its task."""
+    """block (the default): a flush waits until an upload frees space; fail: the task fails."""
 
 
 ConnectorName = Annotated[str, choice_of(lambda: (*SINKS, *SOURCES))]
@@ -95,22 +95,22 @@ class Connector(Section):
     """What a vertex writes to or reads from, with its version."""
 
     name: Axis[ConnectorName]
-    """A name of the catalogue of connectors."""
+    """Name in the catalogue of connectors."""
     version: Axis[Version] | None = None
-    """Release of the connector, such as 1.1.0: known defects are judged by it; default: it is not known."""
+    """Release of the connector, such as 1.1.0, which selects known defects.  Default: unknown."""
 
 
 ConnectorField = TextOrMap[ConnectorName, Connector]
 CommitField = TextOrMap[Annotated[str, choice("none", "two-phase", "as-connector")], Commit]
 
 
-# ---- `checkpoint:` as it is written: the options of the model, and what is no single value there.
+# ---- `checkpoint:`: the options of the model, and keys that are not a single value there.
 
 _WITH_DEADLINE = [kind.name for kind in BARRIERS.values() if kind.has_deadline]
 
 
 class Deadline(Section):
-    """Start aligned, go unaligned so long after the trigger."""
+    """Barriers are aligned first, and overtake after a timeout that counts from the trigger (aligned-timeout)."""
 
     ONE_OF: ClassVar = (OneOf(dict.fromkeys(_WITH_DEADLINE, "")),)
 
@@ -125,11 +125,11 @@ _AFTER: dict[str, Any] = {
 DeadlineBarriers = create_model(
     "DeadlineBarriers", __base__=Deadline, __module__=__name__, __doc__=Deadline.__doc__, **_AFTER
 )
-"""It has a key for each way of barriers with a deadline."""
+"""It has a key for each barrier mode with a deadline."""
 
 
 def _without_deadline() -> list[str]:
-    """Ways of barriers that are one word."""
+    """Barrier modes that are a single word."""
     return [kind.name for kind in BARRIERS.values() if not kind.has_deadline]
 
 
@@ -144,7 +144,7 @@ class Checkpoint(Options, of=(StateOptions, CheckpointOptions)):
     forced_aligned: list[EdgeName] | None = None
 
 
-# ---- The `job:` section as it is written: vertices, sources, inputs, distributions.
+# ---- `job:`: vertices, sources, inputs, distributions.
 
 Ship = Annotated[
     str, choice_of(lambda: SHIPPING, lambda: {word: way.name for way in SHIPPING.values() for word in way.answers_to})
@@ -152,12 +152,12 @@ Ship = Annotated[
 
 
 class Step(Section):
-    """From `at` on, so many records per second."""
+    """A rate from a time on."""
 
     at: Duration
-    """Moment of the run."""
+    """Time since the start of the run."""
     rate: RecordRate
-    """Records per second from then on."""
+    """Records per second from this time on."""
 
 
 def _rate_kind(value: object) -> str:
@@ -186,17 +186,18 @@ class Backlog(Section):
     ONE_OF: ClassVar = (OneOf({"records": "history that is read first", "lag": "how long due records wait"}),)
 
     records: Axis[Count] | None = None
-    """History that is read first, records of the whole vertex: as HybridSource and snapshots of change data capture report it."""
+    """Number of historical records, of all subtasks together, that the source reads first and reports as a backlog (HybridSource, CDC
+    snapshots)."""
     lag: Axis[Duration] | None = None
-    """While a record that is due has waited longer than this: what a connector of one's own may report; no connector of Flink does."""
+    """The source reports a backlog while due records have waited longer than this.  Custom connectors may do so; those of Flink do not."""
 
 
 class Source(Options, of=(model.Source,)):
     """A log that is read: what is due and not yet emitted is backlog.  One of rate, rate-per-subtask."""
 
     HINTS: ClassVar[Texts] = {
-        "service": "service stands beside source:, in the vertex",
-        "parallelism": "parallelism stands beside source:, in the vertex",
+        "service": "write service in the vertex, next to source:",
+        "parallelism": "write parallelism in the vertex, next to source:",
     }
     ONE_OF: ClassVar = (
         OneOf({"rate": "of the whole vertex, or 'unlimited'", "rate-per-subtask": ""}),
@@ -204,13 +205,13 @@ class Source(Options, of=(model.Source,)):
     )
 
     record: Axis[SizeField]
-    """Size of a record on the wire, at least 1 B."""
+    """Serialized size of a record, at least 1 B."""
     rate: Axis[RateField] | None = None
-    """Records per second of the whole vertex."""
+    """Records per second of all subtasks together."""
     rate_per_subtask: Axis[RateField] | None = None
     """Records per second of each subtask."""
     records: Axis[Count] | None = None
-    """Bounded: records of the whole vertex, then end of data."""
+    """Makes the source bounded: number of records of all subtasks together."""
     records_per_subtask: Axis[Count] | None = None
     watermark: Watermark | None = None
     backlog: Backlog | None = None
@@ -222,11 +223,12 @@ class Skew(Section):
     ONE_OF: ClassVar = (OneOf({"hot": "the share of the first subtask", "counted": "a weight of each subtask"}),)
 
     hot: Axis[Share] | None = None
-    """The first subtask gets this share of the records, the others the rest by their key groups."""
+    """Share of the records that the first subtask receives.  The others receive the rest in proportion to their key groups."""
     counted: list[Weight] | None = Field(None, min_length=1)
-    """Relative weight of each subtask at the parallelism at which they were counted.  At another one they go with the key groups."""
+    """Relative weight of each subtask at the parallelism where it was measured.  At another parallelism weights move with the key groups."""
     excess: Axis[Annotated[str, choice("one-key", "key-groups")]] | None = None
-    """counted at another parallelism: what a subtask reads beyond the least of them is one hot key (one-key, the default),
+    """For weights measured at another parallelism: what a subtask reads in excess of the least loaded one is one hot key (one-key, the
+    default)
     or spread evenly over its key groups."""
 
 
@@ -236,22 +238,24 @@ class Input(Section):
     HINTS: ClassVar[Texts] = {"upstream": "write from: upstream, and any name before it"}
 
     from_: str | None = Field(None, alias="from", min_length=1)
-    """Upstream vertex, where several edges lead from it to this one; default: the name of the input."""
+    """Upstream vertex, if the name of the input is another one."""
     union: str | None = Field(None, min_length=1)
-    """combine: join only: inputs with the same word are a union, which the join reads as one input; default: it is one by itself."""
+    """combine: join only: inputs with the same name here form a union, which the join reads as one input.  Default: each input is read by
+    itself."""
     output: str | None = Field(None, min_length=1)
-    """Side output of the upstream vertex that it reads (OutputTag); default: the main output.  Edges of an output carry the same."""
+    """Side output (OutputTag) of the upstream vertex that is read.  Default: the main output.  All edges of an output carry the same records."""
     ship: Axis[Ship]
-    """How records choose their reader: Flink's ship strategies; hash is keyBy."""
+    """Ship strategy of the edge, as in Flink; hash is keyBy."""
     weights: TextOrMap[list[Weight], Skew] | None = None
-    """hash only: relative weight of each reader subtask, {hot: 70 %}, or {counted: [weight of each subtask]} of another parallelism.
-    Default: by their key groups, as Flink's keyBy spreads keys."""
+    """hash only: skew, as a list with the relative weight of each subtask, {hot: 70 %}, or {counted: [...]} for weights measured at
+    another parallelism.
+    Default: key groups, spread over subtasks as keyBy does."""
     service: Axis[DurationField] | None = None
-    """Service time per record of this input; default: that of the vertex."""
+    """Service time per record of this input.  Default: that of the vertex."""
     record: Axis[SizeField] | None = None
-    """Size of a record of this edge; default: the upstream vertex's."""
+    """Serialized size of a record on this edge.  Default: that of the upstream vertex."""
     fan_out: Axis[Number] | None = None
-    """Records on this edge per record that the upstream vertex reads (a source: emits); default: the upstream vertex's."""
+    """Records on this edge per record that the upstream vertex reads (a source: emits).  Default: that of the upstream vertex."""
 
     @property
     def excess(self) -> Excess:
@@ -263,12 +267,12 @@ InputField = TextOrMap[Axis[Ship], Input]
 
 
 class Output(Section):
-    """A side output: records with a tag (ProcessFunction, late data), beside those of the main output."""
+    """A side output: records with a tag (ProcessFunction, late data), in addition to those of the main output."""
 
     fan_out: Axis[Number]
-    """Records per record that the vertex reads (a source: emits)."""
+    """Emitted records per record that the vertex reads (a source: emits)."""
     record: Axis[SizeField] | None = None
-    """Size of a record; default: that of the main output."""
+    """Serialized size of a record.  Default: that of the main output."""
 
 
 class Window(Options, of=(model.Window,)):
@@ -283,21 +287,21 @@ class Window(Options, of=(model.Window,)):
     )
 
     tumbling: Axis[Duration] | None = None
-    """Size of a window; all subtasks end theirs together."""
+    """Size of a tumbling window.  The windows of all subtasks end at the same time."""
     sliding: Axis[Duration] | None = None
-    """Size of a window that overlaps others: one begins every `every`.  A record leaves for all of its windows at the first end."""
+    """Size of a sliding window; `every` is its slide.  A record is emitted for all of its windows when the first of them ends."""
     every: Axis[Duration] | None = None
     session: Axis[Duration] | None = None
-    """Gap without a record of a key that ends its session.  In event time sessions end at every watermark."""
+    """Session gap.  In event time, sessions end at watermarks."""
     lasts: Axis[Duration] | None = None
-    """session only: from its first record to its last, on average; default: 0."""
+    """session only: mean time from the first to the last record of a session.  Default: 0."""
     mini_batch: Axis[Duration] | None = None
-    """Accepted and not simulated (table.exec.mini-batch.allow-latency)."""
+    """Mini-batches (table.exec.mini-batch.allow-latency).  Accepted and not simulated."""
     size: Axis[Count] | None = None
-    """Of a mini-batch: accepted and not simulated."""
+    """Size of a mini-batch.  Accepted and not simulated."""
     time: Axis[Annotated[str, choice("processing", "event")]]
     stage: Axis[Annotated[str, choice("global", "local")]] | None = None
-    """local: the first of two stages (table.optimizer.agg-phase-strategy); what it holds leaves before each barrier, too.
+    """local: first stage of a two-phase aggregation (table.optimizer.agg-phase-strategy), which emits its records before each barrier.
     Default: global."""
 
 
@@ -310,26 +314,27 @@ class Vertex(Options, of=(model.Vertex,)):
 
     HINTS: ClassVar[Texts] = {
         "placement": "slots per vertex are not modelled",
-        "rate": "rate stands inside source:",
+        "rate": "write rate in source:",
         "slow": "write service-factor: {subtask: factor}",
         "inputs": "write input: {upstream: hash}",
-        "output": "side outputs stand in outputs: {tag: {fan-out: 0.1}}",
+        "output": "write outputs: {tag: {fan-out: 0.1}}",
         "ship": "write input: {upstream: ship}",
-        "weights": "weights stand in input: {upstream: {ship: hash, weights: [...]}}",
+        "weights": "write input: {upstream: {ship: hash, weights: [...]}}",
         "size": "did you mean state: {size: ...}?",
     }
     ONE_OF: ClassVar = (OneOf({"source": "the log that it reads", "input": "the vertices that it reads"}),)
 
     source: Source | None = None
-    """The log that the vertex reads; a vertex has this or an input."""
+    """The log that a source vertex reads.  A vertex has either a source or inputs."""
     input: dict[str, InputField] | None = Field(None, min_length=1)
-    """Upstream vertex -> how its records travel, e.g. hash (keyBy).  A second edge from the same vertex has a name of its own, and says from."""
+    """The upstream vertices and how their records are partitioned, e.g. {parse: hash} for keyBy.  A second edge from the same vertex has
+    another name, and `from`."""
     combine: Literal["union", "join"] | None = None
     service_factor: dict[str, Axis[Number]] | None = Field(None, min_length=1)
     record: Axis[SizeField] | None = None
-    """Size of the records it emits; default: that of its inputs."""
+    """Serialized size of emitted records.  Default: that of the input records."""
     outputs: dict[str, Output] | None = Field(None, min_length=1)
-    """Tag -> a side output.  Inputs of other vertices name it; default: there is the main output only."""
+    """Side outputs by tag, which inputs of other vertices refer to.  Default: only the main output."""
     window: Window | None = None
     state: State | None = None
     union_state: Axis[TextOrMap[Switch, UnionState]] | None = None
@@ -361,9 +366,10 @@ def upstream_of(name: str, written: object) -> str:
 
 # ---- `window:` of a vertex -> the model's window, with the mistakes that its kinds allow.
 
-SHORTEST_NS = 1_000_000
-LOOKS = 32  # at sessions of processing time, per gap: so fine is the time at which they end
-KINDS = ("tumbling", "sliding", "session")
+MIN_WINDOW_NS = 1_000_000
+SESSION_STEPS_PER_GAP = 32
+"""Resolution of the end of a processing-time session."""
+WINDOW_KINDS = ("tumbling", "sliding", "session")
 
 
 def build_window(given: Vertex, at: ValidationContext) -> model.Window | None:
@@ -374,30 +380,30 @@ def build_window(given: Vertex, at: ValidationContext) -> model.Window | None:
         at.warn("has no effect: mini-batches are not modelled", "mini-batch")
         return None
     if given.source is not None and given.window.stage != "local":
-        at.error("a source keeps no keyed state: only stage: local stands in its chain")
+        at.error("a source has no keyed state: only a window with stage: local can be chained to it")
     if given.async_io is not None:
         at.error("windows and requests are two vertices: write async-io in another one")
     if given.commit not in (None, "none"):
         at.error("windows and transactions are two vertices: write commit in the next one")
     window = given.window
-    (kind,) = (kind for kind in KINDS if getattr(window, kind) is not None)
+    (kind,) = (kind for kind in WINDOW_KINDS if getattr(window, kind) is not None)
     size_ns: int = getattr(window, kind)
-    _judge(window, kind, size_ns, at)
+    _check_window(window, kind, size_ns, at)
     made = build_model(model.Window, window, at, size_ns=max(1, size_ns))
-    # every watermark ends the sessions whose gap it passes; their records have waited so long on average
+    # every watermark ends the sessions whose gap it passes; hold_ns is how long their records have waited on average
     if kind == "session":
-        step_ns = 1 if window.time == "event" else max(SHORTEST_NS, size_ns // LOOKS)
+        step_ns = 1 if window.time == "event" else max(MIN_WINDOW_NS, size_ns // SESSION_STEPS_PER_GAP)
         made = replace(made, every_ns=step_ns, hold_ns=size_ns + (window.lasts or 0) // 2)
     return replace(made, early=window.stage == "local")
 
 
-def _judge(window: Window, kind: str, size_ns: int, at: ValidationContext) -> None:
+def _check_window(window: Window, kind: str, size_ns: int, at: ValidationContext) -> None:
     """Report keys that contradict each other."""
-    if size_ns < SHORTEST_NS:
+    if size_ns < MIN_WINDOW_NS:
         at.error(f"is {format_duration(size_ns)}: Flink's windows have whole milliseconds, 1 ms or more", kind)
     if kind == "sliding" and window.every is None:
         at.error("is missing: windows that slide begin one every so often, write every: 1 s", "every")
-    elif window.every is not None and not SHORTEST_NS <= window.every <= size_ns:
+    elif window.every is not None and not MIN_WINDOW_NS <= window.every <= size_ns:
         most = f"write 1 ms or more, and no more than the size, {format_duration(size_ns)}"
         at.error(f"is {format_duration(window.every)}: {most}", "every")
     step_ns = window.every or size_ns
@@ -405,12 +411,12 @@ def _judge(window: Window, kind: str, size_ns: int, at: ValidationContext) -> No
         step = format_duration(step_ns)
         at.error(f"is {format_duration(window.phase)}, but a window of {step} ends within {step}", "phase")
     if window.flush is not None and window.api == "datastream":
-        at.error("the WindowOperator buffers nothing: flush stands with api: sql", "flush")
+        at.error("the WindowOperator does not buffer records: flush needs api: sql", "flush")
 
 
 # ---- `weights:` of an input -> shares of the reader's subtasks.
 
-_MAX_SAID = 8
+_MAX_LISTED_SHARES = 8
 """Maximum shares listed in a warning."""
 
 
@@ -446,17 +452,19 @@ def _skew(skew: Skew, excess: Excess, readers: int, groups: int, at: ValidationC
     if shares and counted != readers:
         kinds: tuple[Excess, Excess] = ("one-key", "key-groups") if excess == "one-key" else ("key-groups", "one-key")
         redistributed, alternative = (redistribute_shares(shares, readers, groups, kind) for kind in kinds)
-        listed = ", ".join(format_share(Fraction(round(1000 * share), 1000)) for share in redistributed[:_MAX_SAID])
+        listed = ", ".join(
+            format_share(Fraction(round(1000 * share), 1000)) for share in redistributed[:_MAX_LISTED_SHARES]
+        )
         excess_text = (
             "is one key, and stays in its key group" if excess == "one-key" else "is spread over its key groups"
         )
         most, other = (
-            format_share(Fraction(round(1000 * max(dealt_out)), 1000)) for dealt_out in (redistributed, alternative)
+            format_share(Fraction(round(1000 * max(shares)), 1000)) for shares in (redistributed, alternative)
         )
         at.warn(
-            f"counted at a parallelism of {counted}, dealt out to {readers} subtasks: {listed}{', ...' if readers > _MAX_SAID else ''}."
+            f"counted at a parallelism of {counted}, redistributed to {readers} subtasks: {listed}{', ...' if readers > _MAX_LISTED_SHARES else ''}."
             f" What a subtask reads beyond the least {excess_text}: the fullest gets {most} of the records. With excess: {kinds[1]} it gets "
-            f"{other}; no answer of Flink counts records per key group, so what it limits lies between"
+            f"{other}; no answer of Flink counts records per key group, so the limit is between these two"
         )
     return shares
 
@@ -487,7 +495,7 @@ def check_graph(plain: Any, reading: Reading) -> None:
 @cached_builder
 def _check_graph(job: dict[str, Any], reading: Reading) -> None:
     inputs: dict[str, list[str]] = {}
-    named: dict[tuple[str, str], DocumentPath] = {}  # (upstream, vertex) -> where it stands
+    named: dict[tuple[str, str], DocumentPath] = {}  # (upstream, vertex) -> its position
     for name, vertex in job.items():
         if not isinstance(vertex, dict):
             inputs[name] = []
@@ -590,7 +598,7 @@ def build_commit(
     kind = SINKS.get(connector)
     usual = sinks.Commit() if kind is None else commit_of(kind)
     if section == "as-connector" and kind is None:
-        at.error("names no connector: write connector: beside it, or commit: two-phase")
+        at.error("needs a connector: write connector: in the vertex, or commit: two-phase")
     if usual is None:
         if section != "as-connector":
             at.error(
@@ -598,14 +606,14 @@ def build_commit(
             )
         return None
     if not has_input:
-        at.error("a source commits nothing: commit stands in a vertex with an input")
+        at.error("a source does not commit: write commit in a vertex with an input")
     if isinstance(section, str):
         return usual
     if section.transaction_timeout == 0:
         at.error("a timeout of 0 loses every transaction: write at least '1 ms'", "transaction-timeout")
     commit = build_model(sinks.Commit, section, at, usual)
     if commit.emits == "on-commit" and commit.committer == "global":
-        at.error("a global committer is no part of the vertex: only a chained one lets records go", "emits")
+        at.error("a global committer is not part of the vertex: only a chained one can emit records", "emits")
     return commit
 
 
@@ -661,7 +669,7 @@ def build_job(job: dict[str, Vertex], reading: Reading, folder: Path, *, duratio
         built[name] = _vertex(name, vertex, tuple(inputs), at_vertex, duration_ns)
     for name in built:
         _check_unions(job[name], at.child(name))
-    _all_read(job, at)
+    _check_side_outputs_read(job, at)
     return Job(with_committers(tuple(built.values()), at))
 
 
@@ -680,8 +688,8 @@ def _check_unions(vertex: Vertex, at: ValidationContext) -> None:
         before = union
 
 
-def _all_read(job: dict[str, Vertex], at: ValidationContext) -> None:
-    """Warn of side outputs without readers, whose records Flink drops."""
+def _check_side_outputs_read(job: dict[str, Vertex], at: ValidationContext) -> None:
+    """Warn about side outputs without readers; Flink drops their records."""
     read = {(edge.from_ or key, edge.output) for vertex in job.values() for key, edge in vertex.edges.items()}
     for name, vertex in job.items():
         for tag in vertex.outputs or {}:
@@ -717,7 +725,7 @@ def _service_factors(section: Vertex, name: str, at: ValidationContext) -> tuple
         if not (subtask.isascii() and subtask.isdecimal() and int(subtask) < parallelism):
             at.error(f"there is no subtask '{subtask}' of {name}: write a number from 0 to {parallelism - 1}", subtask)
         elif not MIN_SERVICE_FACTOR <= factor <= MAX_SERVICE_FACTOR:
-            between = f"a factor stands between {format_number(MIN_SERVICE_FACTOR)} and {MAX_SERVICE_FACTOR}"
+            between = f"a factor is between {format_number(MIN_SERVICE_FACTOR)} and {MAX_SERVICE_FACTOR}"
             at.error(f"is {format_number(factor)}: {between}", subtask)
         else:
             factors.append((int(subtask), factor))
@@ -735,7 +743,7 @@ def _input(
     if SHIPPING[ship].one_to_one and readers != writers:
         at.warn(f"{ship} needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does")
         ship = "rebalance"
-    default = _law(vertex.service, DEFAULT_SERVICE, of_vertex.child("service"))
+    default = _distribution(vertex.service, DEFAULT_SERVICE, of_vertex.child("service"))
     fan_out, size, at_size = details.fan_out, details.record, at.child("record")
     if details.output is not None and (side := _side_output(details, job[upstream], upstream, at)) is not None:
         fan_out, size = side.fan_out, side.record
@@ -745,8 +753,8 @@ def _input(
         ship,
         weights=build_weights(details, readers, vertex.groups, at.child("weights")),
         excess=details.excess,
-        service=_law(details.service, default, at.child("service")),
-        record_bytes=_law(size, emitted[upstream], at_size),
+        service=_distribution(details.service, default, at.child("service")),
+        record_bytes=_distribution(size, emitted[upstream], at_size),
         union=details.union or "",
         output=details.output or "",
         fan_out=fan_out,
@@ -762,18 +770,18 @@ def _side_output(section: Input, writer: Vertex, upstream: str, at: ValidationCo
         return None
     for key, value in (("fan-out", section.fan_out), ("record", section.record)):
         if value is not None:
-            at.error(f"stands in outputs of '{upstream}': the edges of an output carry the same records", key)
+            at.error(f"belongs to outputs of '{upstream}': the edges of an output carry the same records", key)
     return outputs[tag]
 
 
 def _record(section: Vertex, inputs: list[model.Input], has_readers: bool, at: ValidationContext) -> Distribution:
     if section.source is not None:
         if section.record is not None:
-            at.error("a source says record inside source:", "record")
-        return _law(section.source.record, DEFAULT_RECORD, at.child("source").child("record"))
+            at.error("write record in source:", "record")
+        return _distribution(section.source.record, DEFAULT_RECORD, at.child("source").child("record"))
     if section.record is None and has_readers and len({edge.record_bytes for edge in inputs}) > 1:
-        at.error("reads records of different sizes: say record: for those it emits")
-    return _law(section.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, at.child("record"))
+        at.error("reads records of different sizes: write record:, the size of those it emits")
+    return _distribution(section.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, at.child("record"))
 
 
 def _source(section: Source, at: ValidationContext, parallelism: int, duration_ns: int) -> model.Source:
@@ -836,8 +844,10 @@ def _rates(written: object, shared: int, at: ValidationContext, duration_ns: int
     return ()
 
 
-def _law(written: int | Law | None, default: Distribution, at: ValidationContext) -> Distribution:
-    distribution = law(written, default, at)
+def _distribution(
+    written: int | DistributionSection | None, default: Distribution, at: ValidationContext
+) -> Distribution:
+    distribution = build_distribution(written, default, at)
     if at.path[-1] == "record" and distribution.mean == 0:
         at.error("a record has at least 1 B")
     if at.path[-1] == "record" and written is not None and distribution.mean > LARGEST_RECORD_BYTES:

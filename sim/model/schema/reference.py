@@ -104,7 +104,7 @@ class KeyReference:
             "Flink": ", ".join(self.flink),
             "older": ", ".join(self.older),
             "only with": self.needs,
-            "not beside": ", ".join(self.excludes),
+            "not with": ", ".join(self.excludes),
             "keys": ", ".join(self.keys),
         }
         parts = {name: text for name, text in parts.items() if text}

@@ -49,7 +49,7 @@ class OneOf:
     """Keys that exclude each other."""
 
     keys: AbcMapping[str, str]  # key -> what it says, where its name does not
-    is_needed: bool = True  # False: none of them may stand there, too
+    is_needed: bool = True  # False: they may all be missing
 
     def mistake(self, written: Container[str]) -> str:
         """Return the error message for the given keys, or an empty text."""
@@ -71,7 +71,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class OnlyWith:
-    """Keys that need another one beside them."""
+    """Keys that need another key in the same section."""
 
     keys: tuple[str, ...]
     others: tuple[str, ...]  # one of these
@@ -87,7 +87,7 @@ class OnlyWith:
         """(key, mistake)."""
         if not any(other in written for other in self.others):
             yield from (
-                (key, f"stands with {self.named}{self.why and f': {self.why}'}") for key in self.keys if key in written
+                (key, f"needs {self.named}{self.why and f': {self.why}'}") for key in self.keys if key in written
             )
 
     def schema(self) -> dict[str, Any]:
@@ -174,19 +174,19 @@ def _key(name: str) -> str:
 
 
 class Section(BaseModel):
-    """One mapping of the file.  Unknown, empty and not yet modelled keys are told where they stand, all of them."""
+    """A mapping of the file.  All unknown and empty keys are reported at their positions."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=_key, json_schema_extra=complete_schema, defer_build=True
     )
-    # built when it is first asked: one that only stands in others is never built by itself
+    # validators are built on first use: sections that only occur in others never need their own
 
     HINTS: ClassVar[Texts] = {}
-    """Keys that are often looked for here, and where they stand."""
+    """Keys that users look for in this section -> where they belong."""
     ONE_OF: ClassVar[tuple[OneOf, ...]] = ()
     """Keys that exclude each other."""
     ONLY_WITH: ClassVar[tuple[OnlyWith, ...]] = ()
-    """Keys that need another one beside them."""
+    """Keys that need another key in the same section."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -264,7 +264,7 @@ def _map_or_text(value: object) -> str:
 
 M = TypeVar("M")
 TextOrMap = Annotated[Annotated[T, Tag("text")] | Annotated[M, Tag("map")], Discriminator(_map_or_text)]
-"""A value, or a section in its place; only the mistakes of the one that is written are told."""
+"""A value, or a section instead of it; only errors of the written form are reported."""
 ONE_OR_LIST = Discriminator(lambda value: "list" if isinstance(value, list) else "one")
 
 
@@ -405,21 +405,21 @@ class DurationSpread(Section):
     """Mean and coefficient of variation (standard deviation / mean)."""
 
     mean: Axis[Duration]
-    """The mean of all values."""
+    """Mean of the distribution."""
     cv: Axis[Number]
-    """Standard deviation over the mean."""
+    """Coefficient of variation: standard deviation divided by the mean."""
 
 
 class SizeSpread(Section):
     """Mean and coefficient of variation (standard deviation / mean)."""
 
     mean: Axis[Size]
-    """The mean of all values."""
+    """Mean of the distribution."""
     cv: Axis[Number]
-    """Standard deviation over the mean."""
+    """Coefficient of variation: standard deviation divided by the mean."""
 
 
-class Law(Section):
+class DistributionSection(Section):
     """Exactly one distribution, by its name."""
 
     HINTS: ClassVar[Texts] = {
@@ -452,18 +452,18 @@ def _distribution_section(
     keys: dict[str, Any] = {
         attribute_of(kind.name): (types[kind.name] | None, Field(None, description=kind.sentence)) for kind in kinds
     }
-    return create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
+    return create_model(name, __base__=DistributionSection, __doc__=sentence, __module__=__name__, **keys)
 
 
 DurationDistribution = _distribution_section(
-    "DurationLaw",
+    "DurationDistribution",
     "Exactly one of these distributions, by its name.",
     Duration,
     DurationSpread,
     list(DISTRIBUTIONS.values()),
 )
 SizeDistribution = _distribution_section(
-    "SizeLaw",
+    "SizeDistribution",
     "Exactly one of these distributions, by its name.  A size that is drawn is at least 1 B, as every record has one.",
     Size,
     SizeSpread,
@@ -473,7 +473,9 @@ DurationField = TextOrMap[Duration, DurationDistribution]  # type: ignore[valid-
 SizeField = TextOrMap[Size, SizeDistribution]  # type: ignore[valid-type]
 
 
-def law(section: int | Law | None, default: Distribution, at: ValidationContext) -> Distribution:
+def build_distribution(
+    section: int | DistributionSection | None, default: Distribution, at: ValidationContext
+) -> Distribution:
     """Build the distribution at a place.  Errors are reported there."""
     if section is None:
         return default
@@ -565,7 +567,7 @@ def build_part(record: Option, written: Any, at: ValidationContext) -> Any:
     if isinstance(written, Options):
         return build_model(record.part, written, at)
     if isinstance(written, Section):
-        return written.build(at)  # type: ignore[attr-defined]  # a form of its own
+        return written.build(at)  # type: ignore[attr-defined]  # it builds itself
     return record.part() if written is True else None
 
 
@@ -583,7 +585,7 @@ def _value(record: Option, written: Any, at: ValidationContext) -> Any:
     if record.part is not None:
         return build_part(record, written, at)
     if record.leaf is RANDOM_DURATION:
-        return law(written, Distribution(0) if record.default is MISSING else record.default, at)
+        return build_distribution(written, Distribution(0) if record.default is MISSING else record.default, at)
     if record.leaf is RECORD_RATE:
         if isinstance(written, Fraction) and written < 1:
             at.error("must be at least 1/s")

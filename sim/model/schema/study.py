@@ -391,11 +391,11 @@ def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Docu
     return document.model_copy(update={"restart": restart.model_copy(update=missing)}) if missing else document
 
 
-# ---- Options that decide in many jobs.  A file that leaves them out is told so (`sim.model.schema.option_values`).
+# ---- Options with a large effect in many jobs.  If a file does not set them, a note names them (`sim.model.schema.option_values`).
 
 INFLUENTIAL_OPTIONS_FILE = FilePath(__file__).with_name("defaults.csv")
 OFTEN_DECIDING_SHARE, MIN_DECIDED_FILES = 0.15, 5
-"""An option is named if it decides in a larger share of the files that leave it out, and so many do."""
+"""An option is named if it matters in a larger share of the files that do not set it, and enough of them exist."""
 _OPTIMISTIC = ("job.VERTEX.state.changelog.storage", "restart.attempts", "restart.replacement")
 """Options whose default is not that of Flink (docs/protocols.md, "The changelog"), or that few clusters have: spare TaskManagers."""
 

@@ -64,21 +64,23 @@ class Trace(Section):
     """Rates from a CSV file (also .csv.gz), JSON of Prometheus, or a table of `ckptsim traces`, relative to the scenario."""
 
     trace: str = Field(min_length=1)
-    """CSV file or table of rates, relative to the scenario."""
+    """CSV or Parquet file with rates; the path is relative to the scenario."""
     column: str
-    """Records per second."""
+    """Column with the rates, in records per second."""
     time: str | None = None
-    """Column of the time stamps: seconds, epoch milliseconds and the like, or ISO 8601; default: one with such a name, else the first."""
+    """Column with timestamps: seconds, epoch milliseconds or finer, or ISO 8601.  Default: a column with a usual name, otherwise the first
+    one."""
     time_unit: Annotated[str, choice("s", "ms", "us", "ns")] | None = None
-    """Unit of numbers in that column; default: as its name ends, else by their size (seconds, or milliseconds and finer since 1970)."""
+    """Unit of numeric timestamps.  Default: from the suffix of the column's name, otherwise from their magnitude (seconds, or epoch
+    milliseconds or finer)."""
     zone: str | None = None
-    """Time zone of dates that name none, such as Europe/Berlin; default: UTC."""
+    """Time zone of dates without one, such as Europe/Berlin.  Default: UTC."""
     every: Duration | None = None
-    """Rows at a fixed distance instead of time stamps."""
+    """Time between two rows, for files without timestamps."""
     scale: Axis[Number] | None = None
-    """Multiplies the rates; default: 1."""
+    """Factor by which rates are multiplied.  Default: 1."""
     from_: Axis[Duration] | None = Field(None, alias="from")
-    """How far into the trace the run begins: a window of a long trace, or several as an axis; default: at its first row."""
+    """Offset into the trace at which the run starts; a list of offsets is a sweep axis.  Default: the first row."""
 
 
 class TraceError(PrintableError, ValueError):

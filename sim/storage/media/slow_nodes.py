@@ -14,9 +14,9 @@ from sim.storage.network import SCALE, ConstantRateLink, Link
 # ---- Random quantities. They are functions of the seed and a name, and so independent of the order of calls.
 
 
-def sample_distribution(law: Distribution, seed: int, *name: str | int, number: int = 0) -> int:
+def sample_distribution(distribution: Distribution, seed: int, *name: str | int, number: int = 0) -> int:
     """Return the random value of a distribution for this name."""
-    table = quantile_table(law)
+    table = quantile_table(distribution)
     return table[0] if len(table) == 1 else table[uniform(len(table), seed, *name, number=number)]
 
 
@@ -90,11 +90,11 @@ class Episodes:
     def at(self, now: int) -> tuple[Fraction, int | None]:
         while self._until is not None and self._until <= now:
             self._slow = not self._slow
-            self._until += max(1, sample_distribution(self._law(), *self._key, number=self._number))
+            self._until += max(1, sample_distribution(self._distribution(), *self._key, number=self._number))
             self._number += 1
         return (Fraction(self._options.factor) if self._slow else _FULL_SPEED), self._until
 
-    def _law(self) -> Distribution:
+    def _distribution(self) -> Distribution:
         """Return the distribution of the length of the current episode.
 
         Healthy episodes are exponential, with the mean that makes the node slow for `share` of the time.
@@ -106,10 +106,14 @@ class Episodes:
 
     def _rest(self) -> int:
         """Return the remaining time of the episode at time 0, from the length-biased distribution (inspection paradox)."""
-        law = self._law()
-        if law.kind == "exponential":  # without memory
-            return 1 + sample_distribution(law, *self._key, number=1)
-        longer = Distribution(round(law.mean * (1 + law.cv**2)), law.kind, law.cv) if law.kind == "lognormal" else law
+        distribution = self._distribution()
+        if distribution.kind == "exponential":  # without memory
+            return 1 + sample_distribution(distribution, *self._key, number=1)
+        longer = (
+            Distribution(round(distribution.mean * (1 + distribution.cv**2)), distribution.kind, distribution.cv)
+            if distribution.kind == "lognormal"
+            else distribution
+        )
         return 1 + uniform(sample_distribution(longer, *self._key, number=1) + 1, *self._key, "rest")
 
 

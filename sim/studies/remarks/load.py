@@ -42,7 +42,11 @@ def rocksdb_access_sentence(scenarios: Iterable[Scenario]) -> str:
         if vertex.state is not None:
             services = tuple(inlet.service for inlet in vertex.inputs) or (vertex.service,)
             backends[vertex.name, services].add(vertex.state.kind.keeps_files)
-    alike = {name: min(law.mean for law in services) for (name, services), kinds in backends.items() if len(kinds) > 1}
+    alike = {
+        name: min(service.mean for service in services)
+        for (name, services), kinds in backends.items()
+        if len(kinds) > 1
+    }
     if not alike:
         return ""
     name = min(alike, key=alike.__getitem__)

@@ -98,7 +98,7 @@ def test_the_page_of_reference_says_the_same():
     assert [
         line.endswith("| 10 min | `execution.checkpointing.timeout` |")
         for line in page
-        if line.startswith("| `timeout` | A checkpoint")
+        if line.startswith("| `timeout` | Age at which")
     ] == [True]
     assert "| key | meaning | values | default |" in page
     assert [
@@ -157,7 +157,7 @@ def test_without_a_key_the_sections_are_listed(ckptsim):
     assert {line.partition(":")[0] for line in lines if line and line[0].islower()} >= {"job", "checkpoint", "run"}
     assert [line for line in lines if "." in line.partition(":")[0] and not line.startswith("ckptsim")] == []
     assert len(lines) < 30
-    assert "checkpoint.timeout: A checkpoint that takes longer expires." in ckptsim("explain-key checkpoint").stdout
+    assert "checkpoint.timeout: Age at which a checkpoint expires." in ckptsim("explain-key checkpoint").stdout
 
 
 def test_one_of_several_resources_of_a_file_is_explained(tmp_path, capsys):

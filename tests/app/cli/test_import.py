@@ -25,7 +25,7 @@ def test_the_backtest_stands_in_the_terminal_in_the_head_and_in_a_section(ckptsi
     printed = lines[next(i for i, line in enumerate(lines) if line.startswith("Backtest: ")) :]
 
     assert printed == head[-len(printed) :]
-    assert any(line.startswith("- end-to-end (p50 +") for line in printed)
+    assert "are: end-to-end (p50 +" in " ".join(printed)
     assert all(len(line) <= 80 for line in printed)
     assert "p50" in load(tmp_path / "job.yaml").backtest.of("end-to-end").off
 

@@ -72,7 +72,7 @@ BROKEN = {
     "merge key": ("checkpoint: { => checkpoint: {<<: {}, ", "s:6:14: checkpoint.<<: merge keys are not read"),
     "service inside source": (
         "record: 100 B} => record: 100 B, service: 1 us}",
-        "s:4:43: job.a.source.service: unknown key 'service': service stands beside source:",
+        "s:4:43: job.a.source.service: unknown key 'service': write service in the vertex",
     ),
     # known, not modelled yet
     "flush of nothing": (
@@ -92,11 +92,11 @@ BROKEN = {
     ),
     "files of a source": (
         "parallelism: 2}\n  b => parallelism: 2, flush: {bytes: 1 MiB}}\n  b",
-        "s:4:60: job.a.flush: a source writes no files",
+        "s:4:60: job.a.flush: a source does not write files",
     ),
     "commit of a source": (
         "parallelism: 2}\n  b => parallelism: 2, commit: two-phase}\n  b",
-        "s:4:60: job.a.commit: a source commits nothing",
+        "s:4:60: job.a.commit: a source does not commit",
     ),
     "name of a committer": (
         '  b: {input: {a: hash} =>   "b: committer": {input: {a: hash}}\n  b: {commit: {committer: global}, input: {a: hash}',
@@ -108,7 +108,7 @@ BROKEN = {
     ),
     "two formats": (
         "actions: [{savepoint: native, format: canonical, at: 5 s}]\n",
-        "s:8:31: actions[0].format: stands with stop: a savepoint says its format itself",
+        "s:8:31: actions[0].format: needs stop: a savepoint says its format itself",
     ),
     "request of a job that has stopped": (
         "actions: [{stop: drain, at: 5 s}, {savepoint: native, at: 6 s}]\n",
@@ -139,10 +139,13 @@ BROKEN = {
     ),
     "outage without an end": (
         "faults: [{storage: outage, at: 5 s}]\n",
-        "s:8:10: faults[0]: say how long the storage outage lasts",
+        "s:8:10: faults[0]: write lasts: the duration of the storage outage",
     ),
     "outage of no time": ("faults: [{storage: outage, at: 5 s, lasts: 0 s}]\n", "s:8:37: faults[0].lasts: is 0"),
-    "how slow": ("faults: [{slow: b, at: 5 s}]\n", "s:8:10: faults[0]: say how slow: factor"),
+    "how slow": (
+        "faults: [{slow: b, at: 5 s}]\n",
+        "s:8:10: faults[0]: write factor: how many times as long services take",
+    ),
     "job manager without a time": (
         "faults: [{job-manager: dead, at: 5 s}]\n",
         "s:8:11: faults[0].job-manager: expected 'down-for 30 s', not 'dead'",
@@ -151,9 +154,9 @@ BROKEN = {
         "faults: [{kill: b, every: 0 s}]\n",
         "s:8:20: faults[0].every: must be more than 0: all faults would happen at once",
     ),
-    "a law that faults do not have": (
+    "a distribution that faults do not have": (
         "faults: [{kill: b, every: {uniform: 5 s}}]\n",
-        "faults[0].every.uniform: is no law of the time between faults here: write a duration, exponential or lognormal",
+        "faults[0].every.uniform: is not supported between faults: write a duration, exponential or lognormal",
     ),
     "fault trace that is not there": (
         "faults: [{kill: b, trace: none.csv, column: t}]\n",
@@ -204,11 +207,11 @@ BROKEN = {
     ),
     "rescaled before it began": (
         "rescale: {at: 0 s, parallelism: {b: 3}}\n",
-        "s:8:11: rescale.at: is 0: there is nothing to go on from",
+        "s:8:11: rescale.at: is 0: there is no checkpoint to restore yet",
     ),
     "rescaled from nothing": (
         Whole(but(("5 s}", "off}")) + "rescale: {at: 5 s, parallelism: {b: 3}}\n"),
-        "s:8:1: rescale.from: there are no checkpoints to go on from",
+        "s:8:1: rescale.from: there is no checkpoint to restore",
     ),
     "rescaled when stopped": (
         "actions: [{stop: drain, at: 5 s}]\nrescale: [{at: 15 s, parallelism: {b: 3}}]\n",
@@ -374,7 +377,7 @@ BROKEN = {
             ("{a: hash}", "{a: {ship: hash, output: late, fan-out: 2}}"),
             ("parallelism: 2}", "parallelism: 2, outputs: {late: {fan-out: 1}}}"),
         ),
-        "s:5:45: job.b.input.a.fan-out: stands in outputs of 'a': the edges of an output carry the same records",
+        "s:5:45: job.b.input.a.fan-out: belongs to outputs of 'a': the edges of an output carry the same records",
     ),
     "unknown upstream": (
         "{a: hash} => {aa: hash}",
@@ -405,7 +408,7 @@ BROKEN = {
     ),
     "records of different sizes": (
         "checkpoint: =>   x: {source: {rate: 1/s, record: 7 B}}\n  j: {input: {x: hash, a: hash}}\n  k: {input: {j: hash}}\ncheckpoint:",
-        "s:7:3: job.j: reads records of different sizes: say record:",
+        "s:7:3: job.j: reads records of different sizes: write record:",
     ),
     "two distributions": (
         "10 us => {exponential: 1 us, uniform: 1 us}",
@@ -437,7 +440,10 @@ BROKEN = {
         "5 s} => 5 s, barriers: {aligned-timeout: 0 s}}",
         "s:6:29: checkpoint.barriers: an aligned-timeout of 0 is unaligned from the start",
     ),
-    "interval of nothing": ("5 s} => 0 s}", "s:6:14: checkpoint.interval: an interval of 0 never pauses: write 'off'"),
+    "interval of nothing": (
+        "5 s} => 0 s}",
+        "s:6:14: checkpoint.interval: an interval of 0 is not possible: write 'off'",
+    ),
     "forced edge that is none": (
         "5 s} => 5 s, forced-aligned: [b -> a]}",
         "s:6:46: checkpoint.forced-aligned[0]: there is no edge b -> a in the job",
@@ -478,11 +484,11 @@ BROKEN = {
     ),
     "given twice": (
         "flink: {execution.checkpointing.interval: 5s}\n",
-        "s:8:9: flink.execution.checkpointing.interval: is given too as checkpoint.interval on line 6: write it once",
+        "s:8:9: flink.execution.checkpointing.interval: duplicates checkpoint.interval on line 6: remove one of them",
     ),
     "old and new name": (
         "flink: {execution.buffer-timeout: 5s, execution.buffer-timeout.interval: 5s}\n",
-        "s:8:39: flink.execution.buffer-timeout.interval: is the same option as execution.buffer-timeout",
+        "s:8:39: flink.execution.buffer-timeout.interval: duplicates execution.buffer-timeout, the same option",
     ),
     "no duration of Flink": (
         "flink: {execution.checkpointing.timeout: soon}\n",
@@ -533,7 +539,7 @@ MISTAKES = [
     ),
     (
         "service: 10 us => state: {size: 4 GiB, incremental: true}",
-        "s:5:46: job.b.state.incremental: unknown key 'incremental': incremental stands in checkpoint:",
+        "s:5:46: job.b.state.incremental: unknown key 'incremental': write incremental in checkpoint:",
     ),
     ("5 s} => 5 s, savepoint-cpu: 100 %}", "s:6:29: checkpoint.savepoint-cpu: leaves the task nothing to work with"),
     ("storage: {dfs: {nodes: 3, replication: 4}}\n", "s:8:27: storage.dfs.replication: is 4, but there are 3 nodes"),
@@ -565,7 +571,7 @@ MISTAKES = [
     ("storage: {retry: {timeout: 0 s}}\n", "s:8:19: storage.retry.timeout: of 0 fails every attempt"),
     (
         "storage: {slow: {share: 1 %, factor: 2, lasts: 3 s}}\n",
-        "s:8:41: storage.slow.lasts: unknown key 'lasts': nodes, prefixes and disks are slow for a while",
+        "s:8:41: storage.slow.lasts: unknown key 'lasts': write lasts in slow: of dfs:",
     ),
     (
         "storage: {dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 0 s}}}\n",
@@ -579,7 +585,7 @@ MISTAKES = [
         "storage: {dfs: {nodes: 3, slow: {trace: none.csv, column: v}}}\n",
         "s:8:34: storage.dfs.slow.trace: no such file: none.csv",
     ),
-    ("storage: {nodes: 3}\n", "s:8:11: storage.nodes: unknown key 'nodes': nodes stand in dfs: {nodes: 50}"),
+    ("storage: {nodes: 3}\n", "s:8:11: storage.nodes: unknown key 'nodes': write dfs: {nodes: 50}"),
     (
         "service: 10 us => async-io: {latency: 1 s}, commit: two-phase",
         "s:5:25: job.b.async-io: requests and transactions are two vertices",
@@ -622,11 +628,11 @@ MISTAKES = [
     ),
     (
         "service: 10 us => window: {tumbling: 7 s, time: event, api: datastream, flush: 1 us}",
-        "s:5:79: job.b.window.flush: the WindowOperator buffers nothing",
+        "s:5:79: job.b.window.flush: the WindowOperator does not buffer records",
     ),
     (
         "service: 10 us => commit: {emits: on-commit, committer: global}",
-        "s:5:34: job.b.commit.emits: a global committer is no part of the vertex: only a chained one",
+        "s:5:34: job.b.commit.emits: a global committer is not part of the vertex: only a chained one",
     ),
     (
         "service: 10 us => service: {shifted-exponential: {mean: 2 ms, cv: 1.5}}",
@@ -634,9 +640,9 @@ MISTAKES = [
     ),
     (
         "100 B} => 100 B}, window: {tumbling: 7 s, time: processing}",
-        "s:4:44: job.a.window: a source keeps no keyed state: only stage: local stands in its chain",
+        "s:4:44: job.a.window: a source has no keyed state: only a window with stage: local can be chained to it",
     ),
-    ("100 B} => 100 B}, async-io: {latency: 1 s}", "s:4:44: job.a.async-io: a source waits for no answers"),
+    ("100 B} => 100 B}, async-io: {latency: 1 s}", "s:4:44: job.a.async-io: a source has no asynchronous I/O"),
     (
         "100 B} => 100 B, watermark: {interval: 0 s}}",
         "s:4:55: job.a.source.watermark.interval: is 0 s: a source looks for watermarks now and then",
@@ -667,19 +673,19 @@ MISTAKES = [
     ),
     (
         "service: 10 us => service-factor: {1: 0}",
-        "s:5:42: job.b.service-factor.1: is 0: a factor stands between 0.01 and 100",
+        "s:5:42: job.b.service-factor.1: is 0: a factor is between 0.01 and 100",
     ),
     (
         "service: 10 us => service-factor: {1: 101}",
-        "s:5:42: job.b.service-factor.1: is 101: a factor stands between 0.01 and 100",
+        "s:5:42: job.b.service-factor.1: is 101: a factor is between 0.01 and 100",
     ),
     ("service: 10 us => service-factor: {}", "s:5:25: job.b.service-factor: is empty: write at least one value"),
     ("instances: {count: 2, from: savepoint}\n", "s:8:23: instances.from: no action takes a savepoint"),
     (
         "instances: {count: 2}\nrescale: [{at: 5 s, parallelism: {b: 3}}]\n",
-        "s:8:13: instances.count: rescaling makes job instances of its own: write one of instances and rescale",
+        "s:8:13: instances.count: rescaling starts job instances itself: write either instances or rescale",
     ),
-    ("service: 10 us => commit: as-connector", "s:5:25: job.b.commit: names no connector"),
+    ("service: 10 us => commit: as-connector", "s:5:25: job.b.commit: needs a connector"),
     ("service: 10 us => connector: jdbc, commit: two-phase", "s:5:42: job.b.commit: 'jdbc' commits nothing"),
     ("service: 10 us => connector: jdbc, commit: {time: 1 s}", "s:5:42: job.b.commit: 'jdbc' commits nothing"),
     (

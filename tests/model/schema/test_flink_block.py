@@ -102,7 +102,7 @@ def test_a_single_buffer_per_channel_is_warned_of():
     """Flink takes it and stands still: the buffer that is being filled makes the output unavailable."""
     alone, several = (study(f"taskmanager.network.memory.max-buffers-per-channel: {n}", profile="1.20") for n in (1, 2))
 
-    assert "max-buffers-per-channel: is 1: as in Flink, a task stands still" in str(alone.warnings[0])
+    assert "max-buffers-per-channel: is 1: as in Flink, a task is blocked" in str(alone.warnings[0])
     assert several.warnings == ()
 
 
@@ -124,9 +124,9 @@ def test_an_unknown_key_is_named_and_the_run_goes_on():
     (state,), (own,) = warnings_of("state.backend.rocksdb.magic: 5"), warnings_of("my.own.key: 5")
 
     assert state.startswith(
-        "s:7:3: flink.state.backend.rocksdb.magic: is not a key of Flink: it has no effect here (the nearest"
+        "s:7:3: flink.state.backend.rocksdb.magic: is an unknown key of Flink: it has no effect here (the nearest"
     )
-    assert own == "s:7:3: flink.my.own.key: is not a key of Flink: it has no effect here"
+    assert own == "s:7:3: flink.my.own.key: is an unknown key of Flink: it has no effect here"
 
 
 @pytest.mark.parametrize("key", sorted(modelled_keys()))
@@ -146,8 +146,10 @@ def test_a_key_that_this_version_does_not_have_has_no_effect():
         for profile in ("1.15", "1.20", "2.x")
     ]
 
-    assert "has no effect: Flink 1.20 has no such key (in Flink 2.3 it is one)" in str(later.warnings[0])
-    assert "has no effect: Flink 1.15 has no such key (there it is state.backend)" in str(renamed.warnings[0])
+    assert "has no effect: Flink 1.20 does not know this key (Flink 2.3 does)" in str(later.warnings[0])
+    assert "has no effect: Flink 1.15 does not know this key (its name there is state.backend)" in str(
+        renamed.warnings[0]
+    )
     assert renamed.scenarios[0].job.vertex("b").state.backend == "hashmap"
     assert older == ["rocksdb"] * 3
 

@@ -155,7 +155,7 @@ def test_what_a_manifest_says_beside_keys(tmp_path, monkeypatch):
     assert study(tmp_path, standalone, "other.yaml").scenarios[0].restart.provider == "standalone"
     assert study(tmp_path, NESTED).scenarios[0].cluster.profile == "2.x"
     assert [
-        f"deployment.yaml: FlinkDeployment orders: 7 values taken: {', '.join(TAKEN)}",
+        f"deployment.yaml: FlinkDeployment orders: 7 values applied: {', '.join(TAKEN)}",
         f"deployment.yaml: FlinkDeployment orders: not modelled, no effect here: 5 keys of Flink: {LEFT}",
     ] == lines
     assert {
@@ -230,9 +230,7 @@ def test_the_backend_of_the_file_is_that_of_the_job_and_its_parallelism_a_defaul
 
     assert given.scenarios[0].job.vertex("b").state.backend == "rocksdb"
     assert [vertex.parallelism for vertex in given.scenarios[0].job.vertices] == [2, 3]
-    assert any(
-        "has no effect: it is a default, and vertices say their own: a, b" in str(warning) for warning in given.warnings
-    )
+    assert any("has no effect: all vertices set their own value (a, b)" in str(warning) for warning in given.warnings)
 
 
 def test_a_scenario_names_its_file(tmp_path):
@@ -244,7 +242,7 @@ def test_a_scenario_names_its_file(tmp_path):
     assert load(tmp_path / "s.yaml").scenarios[0].checkpoint.interval_ns == 5 * 10**9
     with pytest.raises(
         ScenarioError,
-        match=r"flink-conf\.yaml:2:1: execution\.checkpointing\.interval: is given too as checkpoint\.interval on",
+        match=r"flink-conf\.yaml:2:1: execution\.checkpointing\.interval: duplicates checkpoint\.interval on",
     ):
         loads(twice, "s", folder=tmp_path)
 
@@ -342,7 +340,9 @@ def test_a_key_without_a_value_is_not_set(tmp_path):
     given = study(tmp_path, CONFIG.replace("{backend: {type: rocksdb}}", "{backend: {type: }}"), "config.yaml")
 
     assert given.scenarios[0].job.vertex("b").state.backend == "hashmap"
-    assert any("state.backend.type: has no value: Flink does not set it" in str(warning) for warning in given.warnings)
+    assert any(
+        "state.backend.type: has no value and is ignored, as in Flink" in str(warning) for warning in given.warnings
+    )
 
 
 def test_a_manifest_that_was_pasted_runs():
@@ -380,7 +380,7 @@ def test_a_file_without_an_interval_is_a_job_without_checkpoints(tmp_path, scena
 
     (problem,) = error.value.problems
     assert problem.message.startswith(
-        "sets no execution.checkpointing.interval, and nor does the scenario: the job takes no checkpoints"
+        "has no execution.checkpointing.interval, and neither has the scenario: unless its program sets an interval"
     )
     assert load(with_conf(tmp_path, "parallelism.default: 4\n", f"{SCENARIO}checkpoint: {{interval: 7 s}}\n")).scenarios
 
@@ -411,15 +411,15 @@ def test_a_wrong_interval_is_no_missing_one(tmp_path):
 @pytest.mark.parametrize(
     ("written", "backend", "told"),
     [
-        ("filesystem", "hashmap", "filesystem is read as hashmap, its present name"),
-        ("jobmanager", "hashmap", "that checkpoints stay in the JobManager's memory is not modelled"),
+        ("filesystem", "hashmap", "filesystem is now called hashmap"),
+        ("jobmanager", "hashmap", "checkpoints in the JobManager's memory are not modelled"),
         (
             "org.apache.flink.runtime.state.memory.MemoryStateBackendFactory",
             "hashmap",
-            "JobManager's memory is not modelled",
+            "JobManager's memory are not modelled",
         ),
-        ("org.apache.flink.runtime.state.filesystem.FsStateBackendFactory", "hashmap", "is read as hashmap"),
-        ("org.apache.flink.contrib.streaming.state.RocksDBStateBackendFactory", "rocksdb", "is read as rocksdb"),
+        ("org.apache.flink.runtime.state.filesystem.FsStateBackendFactory", "hashmap", "is now called hashmap"),
+        ("org.apache.flink.contrib.streaming.state.RocksDBStateBackendFactory", "rocksdb", "is now called rocksdb"),
     ],
 )
 def test_older_names_and_classes_of_backends(tmp_path, written, backend, told):

@@ -89,7 +89,7 @@ def test_state_that_only_expires_is_said(state, is_said):
             "no snapshot takes processor time",
             False,
         ),
-        ("", "storage: {disk: {bandwidth: 1 MB/s}}\n", "what the disk of RocksDB takes", True),
+        ("", "storage: {disk: {bandwidth: 1 MB/s}}\n", "the disk of RocksDB has lsm", True),
     ],
 )
 def test_keys_that_nothing_waits_for_are_said(state, rest, words, is_said):
@@ -183,7 +183,7 @@ def test_the_storage_of_a_changelog_is_named_unless_every_vertex_says_it(changel
     [("{strategy: fixed-delay}", True), ("{strategy: fixed-delay, attempts: 3}", False), ("{}", False)],
 )
 def test_attempts_without_end_are_named_where_flink_makes_one(restart, is_named):
-    assert is_named == ("restart.attempts (without end; Flink: 1)" in named(f"restart={restart}"))
+    assert is_named == ("restart.attempts (unlimited; Flink: 1)" in named(f"restart={restart}"))
 
 
 def test_a_job_without_state_has_no_backend():

@@ -153,7 +153,7 @@ def test_weights_of_another_parallelism_are_dealt_out_and_said():
 
     assert (Fraction(1, 6), Fraction(1, 6), Fraction(1, 6), Fraction(1, 2)) == reader.shares(reader.inputs[0])
     assert [warning.message.partition(". What")[0] for warning in study.warnings if "counted" in warning.message] == [
-        "counted at a parallelism of 2, dealt out to 4 subtasks: 16.7 %, 16.7 %, 16.7 %, 50 %"
+        "counted at a parallelism of 2, redistributed to 4 subtasks: 16.7 %, 16.7 %, 16.7 %, 50 %"
     ]
     (said,) = [warning.message for warning in study.warnings if "counted" in warning.message]
     # several hot keys fall apart

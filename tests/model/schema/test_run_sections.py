@@ -52,7 +52,7 @@ def test_defaults_are_one_job_with_flinks_paths():
 def test_a_changelog_takes_no_full_checkpoint(claim):
     """Flink refuses the first checkpoint after such a restore ("does not support enforcing a full snapshot")."""
     text = TEXT.replace("checkpoint:", "  b: {input: {a: hash}, state: {size: 1 MB, changelog: on}}\ncheckpoint:")
-    with pytest.raises(ScenarioError, match="no-claim wants a full checkpoint"):
+    with pytest.raises(ScenarioError, match="no-claim requires a full checkpoint"):
         loads(f"{text}instances: {{count: 2{claim}}}\n")
 
     assert loads(f"{text}instances: {{count: 2, claim: claim}}\n").scenarios[0].instances.claim == "claim"

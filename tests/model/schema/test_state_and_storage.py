@@ -113,7 +113,7 @@ def test_keys_about_expiry_that_have_no_effect_are_told():
 def test_a_key_about_another_backend_is_told():
     (warning,) = study(flink=["state.backend.rocksdb.writebuffer.size: 16mb"]).warnings
 
-    assert "has no effect: no vertex has such state" in str(warning)
+    assert "has no effect: no vertex has this kind of state" in str(warning)
 
 
 def test_an_incremental_heap_is_told():
@@ -205,7 +205,7 @@ def test_a_run_begins_within_a_measured_series(tmp_path):
     [
         (["0,x,fast"], "speed.csv:2: 'fast' is not a speed"),
         (["0,x,5", "0,x,6"], "speed.csv:3: time does not increase"),
-        (["0,x,5", "1,x,0"], "speed.csv:3: a speed of 0 would last for ever"),
+        (["0,x,5", "1,x,0"], "speed.csv:3: a request at speed 0 would never end"),
         (["0,x,5"], "speed.csv has fewer than two speeds of a machine in column 'speed'"),
     ],
 )
@@ -225,4 +225,4 @@ def test_flink_s_keys_of_s3_are_about_an_object_store():
     """Other storage has no use for them, and says so."""
     study = loads(f"{STORED}flink:\n  s3.upload.min.part.size: 10 mb\n  s3.upload.max.concurrent.uploads: 6\n")
 
-    assert sum("has no effect: storage: has no object-store" in w.message for w in study.warnings) == 2
+    assert sum("has no effect: the scenario has no storage.object-store" in w.message for w in study.warnings) == 2

@@ -1,4 +1,4 @@
-"""A checkpoint dealt out to another parallelism: nothing in flight is lost, state goes by key groups, streams fit together."""
+"""A checkpoint redistributed to another parallelism: nothing in flight is lost, state goes by key groups, streams fit together."""
 
 from dataclasses import replace
 from fractions import Fraction

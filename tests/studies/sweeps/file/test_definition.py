@@ -175,7 +175,7 @@ def test_overrides_hold_for_all_runs(defined):
         (W + ", length: 1 s, file: t.csv}", "t.csv has no column 'window'"),
         ("windows: {source: source, column: v, length: 1 s, every: 1 s}", "sweep.yaml:4:1: windows: trace is missing"),
         ("windows: {length: 1 s, every: 1 s}", "sweep.yaml:4:1: windows: source is missing"),
-        ("windows: {trace: t.csv, length: 1 s, file: w.csv}", "sweep.yaml:4:11: windows.trace: stands with source"),
+        ("windows: {trace: t.csv, length: 1 s, file: w.csv}", "sweep.yaml:4:11: windows.trace: needs source"),
         (W + ", every: 1 s}", "sweep.yaml:4:1: windows: length is missing"),
         (
             f"vary: {{run.seed: {list(range(200))}, checkpoint.num-retained: {list(range(1, 201))}}}",

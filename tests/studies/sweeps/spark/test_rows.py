@@ -308,7 +308,7 @@ def test_a_cell_that_ran_twice_has_one_row(jobs_of):
     ("slots", "count", "tasks"), [(4, 3, 2), (1, 129, 2), (1, 256, 2), (2, 400, 4), (300, 200, 100)]
 )
 def test_halves_have_a_task_per_slot_and_64_cells_in_a_task_at_most(jobs_of, slots, count, tasks):
-    """Neighbours in a plan cost about the same: they are dealt out to tasks."""
+    """Neighbours in a plan cost about the same: they are redistributed to tasks."""
     jobs = jobs_of([f"c{i}" for i in range(count)], slots=slots)
     job = room._Job(SimpleNamespace(get=lambda: None), list(range(count)))
     jobs._open = {f"c{i}": i for i in range(count)}
