@@ -80,63 +80,12 @@ def fetch(
     client = client or Client(url, headers=headers, total_s=sample_s + PATIENCE_S if total_s is None else total_s)
     answers = _Answers(client, seen, answered)
     version_error = _version_error(answers)
-    job_id, state = _chosen_job(answers, job, version_error)
-    samples: dict[int, Mapping[str, Any]] = {}
+    answers.job, state = _chosen_job(answers, job, version_error)
     with suppress(_NoMoreAnswers):
-        _ask_all(answers, f"/jobs/{job_id}", state, sample_s, samples, watch)
+        answers.request_all(state, sample_s, watch)
         if under_way:
-            _checkpoints(answers, f"/jobs/{job_id}", ("IN_PROGRESS",))
-    return answers.snapshot(job_id, samples)
-
-
-def _ask_all(
-    answers: _Answers,
-    about: str,
-    state: str,
-    sample_s: float,
-    samples: dict[int, Mapping[str, Any]],
-    watch: SamplingWatch,
-) -> None:
-    """Send all requests about a job, the most important first, and sample its metrics.
-
-    Raises `_NoMoreAnswers` if further requests are pointless.  The answers so far are kept.
-    """
-    job = answers.optional(about, is_in_every_version=True)
-    vertices = _vertices(job, answers.client.url + about)
-    for path in ("/plan", "/checkpoints", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
-        answers.optional(about + path)
-    for path in ("/jobmanager/config", "/taskmanagers"):
-        answers.optional(path)
-    _rescales(answers, about)
-    if job is None:
-        plan = answers.by_path.get(f"{about}/plan")
-        nodes = rows_of(plan.get("plan") if isinstance(plan, dict) else None, "nodes")
-        vertices = _vertices({"vertices": nodes}, f"{answers.client.url}{about}/plan")
-    if sample_s > 0 and state not in TERMINAL and about in answers.by_path:
-        _sample(answers, about, vertices, sample_s, samples, watch)
-    answers.optional_each([about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in vertices)])
-    _checkpoints(answers, about)
-    for manager in _managers(answers, about, vertices):
-        answers.optional(f"/taskmanagers/{manager}")
-
-
-def _rescales(answers: _Answers, about: str) -> None:
-    """Request the completed rescales of the adaptive scheduler, if it keeps a history of them (off by default)."""
-    configured = (answers.by_path.get(f"{start}/jobmanager/config") for start in (about, ""))
-    sizes = [row.get("value") for rows in configured for row in objects_in(rows) if row.get("key") == RESCALE_HISTORY]
-    if not {*sizes} - {"0"}:
-        return
-    history = objects_in(answers.optional(f"{about}/rescales/history"))
-    ids = [str(row.get("rescaleUuid")) for row in history if row.get("terminalState") == "COMPLETED"][:MAX_RESCALES]
-    answers.optional_each([path for name in ids if is_path(path := f"{about}/rescales/details/{name}")])
-
-
-def _managers(answers: _Answers, about: str, vertices: list[str]) -> list[str]:
-    """Return the ids of the TaskManagers on which the job runs, at most `MAX_MANAGERS`."""
-    details = (answers.by_path.get(f"{about}/vertices/{vertex}") for vertex in vertices)
-    managers = (subtask.get("taskmanager-id") for answer in details for subtask in rows_of(answer, "subtasks"))
-    ids = (name for name in managers if isinstance(name, str) and is_path(f"/taskmanagers/{name}"))
-    return list(dict.fromkeys(ids))[:MAX_MANAGERS]
+            answers.request_checkpoints(("IN_PROGRESS",))
+    return answers.snapshot
 
 
 class _NoMoreAnswers(Exception):
@@ -152,21 +101,28 @@ class NoJobError(RestError):
 
 
 class _Answers:
-    """Collects the answers, and the failed requests."""
+    """Sends the requests about a job, and collects the answers and the failed requests."""
 
-    def __init__(
-        self, client: Client, seen: Collection[int] = (), answered: Callable[[int], None] = no_progress
-    ) -> None:
+    def __init__(self, client: Client, seen: Collection[int], answered: Callable[[int], None]) -> None:
         self.client = client
         self.seen = seen
         self.answered = answered
+        self.job = ""  # id; "" until it is chosen
+        self.vertices: list[str] = []  # ids of its vertices
         self.by_path: dict[str, Any] = {}
+        self.samples: dict[int, Mapping[str, Any]] = {}
         self.missing: dict[str, str] = {}
         self.in_vain = 0  # number of consecutive failed requests
 
-    def snapshot(self, job: str = "", samples: Mapping[int, Mapping[str, Any]] | None = None) -> RestSnapshot:
-        """Return a snapshot of all answers so far."""
-        return RestSnapshot(self.client.url, job, self.by_path, samples or {}, self.missing)
+    @property
+    def about(self) -> str:
+        """The path of the requests about the job."""
+        return f"/jobs/{self.job}"
+
+    @property
+    def snapshot(self) -> RestSnapshot:
+        """A snapshot of all answers so far."""
+        return RestSnapshot(self.client.url, self.job, self.by_path, self.samples, self.missing)
 
     def required(self, path: str, *, attempts: int = ATTEMPTS) -> Any:
         """Send a request.  Raises `RestError` if it fails."""
@@ -217,6 +173,106 @@ class _Answers:
         if error.is_final or self.in_vain == MAX_FAILED_REQUESTS:
             raise _NoMoreAnswers
 
+    def request_all(self, state: str, sample_s: float, watch: SamplingWatch) -> None:
+        """Send all requests about a job, the most important first, and sample its metrics.
+
+        Raises `_NoMoreAnswers` if further requests are pointless.  The answers so far are kept.
+        """
+        about, address = self.about, self.client.url + self.about
+        job = self.optional(about, is_in_every_version=True)
+        self.vertices = _vertices(job, address)
+        for path in ("/plan", "/checkpoints", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
+            self.optional(about + path)
+        for path in ("/jobmanager/config", "/taskmanagers"):
+            self.optional(path)
+        self._request_rescales()
+        if job is None:
+            plan = self.by_path.get(f"{about}/plan")
+            nodes = rows_of(plan.get("plan") if isinstance(plan, dict) else None, "nodes")
+            self.vertices = _vertices({"vertices": nodes}, f"{address}/plan")
+        if sample_s > 0 and state not in TERMINAL and about in self.by_path:
+            self._sample(sample_s, watch)
+        self.optional_each([about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in self.vertices)])
+        self.request_checkpoints()
+        for manager in self._managers():
+            self.optional(f"/taskmanagers/{manager}")
+
+    def _request_rescales(self) -> None:
+        """Request the completed rescales of the adaptive scheduler, if it keeps a history of them (off by default)."""
+        configured = (self.by_path.get(f"{start}/jobmanager/config") for start in (self.about, ""))
+        sizes = [
+            row.get("value") for rows in configured for row in objects_in(rows) if row.get("key") == RESCALE_HISTORY
+        ]
+        if not {*sizes} - {"0"}:
+            return
+        history = objects_in(self.optional(f"{self.about}/rescales/history"))
+        ids = [str(row.get("rescaleUuid")) for row in history if row.get("terminalState") == "COMPLETED"][:MAX_RESCALES]
+        self.optional_each([path for name in ids if is_path(path := f"{self.about}/rescales/details/{name}")])
+
+    def _managers(self) -> list[str]:
+        """Return the ids of the TaskManagers on which the job runs, at most `MAX_MANAGERS`."""
+        details = (self.by_path.get(f"{self.about}/vertices/{vertex}") for vertex in self.vertices)
+        managers = (subtask.get("taskmanager-id") for answer in details for subtask in rows_of(answer, "subtasks"))
+        ids = (name for name in managers if isinstance(name, str) and is_path(f"/taskmanagers/{name}"))
+        return list(dict.fromkeys(ids))[:MAX_MANAGERS]
+
+    def _sample(self, sample_s: float, watch: SamplingWatch) -> None:
+        """Sample the metrics of all subtasks for `sample_s` seconds.  Also request new checkpoints, because Flink keeps few."""
+        of_vertices = [f"{self.about}/vertices/{vertex}/metrics" for vertex in self.vertices]
+        questions = [
+            (path, question) for path, asking in self._questions(of_vertices, sample_s).items() for question in asking
+        ]
+        managers = rows_of(self.by_path.get("/taskmanagers"), "taskmanagers")
+        paths = [path for row in managers if is_path(path := f"/taskmanagers/{row.get('id')}/metrics")][:MAX_WATCHED]
+        begun = monotonic()
+        while True:
+            job = self.optional(self.about)
+            now = _now_ms(job, self.samples)
+            sample: dict[str, list[Any]] = {}
+            self.samples[now] = sample
+            requests = [*questions, *((path, f"{path}?get={CPU_TIME}") for path in paths)]
+            metrics = self.metrics_of_each([(question, f"{now} {question}") for _, question in requests])
+            for (path, _), values in zip(requests, metrics, strict=True):
+                if values:
+                    sample.setdefault(path, []).extend(values)
+            self.optional(f"{self.about}/checkpoints")
+            self.request_checkpoints()
+            passed = monotonic() - begun
+            watch(min(passed, sample_s))
+            if passed >= sample_s or not isinstance(job, dict) or job.get("state") in TERMINAL:
+                return
+            every_s = max(POLL_S, sample_s * sum(map(len, sample.values())) / MAX_VALUES)
+            self.client.pause(max(0.0, min(every_s, sample_s - passed)))
+
+    def _questions(self, paths: Sequence[str], patience_s: float) -> dict[str, list[str]]:
+        """Return the requests for the metrics of each vertex.
+
+        Flink may not have fetched the names of the metrics yet.  Then it is asked again until `LEARN_S` has passed.
+        """
+        deadline = monotonic() + min(LEARN_S, patience_s)
+        asking: dict[str, list[str]] = {path: [] for path in paths}
+        while waiting := [path for path in paths if not asking[path]]:
+            listed = self.metrics_of_each([(path, f"names of {path}") for path in waiting])
+            asking |= {path: _short_questions(path, _names(names)) for path, names in zip(waiting, listed, strict=True)}
+            if all(asking.values()) or monotonic() >= deadline:
+                break
+            self.client.pause(1.0)
+        return asking
+
+    def request_checkpoints(self, states: tuple[str, ...] = ("COMPLETED", "FAILED")) -> None:
+        """Request the details of the new checkpoints in these states, with their subtasks."""
+        history = rows_of(self.by_path.get(f"{self.about}/checkpoints"), "history")
+        ids = {point.get("id") for point in history if point.get("status") in states}
+        numbers = sorted(number for number in ids if isinstance(number, int) and 0 <= number <= MAX_CHECKPOINT_ID)
+        for number in numbers[-min(MAX_CHECKPOINTS, MAX_SUBTASK_REQUESTS // max(1, len(self.vertices))) :]:
+            path = f"{self.about}/checkpoints/details/{number}"
+            if number in self.seen or path in self.by_path or (details := self.optional(path)) is None:
+                continue
+            tasks = details.get("tasks") if isinstance(details, dict) else None
+            self.optional_each(
+                [f"{path}/subtasks/{vertex}" for vertex in (tasks if isinstance(tasks, dict) else ()) if is_id(vertex)]
+            )
+
 
 def _version_error(answers: _Answers) -> RestError | None:
     """Request `/config`, which contains the version since Flink 1.0.  Returns the error if only this request fails.
@@ -255,7 +311,7 @@ def _chosen_job(answers: _Answers, job: str | None, version_error: RestError | N
             with suppress(_NoMoreAnswers):
                 answers.optional("/jobmanager/config")
                 answers.optional("/taskmanagers")
-            raise NoJobError(error, answers.snapshot()) from None
+            raise NoJobError(error, answers.snapshot) from None
     return choose_job(overview, job, answers.client.url)
 
 
@@ -312,42 +368,6 @@ def _vertices(job: Any, source: str) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def _sample(
-    answers: _Answers,
-    about: str,
-    vertices: list[str],
-    sample_s: float,
-    samples: dict[int, Mapping[str, Any]],
-    watch: SamplingWatch,
-) -> None:
-    """Sample the metrics of all subtasks for `sample_s` seconds.  Also request new checkpoints, because Flink keeps few."""
-    of_vertices = [f"{about}/vertices/{vertex}/metrics" for vertex in vertices]
-    questions = [
-        (path, question) for path, asking in _questions(answers, of_vertices, sample_s).items() for question in asking
-    ]
-    managers = rows_of(answers.by_path.get("/taskmanagers"), "taskmanagers")
-    paths = [path for row in managers if is_path(path := f"/taskmanagers/{row.get('id')}/metrics")][:MAX_WATCHED]
-    begun = monotonic()
-    while True:
-        job = answers.optional(about)
-        now = _now_ms(job, samples)
-        sample: dict[str, list[Any]] = {}
-        samples[now] = sample
-        requests = [*questions, *((path, f"{path}?get={CPU_TIME}") for path in paths)]
-        metrics = answers.metrics_of_each([(question, f"{now} {question}") for _, question in requests])
-        for (path, _), values in zip(requests, metrics, strict=True):
-            if values:
-                sample.setdefault(path, []).extend(values)
-        answers.optional(f"{about}/checkpoints")
-        _checkpoints(answers, about)
-        passed = monotonic() - begun
-        watch(min(passed, sample_s))
-        if passed >= sample_s or not isinstance(job, dict) or job.get("state") in TERMINAL:
-            return
-        every_s = max(POLL_S, sample_s * sum(map(len, sample.values())) / MAX_VALUES)
-        answers.client.pause(max(0.0, min(every_s, sample_s - passed)))
-
-
 def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
     """Return the time of a new sample [epoch ms] by the JobManager's clock, which is also that of checkpoints.
 
@@ -355,22 +375,6 @@ def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
     """
     now = job.get("now") if isinstance(job, dict) else None
     return max(now if isinstance(now, int) and 0 <= now < 2**53 else time_ns() // 10**6, max(samples, default=-1) + 1)
-
-
-def _questions(answers: _Answers, paths: Sequence[str], patience_s: float) -> dict[str, list[str]]:
-    """Return the requests for the metrics of each vertex.
-
-    Flink may not have fetched the names of the metrics yet.  Then it is asked again until `LEARN_S` has passed.
-    """
-    deadline = monotonic() + min(LEARN_S, patience_s)
-    asking: dict[str, list[str]] = {path: [] for path in paths}
-    while waiting := [path for path in paths if not asking[path]]:
-        listed = answers.metrics_of_each([(path, f"names of {path}") for path in waiting])
-        asking |= {path: _short_questions(path, _names(names)) for path, names in zip(waiting, listed, strict=True)}
-        if all(asking.values()) or monotonic() >= deadline:
-            break
-        answers.client.pause(1.0)
-    return asking
 
 
 def _short_questions(path: str, names: Iterable[str]) -> list[str]:
@@ -389,19 +393,3 @@ def _names(listed: Any) -> list[str]:
     return sorted(
         quote(name, safe="") for name in names if len(name) < MAX_LINE_LENGTH // 2 and SAMPLED.fullmatch(name)
     )
-
-
-def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMPLETED", "FAILED")) -> None:
-    """Request the details of the new checkpoints in these states, with their subtasks."""
-    history = rows_of(answers.by_path.get(f"{about}/checkpoints"), "history")
-    vertices = len(rows_of(answers.by_path.get(about), "vertices"))
-    ids = {point.get("id") for point in history if point.get("status") in states}
-    numbers = sorted(number for number in ids if isinstance(number, int) and 0 <= number <= MAX_CHECKPOINT_ID)
-    for number in numbers[-min(MAX_CHECKPOINTS, MAX_SUBTASK_REQUESTS // max(1, vertices)) :]:
-        path = f"{about}/checkpoints/details/{number}"
-        if number in answers.seen or path in answers.by_path or (details := answers.optional(path)) is None:
-            continue
-        tasks = details.get("tasks") if isinstance(details, dict) else None
-        answers.optional_each(
-            [f"{path}/subtasks/{vertex}" for vertex in (tasks if isinstance(tasks, dict) else ()) if is_id(vertex)]
-        )
