@@ -356,7 +356,8 @@ class State:
         lsm = at.written("lsm")
         if self.value_bytes == 0:
             at.error("an entry has at least 1 B", "value")
-        if lsm is not None and "lsm" not in self.kind.sections:
+        # an import writes `wait` for what-ifs
+        if lsm is not None and "lsm" not in self.kind.sections and lsm.model_fields_set != {"wait"}:
             backends = [kind.name for kind in BACKENDS.values() if "lsm" in kind.sections]
             at.warn(f"has no effect: only {' or '.join(backends)} has one", "lsm")
         # `freeze` is all that its author knows of: the backend adds nothing

@@ -36,6 +36,12 @@ From asynchronous phases with little state, or from the intercept of a line over
 _DIRECTORIES = ("execution.checkpointing.dir", "state.checkpoints.dir")
 
 
+_ROCKSDB_WAIT = "58 %"
+_ROCKSDB_WAIT_ORIGIN = "assumed, and used only with RocksDB: 33 to 79 % in recordings of other jobs"
+"""By how much longer a snapshot takes that starts a compaction, as a share of the time of that compaction: median of 33, 48,
+54, 62, 64 and 79 % (`python -m benchmarks.lab.compactions`).  A history of RocksDB has it in its residuals."""
+
+
 class HeapSerialization(NamedTuple):
     """The cost of serializing the heap state of a vertex."""
 
@@ -60,6 +66,8 @@ def heap_serialization(draft: Draft, job: RestJob) -> HeapSerialization | None:
         if "size" not in state:
             continue
         entry = entry_bytes(state, job.flows[name])
+        if "backend" not in state or "changelog" in state:
+            draft.vertex(name).put("state.lsm.wait", _ROCKSDB_WAIT, _ROCKSDB_WAIT_ORIGIN)
         if "backend" in state:
             draft.vertex(name).put(
                 "state.lsm.upload", "0 s", "included in the latency of files, measured in the same phases"
