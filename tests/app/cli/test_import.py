@@ -25,11 +25,7 @@ def test_the_backtest_stands_in_the_terminal_in_the_head_and_in_a_section(ckptsi
     printed = lines[next(i for i, line in enumerate(lines) if line.startswith("Backtest: ")) :]
 
     assert printed == head[-len(printed) :]
-<<<<<<< Updated upstream
     assert "are: end-to-end (p50 +" in " ".join(printed)
-=======
-    assert "Off by more than repetitions of one job are: end-to-end (p50 +" in " ".join(printed)
->>>>>>> Stashed changes
     assert all(len(line) <= 80 for line in printed)
     assert "p50" in load(tmp_path / "job.yaml").backtest.of("end-to-end").off
 
