@@ -504,9 +504,9 @@ def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Coll
     if worst.row.disturbed_share < 1.1 * best.row.disturbed_share + 0.01:
         best, worst = _best_and_worst(compared, "replayed_records")
         if worst.value("replayed_records") <= 1.1 * best.value("replayed_records"):
-            may_differ = any(line.bounds for line in compared) or _downtimes_differ(
-                [line.value("downtime_ms") for line in compared]
-            )
+            downtimes_ms = [line.value("downtime_ms") for line in compared]
+            least_ms, most_ms = min(downtimes_ms), max(downtimes_ms)
+            may_differ = any(line.bounds for line in compared) or most_ms - least_ms >= max(100.0, 0.1 * most_ms)
             return "" if may_differ else f"Downtime and replay after a {kind} are the same with all of them."
     sentence = f"After a {kind} {worst}; {best}."
     shares = [line.row.interval_passed_share for line in (worst, best)]
@@ -567,8 +567,3 @@ def _best_and_worst(compared: Sequence[_Compared], *columns: str) -> tuple[_Comp
 def _count_with_noun(number: float, noun: str) -> str:
     """Return a number with its noun, e.g. ``1 failure`` or ``3 failures``."""
     return f"{count_text(number)} {noun}{'' if number == 1 else 's'}"
-
-
-def _downtimes_differ(downtimes_ms: Sequence[float]) -> bool:
-    """Return True if downtimes differ by more than noise: a tenth, or 100 ms."""
-    return max(downtimes_ms) - min(downtimes_ms) >= max(100.0, 0.1 * max(downtimes_ms))

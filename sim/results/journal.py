@@ -134,7 +134,11 @@ class PackedRows:
         if not len(self):
             return pd.DataFrame.from_records([], columns=self.columns)
         self._pack()
-        columns = {name: _without_copy(column) for name, column in zip(self.columns, self._packed, strict=True)}
+        # a list of objects stays a list, so that pandas infers its type
+        columns = {
+            name: column if isinstance(column, list) else column.cells
+            for name, column in zip(self.columns, self._packed, strict=True)
+        }
         self._packed = [GrowingColumn(np.int64) for _ in columns]
         return pd.DataFrame(columns, copy=False)
 
@@ -156,11 +160,6 @@ def _extended(column: _Cells, cells: np.ndarray | Sequence[Any]) -> _Cells:
         column = column.of_reals()
     column.extend(cells)
     return column
-
-
-def _without_copy(column: _Cells) -> Any:
-    """Return the cells of a column; a list of objects stays a list, so that pandas infers its type."""
-    return column if isinstance(column, list) else column.cells
 
 
 # ---- Entries of the journal, in order of time. Tables, explanations and timelines are made from them.

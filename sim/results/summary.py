@@ -250,11 +250,6 @@ def _emitted_text(line: Any) -> str:
     return " of ".join(map(per_second_text, line.shortfall)) + of
 
 
-def _busiest_text(line: Any) -> str:
-    """Return the bottleneck and its busy share."""
-    return f"{line.busiest[0]} {share_text(line.busiest[1])}".strip()
-
-
 def _written_text(line: Any) -> str:
     """Return the median of the bytes that a checkpoint writes, the mean if it differs by half, and what is materialized."""
     median, mean = line.summary.checkpointed_bytes, line.summary.checkpointed_mean_bytes
@@ -441,7 +436,10 @@ class Summary:
     throughput_per_second: float = result_column(
         "records served by the sinks, without what they served again after failures",
         Population.AFTER_WARMUP,
-        lambda run: _throughput(run.runs, run.load, run.edges, run.rates_s, run.without_records),
+        lambda run: (
+            served_per_second(run.load, run.edges, run.without_records)
+            - again_per_second(run.runs, "served_again", run.rates_s)
+        ),
         worse="less",
         title="throughput",
         heading="throughput",
@@ -486,7 +484,7 @@ class Summary:
         lambda run: run.bottleneck[2],
         title="busiest vertex",
         heading="busiest",
-        cell=_busiest_text,
+        cell=lambda line: f"{line.busiest[0]} {share_text(line.busiest[1])}".strip(),
     )
     most_backpressured: str = result_column(
         "the vertex that waits most for those after it", Population.AFTER_WARMUP, lambda run: run.waiting
@@ -646,17 +644,6 @@ def _load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:
     columns = ["busy", "backPressured", "numRecordsInPerSecond"]
     means = {name: pd.Series(series[name].to_numpy()[counted]).groupby(vertex, sort=False).mean() for name in columns}
     return pd.DataFrame(means).set_axis(names)
-
-
-def _throughput(
-    runs: Sequence[Tables],
-    load: pd.DataFrame,
-    edges: Sequence[tuple[str, str]],
-    warmup_s: float,
-    without_records: Collection[str],
-) -> float:
-    """Return the throughput of sinks without the records that they processed again after failures."""
-    return served_per_second(load, edges, without_records) - again_per_second(runs, "served_again", warmup_s)
 
 
 def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:

@@ -78,7 +78,7 @@ def has_no_result(rows: pd.DataFrame) -> pd.Series[bool]:
 
 def ended(rows: pd.DataFrame, column: str) -> pd.Series[float]:
     """Return the values of a column, with NaN in place of lower bounds."""
-    return rows[column].mask(_named(rows, "unfinished", column))
+    return rows[column].mask(is_named(rows, "unfinished", column))
 
 
 def scored(results: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -91,11 +91,11 @@ def scored(results: pd.DataFrame, column: str) -> pd.DataFrame:
     rows = planned(results[[name for name in results.columns if name in (column, *_MARKS)]])
     died = has_no_result(rows)
     value = rows[column].astype(float).mask(died)
-    nothing = _named(rows, "nothing", column) & ~died
+    nothing = is_named(rows, "nothing", column) & ~died
     return pd.DataFrame(
         {
             "value": value,
-            "unfinished": _named(rows, "unfinished", column) & value.notna(),
+            "unfinished": is_named(rows, "unfinished", column) & value.notna(),
             "lost": value.isna() & ~nothing,
             "dead": died,
         }
@@ -178,7 +178,7 @@ def _sample(rows: pd.DataFrame, axes: Sequence[str]) -> tuple[list[str], list[st
     return (seeds, others, "seeds") if len(numbered(rows, seeds)[0]) > 1 else (others, seeds, "windows")
 
 
-def _named(rows: pd.DataFrame, mark: str, column: str) -> pd.Series[bool]:
+def is_named(rows: pd.DataFrame, mark: str, column: str) -> pd.Series[bool]:
     """Return, for each row, whether the list in column `mark` contains the name `column`."""
     return _having(rows, mark, lambda names: column in names.split())
 
@@ -594,7 +594,7 @@ def _with_choice(selection: Selection, ranking: Observed, counted: pd.DataFrame,
         for i, name in enumerate(names)
         if name != advised
         and selection.standing(name).behind == selection.standing(advised).behind  # a bound equals no value
-        and _are_equal(values[:, i], of_advised)
+        and np.allclose(values[:, i], of_advised, rtol=TIE_TOLERANCE, atol=0.0, equal_nan=True)
     )
     return replace(selection, best=best, advised=advised, reason=reason, ties=ties)
 
@@ -616,11 +616,6 @@ def _recommendation(sound: Sequence[Setting], reference: Setting, *, alone: bool
     return next(name for name in sound if changes[name] == fewest), "changes" if len(
         set(changes.values())
     ) > 1 else "least"
-
-
-def _are_equal(values: Floats, others: Floats) -> bool:
-    """Return whether two settings have the same values in all windows."""
-    return bool(np.allclose(values, others, rtol=TIE_TOLERANCE, atol=0.0, equal_nan=True))
 
 
 # ---- Parsing and printing of limits.

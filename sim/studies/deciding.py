@@ -200,7 +200,12 @@ def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:
         if any(result.scenario.run.warmup_ns for result in results) or not line.summary.completed:
             continue
         replications = Replications(
-            [replace(result, scenario=_with_auto_warm_up(result.scenario)) for result in results]
+            [
+                replace(
+                    result, scenario=replace(result.scenario, run=replace(result.scenario.run, warmup_ns=AUTO_WARM_UP))
+                )
+                for result in results
+            ]
         )
         before_ms = line.summary.end_to_end_p50_ms
         after_ms = replications.median_duration_ms(replications.warm_up)
@@ -211,8 +216,3 @@ def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:
             )
     if assumptions:
         yield max(assumptions, key=lambda assumption: abs(assumption.after_ms - assumption.before_ms))
-
-
-def _with_auto_warm_up(scenario: Scenario) -> Scenario:
-    """Return the scenario with a warm-up that is detected from the results."""
-    return replace(scenario, run=replace(scenario.run, warmup_ns=AUTO_WARM_UP))

@@ -22,6 +22,7 @@ from sim.results.sweep_answers import (
     counts,
     differences,
     has_no_result,
+    is_named,
     limit_text,
     means,
     observed,
@@ -107,10 +108,7 @@ def _means_of_runs(question: Question, results: pd.DataFrame, columns: Sequence[
 def _overloaded(question: Question, results: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on settings under which sources emit less than is due, so that delays grow with the run."""
     used = ("emitted_per_second", "offered_per_second", "busiest_subtask_share", "recovering")
-    unfinished = (
-        results["unfinished"].astype(object).fillna("") if "unfinished" in results else pd.Series("", results.index)
-    )
-    rows = results.assign(recovering=unfinished.astype(str).str.contains(r"\bcaught_up_ms\b"))
+    rows = results.assign(recovering=is_named(results, "unfinished", "caught_up_ms"))
     if (means := _means_of_runs(question, rows, used)) is None:
         return
     is_short = means[used[0]] < (1 - MIN_SHORTFALL_SHARE) * means[used[1]]
@@ -175,13 +173,9 @@ def _unfinished(question: Question, selection: Selection) -> Iterator[str]:
         return
     standings.sort(key=lambda standing: -standing.behind)
     does = COLUMNS[question.least].ends or "end"
-    named = ", ".join(
-        f"with {_short_name(standing.setting)} in {standing.behind}" for standing in standings[:MAX_NAMED]
-    )
-    unnamed = len(standings) - MAX_NAMED
-    rest = f", with {unnamed} more setting{'s' if unnamed > 1 else ''} in some" if unnamed > 0 else ""
+    named = _listed_names([f"with {_short_name(standing.setting)} in {standing.behind}" for standing in standings])
     others = "other " if selection.hopeless else ""
-    yield f"Of the {others}{selection.compared} {selection.sample}, the job does not {does} {named}{rest}."
+    yield f"Of the {others}{selection.compared} {selection.sample}, the job does not {does} {named}."
 
 
 def _unknown_limits(question: Question, selection: Selection) -> Iterator[str]:
@@ -203,9 +197,7 @@ def _unknown_limits(question: Question, selection: Selection) -> Iterator[str]:
 
 def _sample_sizes(samples: Sequence[tuple[Setting, int]]) -> str:
     """Return sample sizes of settings, e.g. ``5 min has 8, 2 min has 20``."""
-    named = ", ".join(f"{_short_name(setting)} has {sample:,}" for setting, sample in samples[:MAX_NAMED])
-    others = len(samples) - MAX_NAMED
-    return named + (f", {others} more {'has' if others == 1 else 'have'} too few as well" if others > 0 else "")
+    return _listed_names([f"{_short_name(setting)} has {sample:,}" for setting, sample in samples])
 
 
 def _unranked(question: Question, selection: Selection) -> Iterator[str]:
@@ -319,14 +311,13 @@ def _exceeded(question: Question, selection: Selection, advised: Standing) -> It
         if not windows:
             continue
         bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
-        named = "; ".join(
-            f"{window.window}: {text_beside(limit.column, window.value, bound)}" for window in windows[:MAX_NAMED]
+        named = _listed_names(
+            [f"{window.window}: {text_beside(limit.column, window.value, bound)}" for window in windows]
         )
-        rest = f"; and {len(windows) - MAX_NAMED} more" if len(windows) > MAX_NAMED else ""
         count = len(selection.windows)
         yield (
             f"{_short_name(advised.setting)} keeps {limit_text(limit)} in {count - len(windows)} of {count} {selection.sample} only "
-            f"(broken at {named}{rest})."
+            f"(broken at {named})."
         )
     if advised.exceeded:
         always = [standing.setting for standing in selection.eligible if not standing.exceeded]
@@ -402,9 +393,8 @@ def sections(question: Question, results: pd.DataFrame) -> list[TextTable]:
     selected = {
         value: _choice(question, rows).advised if question.least else None for value, rows in groups(question, results)
     }
-    tables.extend(
-        windows for column in _decisive(question) if (windows := _windows(question, results, column, selected))
-    )
+    decisive = dict.fromkeys([question.least or question.show[0], *(limit.column for limit in question.limits)])
+    tables.extend(windows for column in decisive if (windows := _windows(question, results, column, selected)))
     return tables
 
 
@@ -527,11 +517,6 @@ def _difference(column: str, row: pd.Series[float], most: int) -> str:
     marks += [f"not ended in {row['unfinished']:.0f}"] if row["unfinished"] else []
     change = PairedChange(row["difference"], math.inf).text(partial(text, column))
     return change + spread_text(column, row["±"]) + (f" ({', '.join(marks)})" if marks else "")
-
-
-def _decisive(question: Question) -> list[str]:
-    """Return the columns that have a table by window: `least`, and those of limits."""
-    return list(dict.fromkeys([question.least or question.show[0], *(limit.column for limit in question.limits)]))
 
 
 def _windows(

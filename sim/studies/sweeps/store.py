@@ -50,7 +50,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sim.model.files import remove_partials, replace_file, writing_to
-from sim.model.text import one_line
 from sim.studies.cells import OUTCOME, PROVENANCE, Row, table
 from sim.studies.plan import Cell, CellPlan, distinct, planned_of
 
@@ -233,8 +232,6 @@ MAX_BUFFER_AGE_S = 1.0
 """Maximum time [s] for which finished rows are buffered, checked whenever a row is added or `flush_if_due` is called."""
 ASIDE_FOLDER = "set-aside"
 """Subfolder for files whose rows are not used."""
-MAX_LISTED_FILES = 5
-"""Maximum files named in a message."""
 FILES_TO_JOIN = 64
 """Number of files written by this command at which they are joined."""
 MAX_ROWS_TO_JOIN = 50_000
@@ -314,9 +311,10 @@ class Store:
         """Return a message about the files that were set aside since the last call, or []."""
         if not self._quarantined:
             return []
-        line = f"{_listing(self._quarantined)}: moved to {self.folder / ASIDE_FOLDER}; the cells will run again"
+        (name, why), count = next(iter(self._quarantined.items())), len(self._quarantined)
         self._quarantined.clear()
-        return [line]
+        named = f"1 file ({name}: {why})" if count == 1 else f"{count} files (as {name}: {why})"
+        return [f"{named}: moved to {self.folder / ASIDE_FOLDER}; the cells will run again"]
 
     def _put(self, name: str, content: bytes, count: int) -> None:
         with writing_to(self.folder):
@@ -366,10 +364,3 @@ class RowBuffer:
             self._store.put(self._rows)
             self._rows.clear()
             self._last_put_s = time.monotonic()
-
-
-def _listing(reasons: Mapping[str, str]) -> str:
-    """Return ``4 files (a: why, b: why and 2 more)``."""
-    named = ", ".join(f"{one_line(name)}: {why}" for name, why in list(reasons.items())[:MAX_LISTED_FILES])
-    others = f" and {len(reasons) - MAX_LISTED_FILES} more" if len(reasons) > MAX_LISTED_FILES else ""
-    return f"{len(reasons)} file{'s' if len(reasons) > 1 else ''} ({named}{others})"

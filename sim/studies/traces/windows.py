@@ -88,7 +88,9 @@ def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cutting: Cutting) -> 
         return pd.DataFrame(columns=list(COLUMNS))
     failed_s = _failures_during(series, failures)
     begins = (
-        _around_failures(failed_s, series, length_s) if cutting.cut == "failures" else _consecutive(series, length_s)
+        _around_failures(failed_s, series, length_s)
+        if cutting.cut == "failures"
+        else np.arange(int(series.length_s // length_s), dtype=np.float64) * length_s  # consecutive and complete
     )
     windows = _with_features(series, failed_s, begins, length_s)
     chosen = CUTS[cutting.cut](windows, cutting.count).to_dict("records") if len(windows) else []
@@ -173,11 +175,6 @@ def _failures_during(series: _Series, failures: pd.DataFrame) -> Floats:
     ]
     failed_s = np.array(at_s, float)
     return failed_s[(failed_s >= 0) & (failed_s <= series.length_s)]
-
-
-def _consecutive(series: _Series, length_s: float) -> Floats:
-    """Return the starts of consecutive windows that are completely inside the trace [s]."""
-    return np.arange(int(series.length_s // length_s), dtype=np.float64) * length_s
 
 
 def _around_failures(failed_s: Floats, series: _Series, length_s: float) -> Floats:
