@@ -65,7 +65,7 @@ class FlinkFile:
     derived: dict[str, tuple[tuple[str, ...], Any, Mark]] = field(default_factory=dict)
     block: DocumentPath = ()  # path of the mapping with Flink's keys; () for the whole document
     marks: dict[DocumentPath, Mark] = field(default_factory=dict)  # path in the document -> position
-    ignored: tuple[Problem, ...] = ()  # lines without effect
+    ignored: list[Problem] = field(default_factory=list)  # without effect
 
     @property
     def is_patch(self) -> bool:
@@ -142,7 +142,7 @@ def parse_flink_file(text: str, file: str, name: str = "") -> FlinkFile:
             file,
             "has no key of Flink: expected flink-conf.yaml, config.yaml, or a manifest of Kubernetes with one of them",
         )
-    return FlinkFile(file, text, keys=keys, block=block, marks=reading.marks, ignored=tuple(reading.warnings))
+    return FlinkFile(file, text, keys=keys, block=block, marks=reading.marks, ignored=list(reading.warnings))
 
 
 IS_CONFIGURATION = (
@@ -314,6 +314,11 @@ def _add_spec(result: FlinkFile, plain: Mapping, reading: Reading) -> None:
     version, cores = value("flinkVersion"), value("taskManager.resource.cpu")
     if match := re.fullmatch(r"v(\d+)_(\d+)", str(version[0])):
         result.derived["spec.flinkVersion"] = ("cluster", "version"), f"{match[1]}.{match[2]}", version[1]
+    elif version[0] is not None:
+        message = f"{one_line(repr(version[0]), 40)} is no version of Flink's operator, which has v1_20: none is taken"
+        result.ignored.append(
+            Problem(version[1].file, version[1].line, version[1].column, "spec.flinkVersion", message)
+        )
     if match := re.fullmatch(r"([1-9]\d*)(\.0*)?", str(cores[0])):
         result.derived["spec.taskManager.resource.cpu"] = ("cluster", "cores"), int(match[1]), cores[1]
     if ("kind",) in reading.marks and value("mode")[0] != "standalone":  # a patch has no kind

@@ -142,9 +142,11 @@ def similar_key(key: str, *, modelled: bool) -> str:
     """Return the most similar key, or "" if none is similar enough.
 
     With `modelled`, only modelled keys are compared, and only a probable misspelling is similar enough.  Otherwise all
-    keys of Flink are compared, with a lower threshold.
+    keys of Flink are compared, with a lower threshold, unless words were added at the end of one.
     """
     names = [*modelled_keys(), *current_names(), *(() if modelled else listed_keys())]
+    if not modelled and (shorter := [name for name in names if key.startswith(f"{name}-")]):
+        return str(max(shorter, key=len))
     return next(iter(get_close_matches(key, names, n=1, cutoff=0.92 if modelled else 0.6)), "")
 
 

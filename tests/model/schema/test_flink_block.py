@@ -127,6 +127,8 @@ def test_an_unknown_key_is_named_and_the_run_goes_on():
         "s:7:3: flink.state.backend.rocksdb.magic: is an unknown key of Flink: it has no effect here (the nearest"
     )
     assert own == "s:7:3: flink.my.own.key: is an unknown key of Flink: it has no effect here"
+    (added,) = warnings_of("execution.checkpointing.min-pause-between-checkpoints: 5 s")
+    assert added.endswith("(the nearest one is 'execution.checkpointing.min-pause')")
 
 
 @pytest.mark.parametrize("key", sorted(modelled_keys()))

@@ -154,6 +154,10 @@ def test_what_a_manifest_says_beside_keys(tmp_path, monkeypatch):
     standalone = DEPLOYMENT.replace("spec:\n", "spec:\n  mode: standalone\n", 1)
     assert study(tmp_path, standalone, "other.yaml").scenarios[0].restart.provider == "standalone"
     assert study(tmp_path, NESTED).scenarios[0].cluster.profile == "2.x"
+    unknown = [
+        str(warning) for warning in study(tmp_path, DEPLOYMENT.replace("v1_20", "v1.18"), "dotted.yaml").warnings
+    ]
+    assert any("spec.flinkVersion: 'v1.18' is no version of Flink's operator" in warning for warning in unknown)
     assert [
         f"deployment.yaml: FlinkDeployment orders: 7 values applied: {', '.join(TAKEN)}",
         f"deployment.yaml: FlinkDeployment orders: not modelled, no effect here: 5 keys of Flink: {LEFT}",
