@@ -257,12 +257,15 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
         status.lower(): sum(point.status == status for point in points)
         for status in ("COMPLETED", "FAILED", "IN_PROGRESS")
     }
+    lines_ms = [log.running_ms, *(point.line_ms for point in log.checkpoints.values() if point.line_ms >= 0)]
     fields = {
         "name": (name or log.job)[:200],
         "flink_version": log.version,
         "duration_s": max((ended_ms - begun_ms) / 1000, 1),
         "failures": log.failures,
-        "ran_ms": max(log.ended_ms - log.running_ms, 0) if log.running_ms >= 0 else 0,
+        "ran_ms": max(log.ended_ms - min(lines_ms), 0)
+        if log.running_ms >= 0
+        else 0,  # a log may begin later than its job
         "source": log,
         "checkpoints": {"counts": counts, "list": points},
     }

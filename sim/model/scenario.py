@@ -339,9 +339,9 @@ class ObservedFailures:
 
     @property
     def are_missed(self) -> bool:
-        """Whether most checkpoints of the history, or its latest ones, failed, but most of the simulation complete."""
+        """Whether at least half of the checkpoints of the history, or its latest ones, failed, but most of the simulation complete."""
         predicted = self.predicted_completed + self.predicted_failed
-        have_failed = 2 * self.failed > self.failed + self.completed or self.latest_failed >= _MIN_LATEST_FAILED
+        have_failed = 0 < self.failed >= self.completed or self.latest_failed >= _MIN_LATEST_FAILED
         return have_failed and 2 * self.predicted_failed < predicted
 
     @property

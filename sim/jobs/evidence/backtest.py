@@ -317,7 +317,7 @@ def _change(row: ComparedQuantity, level: Level) -> str:
 
 def _findings(backtest: Backtest) -> Iterator[str]:
     if not backtest.off:
-        yield "Nothing is off by more than repetitions of one job are."
+        yield f"Nothing{' else' * bool(contradiction(backtest))} is off by more than repetitions of one job are."
         return
     rows = []  # for example ``sync of sink (p50 +7 %, p90 -30 %)``
     for row in backtest.off:

@@ -110,6 +110,26 @@ def test_failures_that_the_simulation_does_not_show_are_said_first(expiring):
     assert (found.failures.job_failures, found.failures.mtbf_ms) == (2, 1355e9 / 2 / 1e6)
 
 
+def test_a_log_that_begins_later_than_its_job(tmp_path):
+    """It ran from the first line about it; one of two checkpoints failed, and with it the job."""
+    text = """
+        00:00:00 triggers 1
+        00:00:00 completes 1
+        00:05:00 triggers 2
+        00:15:00 expires 2
+        FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.
+        00:15:00 RUNNING -> RESTARTING
+        00:15:01 RESTARTING -> RUNNING
+        """
+    source = read_source([log_of(tmp_path, written(text))])
+    draft, lines = evidence_backtest.with_backtest(source, infer(source))
+    failures = loads(draft.text).backtest.failures
+
+    assert failures.mtbf_ms == 901_000
+    assert "1 of 2 checkpoints of its history failed (expired), and the job failed once" in " ".join(lines)
+    assert "Nothing is off" not in " ".join(lines)
+
+
 @pytest.mark.parametrize("latest", [2, 4])
 def test_a_job_that_completes_none_any_more_is_contradicted_by_simulated_ones(latest):
     """Many completed before: what counts is that the latest did not, three of them or more."""
