@@ -150,7 +150,7 @@ REPORT_VERB = Verb("report", Purpose.WHY, 3, "Write results as one HTML file.", 
 
 
 def watch_job(
-    url: Annotated[str, argument("URL", "JobManager, http(s)://HOST:8081.")],
+    url: Annotated[str, argument("URL|FILE", "JobManager, http(s)://HOST:8081, or a saved job to replay.")],
     *,
     as_json: Annotated[bool, Option("Print events as JSON Lines.", flag="--json")] = False,
     **options: Unpack[WatchOptions],

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -23,15 +23,24 @@ from sim.app.verbs.common import (
 )
 from sim.app.verbs.importing import import_source
 from sim.app.verbs.options import WatchOptions, command_line, path_of, with_all_options
+from sim.jobs.history.reading import history_of
+from sim.jobs.reading import read_source
 from sim.jobs.source.fetching import JOBS, TERMINAL, choose_job, fetch
 from sim.jobs.source.recorded_job import RecordingError
-from sim.jobs.source.rest_answers import rows_of
+from sim.jobs.source.rest_answers import RestSnapshot, rows_of
 from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.watch.forecast import NoForecastError, forecast_of
 from sim.jobs.watch.memory import STATE, Memory, read_checkpoints
-from sim.jobs.watch.observation import JobObservation, observe_job, without_earlier_checkpoints
+from sim.jobs.watch.observation import JobObservation, observe_job, with_checkpoints, without_earlier_checkpoints
 from sim.jobs.watch.serving import METRICS_PATH, PAGE_PATH, Published, open_metrics_text, page_of, verdict
-from sim.jobs.watch.watcher import Watcher, WatchEvent, WatchState, parse_state, state_to_json
+from sim.jobs.watch.watcher import (
+    MIN_FORECAST_CHECKPOINTS,
+    Watcher,
+    WatchEvent,
+    WatchState,
+    parse_state,
+    state_to_json,
+)
 from sim.model.files import locked, replace_text
 from sim.model.schema.study import load
 from sim.model.schema.text import ScenarioError
@@ -42,7 +51,6 @@ from sim.results.page import html
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.jobs.source.rest_answers import RestSnapshot
 
 SCENARIO, PAGE, METRICS = "job.yaml", "index.html", "ckptsim.prom"
 MAX_REQUESTS = 2000
@@ -93,7 +101,7 @@ def watch(
 ) -> WatchResult:
     """Poll a running job and compare its checkpoints with a forecast, until `duration` is over or the call is interrupted.
 
-    `url`: the JobManager (``"http://jobmanager:8081"``).  A call with the same `folder` resumes.  Each event is passed to
+    `url`: the JobManager (``"http://jobmanager:8081"``), or a saved job, which is replayed.  A call with the same `folder` resumes.  Each event is passed to
     `listener.result`.
 
     Raises:
@@ -101,7 +109,8 @@ def watch(
         MemoryFileError: The folder is damaged.
         OptionError (a ValueError): An invalid value.
     """
-    session = _Session(url, options, listener, clock or WatchClock())
+    is_saved = "://" not in url and Path(url).exists()
+    session = (_Replay if is_saved else _Session)(url, options, listener, clock or WatchClock())
     writable_folder(session.folder)
     with ExitStack() as stack:
         stack.enter_context(locked(session.folder, listener.warning))
@@ -146,7 +155,9 @@ class _Session:
         self.duration_s = inf if duration is None else parse_option("duration", duration, parse_duration) / 1e9
         self.sample_s = parse_option("sample", options["sample"], parse_duration) / 1e9
         self.limit_ms = None if limit is None else 1e3 * parse_positive_seconds("limit", limit)
-        self.folder = path_of(options["folder"]) or Path("watched") / _folder_name(url)
+        self.folder = path_of(options["folder"]) or Path("watched") / (
+            _folder_name(url) if "://" in url else Path(url).stem
+        )
         # The command without secrets: headers, and credentials in the address, are left out.
         self.command = command_line("watch", [str(Address(url))], WatchOptions, {**options, "folder": self.folder})
         self.published: Published = {METRICS_PATH: "# EOF\n"}
@@ -306,6 +317,64 @@ class _Session:
                 self.has_news, self.page_written_ms = False, now_ms
                 self.published[PAGE_PATH] = html(page_of(self.watcher, list(self.events), now_ms, self.command))
                 replace_text(self.folder / PAGE, self.published[PAGE_PATH])
+
+
+@dataclass
+class _ReplayClock(WatchClock):
+    """The clock of a replay, which shows when the checkpoint ended that is polled."""
+
+    time_ms: int = 0
+
+    def now_ms(self) -> int:
+        return self.time_ms
+
+
+class _Replay(_Session):
+    """A saved job, polled as if it were running: at the end of each of its checkpoints, of which the last half is compared."""
+
+    clock: _ReplayClock
+
+    def __init__(self, url: str, options: WatchOptions, listener: Listener, clock: WatchClock) -> None:
+        """Read the file.  RecordingError: it is not a saved job with answers of the REST API, or has too few checkpoints."""
+        super().__init__(url, options, listener, clock)
+        source = read_source([Path(url)], options["job"])
+        if not isinstance(source, RestSnapshot):
+            raise RecordingError(
+                f"{url}: a log; watch replays answers of the REST API: a saved job or an archive of the history server"
+            )
+        self.source, self.clock = source, _ReplayClock()
+        ended = [point for point in history_of(source).checkpoints if point.status != "IN_PROGRESS"]
+        self.ends_ms = sorted(round(point.trigger_timestamp + point.end_to_end_duration) for point in ended)
+        self.first = max(MIN_FORECAST_CHECKPOINTS + 1, len(self.ends_ms) // 2)
+        if len(self.ends_ms) <= self.first:
+            raise RecordingError(
+                f"{url}: {len(ended)} checkpoints; a replay needs {MIN_FORECAST_CHECKPOINTS + 2}, of which it forecasts the last"
+            )
+
+    def resume(self) -> None:
+        """OptionError: the folder has a watch already, whose checkpoints would be listed twice."""
+        if self.memory.open() is not None:
+            raise OptionError("out", f"{self.folder} has a watch already: name another folder")
+
+    def _client(self, total_s: float) -> Client:
+        return Client("http://saved")  # which asks nothing
+
+    def run(self) -> None:
+        """Poll at the end of each checkpoint, from that on of which there are enough for a forecast."""
+        for self.clock.time_ms in self.ends_ms[self.first - 1 :]:
+            self.poll(self.clock.time_ms)
+        self.listener.message(verdict(self.watcher))
+
+    def _observe_job(
+        self, client: Client, now_ms: int, sample_s: float | None = None
+    ) -> tuple[RestSnapshot, JobObservation]:
+        about = f"/jobs/{self.source.job}"
+        now = {about: {**self.source.answers[about], "now": now_ms}}
+        snapshot = with_checkpoints(
+            replace(self.source, answers={**self.source.answers, **now}),
+            lambda row: row["trigger_timestamp"] + row["end_to_end_duration"] < now_ms + 1,
+        )
+        return snapshot, observe_job(snapshot, now_ms, frozenset(self.watcher.state.seen))
 
 
 def _choose_watched_job(overview: Any, job: str | None, watched: JobObservation | None, url: str) -> str:

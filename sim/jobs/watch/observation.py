@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, median
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sim.jobs.history.in_common import time_by_part
 from sim.jobs.history.reading import history_of
@@ -136,23 +136,33 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
     )
 
 
-def without_earlier_checkpoints(snapshot: RestSnapshot, trigger_ms: int) -> RestSnapshot:
-    """Return the snapshot without checkpoints triggered before `trigger_ms`, when the job had other settings."""
-    start = f"/jobs/{snapshot.job}/checkpoints/details/"
-    earlier = {
+def with_checkpoints(snapshot: RestSnapshot, keeps: Callable[[Mapping[str, Any]], bool]) -> RestSnapshot:
+    """Return the snapshot with only those checkpoints whose details (or rows in the history) `keeps` returns True for."""
+    statistics = f"/jobs/{snapshot.job}/checkpoints"
+    start = f"{statistics}/details/"
+    left_out = {
         path.removeprefix(start)
         for path, answer in snapshot.answers.items()
         if path.startswith(start)
         and isinstance(answer, dict)
-        and isinstance(at := answer.get("trigger_timestamp"), int)
-        and at < trigger_ms
+        and "/" not in path.removeprefix(start)
+        and not keeps(answer)
     }
     answers = {
         path: answer
         for path, answer in snapshot.answers.items()
-        if path.removeprefix(start).partition("/")[0] not in earlier
+        if path.removeprefix(start).partition("/")[0] not in left_out
     }
+    if isinstance(answer := answers.get(statistics), dict):
+        answers[statistics] = {**answer, "history": [row for row in rows_of(answer, "history") if keeps(row)]}
     return replace(snapshot, answers=answers)
+
+
+def without_earlier_checkpoints(snapshot: RestSnapshot, trigger_ms: int) -> RestSnapshot:
+    """Return the snapshot without checkpoints triggered before `trigger_ms`, when the job had other settings."""
+    return with_checkpoints(
+        snapshot, lambda row: not (isinstance(at := row.get("trigger_timestamp"), int) and at < trigger_ms)
+    )
 
 
 def _checkpoint_of(history: History, point: RecordedCheckpoint, job: str) -> SeenCheckpoint:

@@ -11,12 +11,16 @@ from http.client import HTTPConnection
 import pytest
 from prometheus_client import parser as older
 from prometheus_client.openmetrics import parser as openmetrics
+from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
+from sim.app.cli import app
 from sim.jobs.watch import serving as module
 from sim.jobs.watch.forecast import Circumstances, Forecast
 from sim.jobs.watch.observation import JobObservation, SeenCheckpoint
 from sim.jobs.watch.serving import OPENMETRICS, open_metrics_text, serve
 from sim.jobs.watch.watcher import Watcher, WatchState
+from tests.places import ROOT
 
 
 @pytest.fixture
@@ -195,3 +199,24 @@ def test_prometheus_own_reader_reads_it(text):
         for sample in family.samples
     }
     assert NAME in {sample.labels["flink_job"] for family in families for sample in family.samples}
+
+
+@pytest.mark.parametrize("file", ["grafana.json", "alerts.yaml"])
+def test_the_dashboard_and_the_alerts_have_metrics_that_are_published(file):
+    """An expression about a metric that does not exist draws nothing, and never alerts."""
+    families = re.findall(r'"(ckptsim_\w+)",\s*"(gauge|counter)"', (ROOT / "sim/jobs/watch/serving.py").read_text())
+    names = re.findall(r"\bckptsim_\w+", (ROOT / "docs/watch" / file).read_text())
+
+    assert set(names) <= {name + "_total" * (kind == "counter") for name, kind in families}
+    assert len(names) >= 6
+
+
+def test_the_manifest_runs_a_command_that_exists():
+    (deployment,) = (
+        each for each in YAML().load_all(ROOT / "docs/watch/kubernetes.yaml") if each["kind"] == "Deployment"
+    )
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    arguments = [text for text in container["args"] if text.startswith("--")]
+
+    assert container["args"][0] == "watch"
+    assert set(arguments) <= set(re.findall(r"--[a-z]+", CliRunner().invoke(app, ["watch", "--help"]).output))

@@ -10,11 +10,13 @@ import pytest
 
 from sim.app.verbs.common import OptionError, Stopped
 from sim.app.verbs.watch import watch
+from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_client import RestError
 from sim.jobs.watch import memory
 from sim.jobs.watch.memory import Memory, MemoryFileError, read_checkpoints
 from sim.results import page
 from tests.jobs.watch.conftest import Heard, PlayedFlink
+from tests.places import DATA, REST
 
 
 @pytest.fixture
@@ -377,3 +379,24 @@ def test_metrics_and_page_are_served(played, folder):
     assert (folder / "ckptsim.prom").read_text().splitlines()[-1] == answers["/metrics"][2].splitlines()[-1] == "# EOF"
     assert "<h1>Checkpoints of Flink Streaming Job, watched</h1>" in answers["/"][2]
     assert answers["/watch.json"][0] == 404
+
+
+def test_a_saved_job_is_replayed(tmp_path):
+    """The second half of its checkpoints is held to a forecast made of the first; times are those of the job."""
+    saved = DATA / "users-jobs/R6-grow-aligned.zip"
+    done = watch(str(saved), folder=tmp_path / "watch", limit="300 ms")
+    rows = read_checkpoints(tmp_path / "watch")
+
+    assert [event.kind for event in done.events].count("forecast") == 1
+    assert {event.line[:10] for event in done.events} == {"2026-11-22"}
+    assert [row["verdict"] for row in rows[:9]].count("without forecast") == 8
+    assert {row["verdict"] for row in rows[9:]} == {"within", "beyond"}
+    assert done.verdict.startswith(
+        "Checkpoints are longer than their limit, 300 ms: p90 613 ms. Checkpoints keep their forecast"
+    )
+    with pytest.raises(OptionError, match="name another folder"):
+        watch(str(saved), folder=tmp_path / "watch")
+    with pytest.raises(RecordingError, match="5 checkpoints; a replay needs 8"):
+        watch(str(REST / "archive.json.gz"), folder=tmp_path / "few")
+    with pytest.raises(RecordingError, match="a log; watch replays"):
+        watch(str(REST / "jobmanager.log"), folder=tmp_path / "log")
