@@ -4,6 +4,7 @@ WORKDIR /source
 RUN pip install --no-cache-dir "build>=1.2"
 COPY pyproject.toml README.md LICENSE ./
 COPY sim ./sim
+COPY docs ./docs
 RUN python -m build --wheel --outdir /wheels
 
 FROM python:3.12-slim

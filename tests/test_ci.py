@@ -7,7 +7,9 @@ import sys
 import tomllib
 
 import pytest
+from ruamel.yaml import YAML
 
+from sim.app.cli import app
 from tests.places import ROOT
 
 
@@ -74,3 +76,14 @@ def test_everything_names_the_same_pythons():
     assert named == re.findall(r"[\d.]+", tested[1])[: len(named)]
     assert len(re.findall(r"[\d.]+", tested[1])) <= len(named) + 1
     assert project["requires-python"] == f">={named[0]}"
+
+
+def test_workflows_call_commands_and_targets_that_exist():
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    verbs = [verb.name for verb in app.registered_commands]
+    for workflow in (ROOT / ".github/workflows").glob("*.yml"):
+        text = workflow.read_text()
+
+        assert YAML(typ="safe").load(text)["jobs"]
+        assert set(re.findall(r"\bmake ([a-z-]+)", text)) <= {*targets}
+        assert set(re.findall(r"bin/ckptsim ([a-z-]+)", text)) <= {*verbs}

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Unpack
+from typing import TYPE_CHECKING, Annotated, Final, Unpack
 
 import typer
 
@@ -180,6 +180,40 @@ def _key_line(reference: KeyReference) -> str:
 
 
 EXPLAIN_KEY_VERB = Verb("explain-key", Purpose.LOOK, 1, "Explain a key of a scenario, or search keys.", print_key)
+
+
+# ---- ``ckptsim docs``
+
+_PACKAGE: Final = Path(__file__).parents[2]
+_PAGES: Final = _PACKAGE / "docs" if (_PACKAGE / "docs").is_dir() else _PACKAGE.parent / "docs"
+"""Pages of the documentation: in the package as installed, or next to it in a checkout."""
+
+
+def print_page(
+    topic: Annotated[str | None, argument("TOPIC", "Page, e.g. truth or docs/truth.md. (Default: list all.)")] = None,
+) -> None:
+    """Print a page of the documentation."""
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_PAGES.glob("*.md"))}
+    if topic is None:
+        show(
+            ("topic", "page"),
+            [(name, text.partition("\n")[0].strip("# ")) for name, text in pages.items()],
+            text_cells=True,
+        )
+        return
+    text = pages.get(Path(topic.partition("#")[0]).stem)
+    if text is None:
+        raise UserError(f"docs: no page '{topic}': there are {', '.join(pages)}", Code.USAGE)
+    if sys.stdout.isatty():
+        from rich.console import Console as Terminal
+        from rich.markdown import Markdown
+
+        Terminal().print(Markdown(text))
+    else:
+        print(text, end="")
+
+
+DOCS_VERB = Verb("docs", Purpose.LOOK, 4, "Print a page of the documentation.", print_page)
 
 
 # ---- ``ckptsim runs``

@@ -364,8 +364,8 @@ def warning(scenarios: Iterable[Scenario]) -> str:
     phrases = unvalidated(scenarios)
     others = [f"{len(phrases) - _MAX_NAMED} more"] if len(phrases) > _MAX_NAMED else []
     named = ", ".join([*phrases[:_MAX_NAMED], *others])
-    page = f"; see {_PAGE}" if (_CHECKOUT / _PAGE).is_file() else ""  # a wheel does not bring it
-    return f"not validated: {named}{page}" if phrases else ""
+    page = _PAGE if (_CHECKOUT / _PAGE).is_file() else "'ckptsim docs truth'"
+    return f"not validated: {named}; see {page}" if phrases else ""
 
 
 def _is_inside(name: str, value: Value, recorded: Sequence[Value]) -> bool:
