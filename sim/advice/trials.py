@@ -122,6 +122,7 @@ class TrialRunner:
     ) -> None:
         self.store = Store(folder)
         self.watch: Watch = no_watch
+        self.best = ""  # the best setting so far, as progress says it
         self.workers = Workers(jobs, master, conf)
         self._budget_s, self._within_s = budget_s, within_s
         self._planned: dict[str, Cell] = {}

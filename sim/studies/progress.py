@@ -51,8 +51,8 @@ class TimeLeft:
 
 
 def left_text(seconds: float) -> str:
-    """Return ``at most 2 min 5 s left``."""
-    return f"at most {_seconds(seconds)} left"
+    """Return ``at most 2 min 5 s left``, or that it is less than a second."""
+    return f"at most {_seconds(seconds)} left" if round(seconds) else "less than a second left"
 
 
 def _seconds(seconds: float) -> str:

@@ -67,7 +67,12 @@ def bar(work: Work) -> Iterator[Watch]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(20),
+        TextColumn("{task.fields[done]}"),
+        TimeRemainingColumn(),
+    )
     progress = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
     task = progress.add_task(work.name, total=work.total_ns, done="")
     begun = drawn = time.monotonic()
@@ -87,17 +92,16 @@ def bar(work: Work) -> Iterator[Watch]:
         progress.stop()
 
 
-def _done(work: Work, finished: int, otherwise: str = "") -> str:
-    """Return the number of finished items and the details of the work; without such details, `otherwise`."""
+def _done(work: Work, finished: int, left: str = "") -> str:
+    """Return the number of finished items, what is left, and the best result so far."""
     counted = f"{finished}{'' if work.count is None else f'/{work.count}'} {work.items}"
-    return ", ".join(filter(None, [counted, work.details() if work.details else otherwise]))
+    return ", ".join(filter(None, [counted, left, work.best()]))
 
 
 def log_lines(work: Work, clock: Clock = time.monotonic) -> Watch:
     """Return a progress function that prints a line every ten seconds.
 
-    Without details, the line has the share of the work that is done and the remaining time.  The rate is measured from the
-    first progress on, because the program compiles and imports before that.
+    The rate is measured from the first progress on, because the program compiles and imports before that.
     """
     logged_s = clock()
     first: tuple[float, float] | None = None  # time [s] and finished share at the first progress
@@ -116,6 +120,6 @@ def log_lines(work: Work, clock: Clock = time.monotonic) -> Watch:
             first = clock(), share
         if clock() - logged_s >= LOG_EVERY_S:
             logged_s = clock()
-            print_message(f"{work.name}: {_done(work, finished, '' if work.details else share_done(share))}")
+            print_message(f"{work.name}: {_done(work, finished, share_done(share))}")
 
     return watch

@@ -41,7 +41,7 @@ class Work:
     total_ns: int  # simulated time of all of it
     count: int | None  # number of items, or None if it is unknown
     items: str = "cells"  # the noun that is counted
-    details: Callable[[], str] | None = None  # returns further text to show
+    best: Callable[[], str] = str  # returns the best result so far, or ""
 
     def share(self, simulated_ns: int) -> float:
         """Return the share of the work that is done, at most 1."""

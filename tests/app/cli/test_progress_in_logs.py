@@ -48,17 +48,19 @@ def test_compiling_is_no_work_done(capsys):
     assert lines == ["study: 1 runs, 0 %", "study: 2 runs, 2 %", "study: 3 runs, 22 %, at most 39 s left"]
 
 
-def test_details_speak_for_themselves(capsys):
+def test_the_best_so_far_and_never_nothing_left(capsys):
+    """Work is at its end before it is over, as where the last runs take longer than was estimated."""
     clock = Clock()
-    watch = log_lines(Work("trying settings", 100, None, "runs", lambda: "3 of 90 s of processor time"), clock)
+    watch = log_lines(Work("trying settings", 100, None, "runs", lambda: "best so far: aligned, every 4 s"), clock)
+    lines = lines_of(capsys, watch, clock, 20, lambda second: min(5 * second + 5, 100))
 
-    assert lines_of(capsys, watch, clock, 10, lambda second: second) == [
-        "trying settings: 1 runs, 3 of 90 s of processor time"
+    assert lines == [
+        "trying settings: 1 runs, 55 %, at most 9 s left, best so far: aligned, every 4 s",
+        "trying settings: 2 runs, 100 %, less than a second left, best so far: aligned, every 4 s",
     ]
 
 
 def test_a_pipe_has_lines(monkeypatch, capsys):
-    """Also where work has no details: a run of minutes was silent."""
     monkeypatch.setattr("sim.app.cli.console.LOG_EVERY_S", 0.0)
     with bar(Work("study", 100, 4)) as watch:
         watch(1, 25)
