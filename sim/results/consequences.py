@@ -105,7 +105,7 @@ class Consequences:
     visible_p99_ms: float = _visibility_column(
         1,
         "likewise, 99 % quantile; close to the longest for fewer than 100 commits",
-        "99th percentile",
+        "p99",
         "p99",
         is_optional=True,
     )
@@ -225,7 +225,7 @@ class Consequences:
         Population.AFTER_WARMUP,
         lambda pooled: float(pooled.delays.quantile(0.99)),
         ends=_LIVE,
-        title="delay of records, 99th percentile",
+        title="delay of records, p99",
     )
     ended_s: float = result_column(
         "time at which the job finished, or the run ended",

@@ -14,6 +14,20 @@ from numpy.typing import NDArray
 
 from sim.results.formats import MISSING
 
+# ---- Samples that are too small.
+
+
+def longer_run(needed: int, count: float, duration_ns: int) -> str:
+    """Return the change of run.duration with which a run has `needed` checkpoints, if it has `count` in `duration_ns`.
+
+    Two more are allowed for: the first one begins late, and the last one may be under way at the end.
+    """
+    seconds = math.ceil((needed + 2) * duration_ns / count / 1e9)
+    return (
+        f"--set run.duration='{seconds} s'" if seconds <= 300 else f"--set run.duration='{math.ceil(seconds / 60)} min'"
+    )
+
+
 # ---- Confidence intervals of means over independent replications (Law, Simulation Modeling and Analysis, chapter 9).
 
 

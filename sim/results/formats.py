@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +37,7 @@ class TextTable(NamedTuple):
     title: str
     header: list[str]
     rows: list[list[str]]
+    spare: Sequence[str] = ()  # columns that a narrow terminal need not show, the least important first
 
 
 # ---- Numbers as short texts: rounded, with a unit. `sim.model.units` has exact texts that can be parsed again.

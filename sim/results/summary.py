@@ -336,14 +336,14 @@ class Summary:
     end_to_end_p50_ms: float = _duration_column(0.5, "median", "p50", "last acknowledgement - trigger, median")
     end_to_end_p90_ms: float = _duration_column(
         0.9,
-        "90th percentile",
+        "p90",
         "p90",
         "likewise, 90 % quantile; of fewer than 10 it is hardly more than the longest",
         is_optional=True,
     )
     end_to_end_p99_ms: float = _duration_column(
         0.99,
-        "99th percentile",
+        "p99",
         "p99",
         "likewise, 99 % quantile; of fewer than 100 it is hardly more than the longest",
         is_optional=True,

@@ -7,8 +7,9 @@ if there is nothing to say.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from operator import attrgetter
@@ -241,10 +242,14 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     groups: dict[str, list[StrategyRow]] = {}
     for strategy in strategies:
         groups.setdefault(strategy.group, []).append(strategy)
+    workloads = groups
     if all(len(group) == 1 for group in groups.values()):
         groups = {"": list(strategies)}
     name, compared = max(groups.items(), key=lambda item: _importance_of_choice(item[1]))
     difference = _difference(compared)
+    named = (
+        {name} if name else {row.group for row in compared if re.search(rf"{re.escape(row.called)}\b", difference.text)}
+    )
     parts = (
         finish_sentence(compared),
         _disabled_checkpoints_sentence(compared),
@@ -254,12 +259,33 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
         ".",
         "" if difference.names_longest else _long_tail_sentence(compared),
         _first_upload_sentence(compared),
+        _other_workloads_sentence(
+            {group: rows for group, rows in workloads.items() if named and group and group not in named}
+        ),
         _schedule_sentences(strategies),
     )
     text = "".join(parts)
     if len(groups) == 1:
         return text
     return f"With {name} and {text.removeprefix('With ')}" if text.startswith("With ") else f"With {name}: {text}"
+
+
+def _other_workloads_sentence(workloads: Mapping[str, Sequence[StrategyRow]]) -> str:
+    """Return a sentence on the checkpoints of these workloads, or "" if there are none."""
+    clauses = []
+    for workload, rows in workloads.items():
+        completing = [row for row in rows if row.summary.completed]
+        if any(row.failed for row in rows):
+            found = "the job fails"
+        elif completing:
+            failures = sum(map(_failures, rows))
+            longest = f"longest {ms_text(max(row.summary.end_to_end_max_ms for row in completing))}"
+            fail = f", {count_text(failures)} fail" if failures else ""
+            found = f"checkpoints take {_medians_text(completing)} ({longest}{fail})"
+        else:
+            found = "no checkpoint completes"
+        clauses.append(f"with {workload} {found}")
+    return f" {capitalised('; '.join(clauses))}." if clauses else ""
 
 
 _MIN_SERIALISING_SHARE = 0.1

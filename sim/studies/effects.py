@@ -19,7 +19,7 @@ from sim.model.text import capitalised, listed, one_line
 from sim.results.columns import text as value_text
 from sim.results.columns import unit_of
 from sim.results.consequences import MIN_UNLIKE_PHASE
-from sim.results.estimates import PairedChange, paired_change
+from sim.results.estimates import PairedChange, longer_run, paired_change
 from sim.results.formats import MISSING, TextTable, change_text, json_ready, share_text
 from sim.results.summary import STATISTICS, has_sample
 from sim.results.sweep_answers import DEAD
@@ -231,12 +231,15 @@ def unlike_phases(rows: pd.DataFrame) -> str:
     )
 
 
-def few_checkpoints(rows: pd.DataFrame) -> str:
+def few_checkpoints(rows: pd.DataFrame, duration_ns: int) -> str:
     """Return a sentence on the side with the fewest completed checkpoints in a run, if they are too few to compare, or ""."""
     fewest = rows.groupby(SIDE)["completed"].min().sort_values()
     if fewest.empty or not 0 < fewest.iloc[0] < MIN_COMPLETED:
         return ""
-    return f"{fewest.index[0]} has {fewest.iloc[0]:.0f} completed checkpoints in a run, too few for a median or a longest one: set run.duration"
+    return (
+        f"{fewest.index[0]} has {fewest.iloc[0]:.0f} completed checkpoints in a run, too few for a median or a longest one: "
+        f"{longer_run(MIN_COMPLETED, fewest.iloc[0], duration_ns)}"
+    )
 
 
 def leading(quantities: Sequence[QuantityDifference]) -> QuantityDifference | None:
@@ -329,8 +332,8 @@ def tables(differences: InputDifferences, quantities: Sequence[QuantityDifferenc
         if not quantity.is_same
     ]
     made = (
-        TextTable("Inputs that differ", ["key", "A", "B", "about", "Flink"], inputs),
-        TextTable("Quantities, mean over the same seeds", ["quantity", "A", "B", "B - A", "share"], results),
+        TextTable("Inputs that differ", ["key", "A", "B", "about", "Flink"], inputs, ["Flink"]),
+        TextTable("Quantities, mean over the same seeds", ["quantity", "A", "B", "B - A", "share"], results, ["share"]),
     )
     return [table for table in made if table.rows]
 

@@ -42,10 +42,15 @@ class Printed:
     """What was printed about `comparison`."""
 
     comparison: Comparison
+    group: str = ""  # of several workloads the one that the sentences are about, as their first words say
+
+    @property
+    def lines(self):
+        return [line for line in self.comparison.strategies if not self.group or line.group == self.group]
 
     @property
     def names(self):
-        return [line.called for line in self.comparison.strategies]
+        return [line.called for line in self.lines]
 
     @property
     def names_and_labels(self):
@@ -54,7 +59,7 @@ class Printed:
 
     @cached_property
     def all_runs(self):
-        return [self.comparison.results[line.label] for line in self.comparison.strategies]
+        return [self.comparison.results[line.label] for line in self.lines]
 
     def runs(self, name):
         """The replications of a strategy; None: of the only one."""

@@ -599,6 +599,22 @@ def axis_changes(told, match):
     )
 
 
+def workload_takes(told, match):
+    """Smallest and largest median, and longest checkpoint, of the strategies of this workload, which no other sentence is about."""
+    labels = [line.label for line in told.comparison.strategies if line.group == match["workload"]]
+    taken = [own for label in labels if (own := told.durations(told.comparison.results[label]))]
+    failed = sum(sum(told.failures(told.comparison.results[label]).values()) for label in labels)
+    medians = [median(own) for own in taken]
+    return (
+        bool(taken)
+        and match["workload"] != told.group
+        and same_ms(match["low"], min(medians))
+        and same_ms(match["high"] or match["low"], max(medians))
+        and same_ms(match["most"], max(map(max, taken)))
+        and int(match["failed"] or 0) == failed
+    )
+
+
 def is_steady(times, end_ms):
     """Whether events go on until the end: their rate is that of whole periods, from the first to the last."""
     return len(times) > 1 and end_ms - times[-1] <= 2 * median(b - a for a, b in pairwise(times))
@@ -1855,6 +1871,11 @@ TEMPLATES = (
         rf"With (?P<names>NAMES) no window of {AT} ends: a subtask of '(?P<of>[^']+)' without records holds the watermark; "
         r"give '(?P=of)' watermark: \{idle-timeout: 10 s\} \(withIdleness in Flink\)(?:\. Of the others:)?",
         no_window_ends,
+    ),
+    template(
+        "another workload",
+        r"with (?P<workload>[^:;]+?) checkpoints take (?P<low>MS)(?: to (?P<high>MS))? \(longest (?P<most>MS)(?:, (?P<failed>\d+) fail)?\)",
+        workload_takes,
     ),
     template("only a first upload", r"So does the only one of (?P<names>NAMES), which is not compared", is_only_upload),
     template(

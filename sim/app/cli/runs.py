@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Unpack
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sim.app.verbs.sweep import Sweep
     from sim.results.columns import ResultColumn
     from sim.results.side_by_side import StrategyRow
+    from sim.studies.comparison import Comparison
 
 
 # ---- ``ckptsim run``
@@ -40,7 +41,7 @@ def run_scenarios(
     scenarios: Annotated[list[Path], argument("SCENARIO", "Scenario files (YAML).")],
     *,
     columns: Annotated[
-        str | None, Option("Columns of the table, e.g. p50,max,written. (Default: all.)", metavar="NAMES")
+        str | None, Option("Columns of the table, e.g. p50,max,written, or all. (Default: what fits.)", metavar="NAMES")
     ] = None,
     as_json: JsonOption = False,
     **options: Unpack[RunFileOptions],
@@ -55,7 +56,7 @@ def run_scenarios(
     for request in requests:
         default = default_folder(request.study)
         run_options["folder"] = default if out is None else Path(out) / default.name if len(requests) > 1 else out
-        with Console(partial(_show_run, columns=shown), as_json=as_json) as console:
+        with Console(partial(_show_run, columns=shown, must_fit=columns is None), as_json=as_json) as console:
             outcome = run(request, listener=console, **run_options)
         print_message(str(run_options["folder"]))
         code = max(code, _exit_code(outcome))
@@ -70,13 +71,15 @@ def _exit_code(outcome: RunOutcome) -> Code:
     return Code.FINE if outcome.keeps_expectations else Code.EXPECTATION_FAILED
 
 
-def _show_run(found: RunOutcome, columns: Sequence[ResultColumn]) -> None:
-    """Print the table of strategies with these columns, the verdict and further outcomes."""
+def _show_run(found: RunOutcome, columns: Sequence[ResultColumn], *, must_fit: bool) -> None:
+    """Print the table of strategies with these columns (`must_fit`: those that fit), the verdict and further outcomes."""
     comparison = found.comparison
     if comparison.question:
         put(f"{comparison.question}\n")
     if comparison.strategies:
-        _show_strategies(comparison.strategies, columns)
+        _show_strategies(comparison.strategies, columns, must_fit=must_fit)
+        for line in _missing_percentiles(comparison, columns, p99=not must_fit):
+            put(line)
         put(f"\n{comparison.verdict}")
     for note in comparison.notes:
         put(note)
@@ -100,14 +103,16 @@ def _show_run(found: RunOutcome, columns: Sequence[ResultColumn]) -> None:
         put(outcome, is_red=outcome.startswith(("expectation failed", "expectation unknown")))
 
 
-def _show_strategies(strategies: Sequence[StrategyRow], columns: Sequence[ResultColumn]) -> None:
+def _show_strategies(strategies: Sequence[StrategyRow], columns: Sequence[ResultColumn], *, must_fit: bool) -> None:
     """Print the table of strategies, and below it their first uploads with the columns that these have."""
     from sim.results.formats import MISSING
     from sim.results.side_by_side import texts
 
     header, rows = texts(strategies, columns)
     count = len(rows) - sum(line.first is not None for line in strategies)
-    show(header, rows[:count])
+    # what tells least of durations first; a heading may have vertices in brackets
+    spare = [name for word in _SPARE for name in header if name.partition(" (")[0] == word] if must_fit else ()
+    show(header, rows[:count], spare=spare, more="--columns all")
     if first := rows[count:]:
         end = header.index(_PATH_BEGINS) if _PATH_BEGINS in header else len(header)
         kept = [i for i in range(end) if any(row[i] != MISSING for row in first)]
@@ -115,6 +120,42 @@ def _show_strategies(strategies: Sequence[StrategyRow], columns: Sequence[Result
         show([header[i] for i in kept], [[row[i] for i in kept] for row in first])
 
 
+def _missing_percentiles(comparison: Comparison, columns: Sequence[ResultColumn], *, p99: bool) -> Iterator[str]:
+    """Yield for which percentiles a strategy completes too few checkpoints, and the run that completes enough."""
+    from sim.results.estimates import longer_run
+
+    for column in columns:
+        if column.name not in ("end_to_end_p90_ms", *["end_to_end_p99_ms"] * p99):
+            continue
+        few = [
+            own
+            for own in comparison.strategies
+            if 0 < own.summary.completed < column.smallest_sample and not own.is_over
+        ]
+        if few and (p99 or len(few) < len(comparison.strategies)):  # a column that nobody has is not shown
+            least = min(few, key=lambda own: own.summary.completed)
+            run = comparison.results[least.label][0].scenario.run
+            longer = longer_run(column.smallest_sample, least.summary.completed, run.duration_ns)
+            yield f"{column.heading} needs {column.smallest_sample} checkpoints, {least.label} completes {least.summary.completed}: {longer}"
+
+
+_SPARE: Final = (
+    "emitted",
+    "vs none",
+    "sync",
+    "back-pressured",
+    "busiest",
+    "in flight",
+    "throughput",
+    "alignment",
+    "async",
+    "start delay",
+    "written",
+    "p99",
+    "completed",
+    "p90",
+)
+"""Columns that a terminal which is too narrow does not show, in this order."""
 _PATH_BEGINS: Final = "start delay"
 """Heading from which columns are about the path of a checkpoint; first uploads are shown with those before it."""
 
@@ -123,7 +164,7 @@ def _columns_named(names: str | None) -> Sequence[ResultColumn]:
     """Return the columns with these headings, separated by commas, or all.  UserError: there is none with such a heading."""
     from sim.results.summary import PRINTED
 
-    if names is None:
+    if names in (None, "all"):
         return PRINTED
     known = {column.heading.partition(" (")[0]: column for column in PRINTED}
     wanted = [name.strip().lower() for name in names.split(",")]

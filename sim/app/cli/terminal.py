@@ -25,12 +25,20 @@ MAX_LINE_LENGTH = 24
 """Characters: longer cells of a split table are wrapped, so that more columns fit next to each other."""
 
 
-def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> None:
+def show(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    text_cells: bool = False,
+    spare: Sequence[str] = (),
+    more: str = "--json",
+) -> None:
     """Print a table on stdout.  `text_cells`: cells are text, aligned left and wrapped; otherwise numbers.
 
-    On a terminal that is too narrow, the table is transposed.  If that does not fit either, the table or its transpose
-    is split into several tables with wrapped headers, whichever takes fewer lines.  In a pipe, a table of more than
-    PIPE_WIDTH characters is split between columns.
+    On a terminal that is too narrow, the table is transposed.  If that does not fit either, it has no `spare` columns (the
+    least important first), and a line says which they are and that `more` shows them.  If even that is too wide, the table
+    or its transpose is split into several tables with wrapped headers, whichever takes fewer lines.  In a pipe, a table of
+    more than PIPE_WIDTH characters is split between columns.
     """
     header, *rows = [[one_line(text, MAX_CELL) for text in row] for row in (header, *rows)]
     if not sys.stdout.isatty():
@@ -50,6 +58,11 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
     if fitting:
         console.print(_boxed(fitting[0], fitting[1:]))
         return
+    narrow, left_out = _without(table, [name for name in spare if name in header], console.width)
+    if left_out and len(rows) > 1:
+        console.print(_boxed(narrow[0], narrow[1:], _column_widths(narrow)))
+        put(f"{left_out} ({more} shows all).")
+        return
     for piece in min(
         (_pieces(layout, console.width, _wrapped_width) for layout in layouts[: 1 + (len(rows) <= len(header))]),
         key=_lines,
@@ -66,7 +79,7 @@ def put_parts(parts: Iterable[str | TextTable]) -> None:
             put(part)
         else:
             put(part.title)
-            show(part.header, part.rows)
+            show(part.header, part.rows, spare=part.spare)
 
 
 def put(text: str, *, is_red: bool = False) -> None:
@@ -79,6 +92,30 @@ def put(text: str, *, is_red: bool = False) -> None:
 def _width(table: Lines) -> int:
     """Return the width of the boxed table without wrapped cells: a character at each side, three between columns."""
     return sum(max(map(len, column)) + 3 for column in zip(*table, strict=True)) - 1
+
+
+def _without(table: Lines, spare: Sequence[str], width: int) -> tuple[Lines, str]:
+    """Return a table of at most `width` without some `spare` columns, and a text about these; "" if it is wider without all of them.
+
+    Columns with equal cells go first, and the text has their values.
+    """
+    columns = {column[0]: column for column in zip(*table, strict=True)}
+    alike = [name for name in spare if len(set(columns[name][1:])) == 1]
+    hidden, shared = list[str](), list[str]()
+    for name in [*alike, *(name for name in spare if name not in alike)]:
+        if _wrapped_width(list(columns.values())) <= width:
+            break
+        cells = columns.pop(name)
+        shared += [f"{name} {cells[1]}"] * (name in alike)
+        hidden += [name] * (name not in alike)
+    if _wrapped_width(list(columns.values())) > width:
+        return table, ""
+    texts = [
+        f"{begin}: {', '.join(names)}"
+        for begin, names in (("Not shown", hidden), ("Alike in all rows", shared))
+        if names
+    ]
+    return [list(row) for row in zip(*columns.values(), strict=True)], "; ".join(texts)
 
 
 def _pieces(table: Lines, width: int, width_of: Callable[[Lines], int]) -> list[Lines]:

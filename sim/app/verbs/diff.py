@@ -188,7 +188,7 @@ def _notes(request: DiffRequest, differences: InputDifferences, rows: pd.DataFra
         [
             effects.unlike_failures(rows),
             effects.unlike_phases(rows),
-            effects.few_checkpoints(rows),
+            effects.few_checkpoints(rows, differences.before.run.duration_ns),
             rocksdb_access_sentence(sides),
         ],
     )

@@ -174,7 +174,9 @@ def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
             f"{bytes_text(largest.max())}, as the changelog is in memory: Flink drops it, and the checkpoint expires, which is not simulated"
         )
     longest_ms = done["end_to_end_duration"].max()
-    min_ms = 0 if re.search("expire|time.?out", scenario.question.lower()) else _MIN_TIMEOUT_SHARE * timeout_ms
+    min_ms = (
+        0 if re.search("expire|(?<!with.)time.?out", scenario.question.lower()) else _MIN_TIMEOUT_SHARE * timeout_ms
+    )
     is_known = scenario.has_one_timeout and EXPIRED not in {*result.checkpoints["failure_message"]}
     if min_ms < longest_ms <= timeout_ms and is_known:
         yield f"The longest checkpoint or savepoint takes {ms_text(longest_ms)} of {ms_text(timeout_ms)} (checkpoint.timeout)"

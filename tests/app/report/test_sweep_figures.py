@@ -39,7 +39,7 @@ def rows():
 
 
 def test_columns_have_words():
-    assert in_words("end_to_end_p99_ms") == "checkpoint duration, 99th percentile"
+    assert in_words("end_to_end_p99_ms") == "checkpoint duration, p99"
     assert in_words("throughput_change") == "throughput against no checkpoints"
     assert in_words("delay_mean_s") == "mean delay of records"
     assert in_words("start_delay_ms") == "start delay, median"
@@ -51,7 +51,7 @@ def test_intervals_of_durations_do_not_reach_below_zero(rows):
     drawn = intervals(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
 
     assert drawn.marks_of(0, "span")["x"].min() == 0.0
-    assert [panel.title for panel in drawn.panels] == ["checkpoint duration, 99th percentile", "throughput"]
+    assert [panel.title for panel in drawn.panels] == ["checkpoint duration, p99", "throughput"]
 
 
 def test_labels_below_an_axis_do_not_touch(rows):

@@ -63,7 +63,7 @@ def test_a_percentile_has_its_sample_or_not():
 
 def test_words():
     """A column that is not in the catalogue has its name, without the unit."""
-    assert in_words("end_to_end_p99_ms") == "checkpoint duration, 99th percentile"
+    assert in_words("end_to_end_p99_ms") == "checkpoint duration, p99"
     assert in_words("replayed_records") == "records that a failure replays, median"
     assert in_words("busy_share") == "busy"
     assert [own.title for own in PRINTED if own.heading == "p50"] == ["checkpoint duration, median"]
