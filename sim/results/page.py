@@ -57,6 +57,8 @@ class Page:
     command: str = ""
     findings: Sequence[str] = ()  # remarks about the job
     made: str = ""  # version and date
+    cells: Mapping[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)  # begin and end of a number of
+    # the verdict -> its cell: block, row, column
 
 
 def html(page: Page) -> str:
@@ -79,9 +81,28 @@ def html(page: Page) -> str:
     titled = [(f"s{i}", _entry(block.title)) for i, block in enumerate(page.blocks) if block.title]
     contents = titled if len(titled) >= _MIN_HEADINGS_FOR_CONTENTS else []
     rendered = _template().render(
-        page=page, pictures=pictures, charts=charts, scripts=scripts, contents=contents, players=players
+        page=page,
+        verdict=_linked(page),
+        marked=set(page.cells.values()),
+        pictures=pictures,
+        charts=charts,
+        scripts=scripts,
+        contents=contents,
+        players=players,
     )
     return rendered + "\n"
+
+
+def _linked(page: Page) -> Markup:
+    """Return the verdict with a link from each number to its cell."""
+    from markupsafe import Markup
+
+    text, at, parts = page.verdict, 0, list[str]()
+    for (begin, end), cell in sorted(page.cells.items()):
+        link = Markup('<a href="#c{}-{}-{}">{}</a>').format(*cell, printable(text[begin:end]))
+        parts += [Markup.escape(printable(text[at:begin])), link]
+        at = end
+    return Markup("").join([*parts, Markup.escape(printable(text[at:]))])
 
 
 def player_html(description: Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.files import replace_file, replace_text
 from sim.model.quantities import COST
+from sim.results.bindings import bound_cells
 from sim.results.formats import json_ready, write_csv
 from sim.results.summary import WarmUpEnd
 from sim.runtime.result import Result, identity
@@ -56,6 +57,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
             line.label: list(map(asdict, line.not_completed)) for line in comparison.strategies if line.not_completed
         },
         "verdict": comparison.verdict,
+        "bindings": bound_cells(comparison.verdict, comparison.strategies),
         "overload": comparison.overload,
         "scarce_cores": comparison.scarce,
         "deciding": list(map(str, comparison.deciding)),

@@ -32,6 +32,7 @@ from sim.model.scenario import Backtest, Scenario
 from sim.model.schema.history_file import verdict
 from sim.model.schema.study import ScenarioFile
 from sim.model.text import capitalised
+from sim.results.bindings import bindings
 from sim.results.columns import TABLES
 from sim.results.formats import TextTable, count_text, ms_text
 from sim.results.journal import Journal
@@ -73,7 +74,18 @@ def comparison_page(
         str(summary.get("command", "")),
         findings,
         provenance_text(summary),
+        _cells(comparison, blocks),
     )
+
+
+def _cells(comparison: Comparison, blocks: Sequence[Block]) -> dict[tuple[int, int], tuple[int, int, int]]:
+    """Return the cell of each number of the verdict; the table of the page has a column per strategy."""
+    number = next(i for i, block in enumerate(blocks) if block.title == _SIDE_BY_SIDE)
+    bound = bindings(comparison.verdict, comparison.strategies)
+    return {(own.begin, own.end): (number, own.column - 1, own.row + 1) for own in bound if own.row >= 0}
+
+
+_SIDE_BY_SIDE = "The strategies side by side"
 
 
 def _blocks(comparison: Comparison, runs: Mapping[str, Tables], summary: Mapping[str, Any]) -> Iterator[Block]:
@@ -84,7 +96,7 @@ def _blocks(comparison: Comparison, runs: Mapping[str, Tables], summary: Mapping
         "", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i]
     )
     yield from (Block("", str(note)) for note in summary.get("notes", ()))
-    yield Block("The strategies side by side", table=table)
+    yield Block(_SIDE_BY_SIDE, table=table)
     yield from (Block(f"{name}: no result", code=f"{name}: {error}") for name, error in comparison.errors.items())
     for name, stories in summary.get("violations", {}).items():
         if stories:

@@ -101,8 +101,8 @@ def watch(
 ) -> WatchResult:
     """Poll a running job and compare its checkpoints with a forecast, until `duration` is over or the call is interrupted.
 
-    `url`: the JobManager (``"http://jobmanager:8081"``), or a saved job, which is replayed.  A call with the same `folder` resumes.  Each event is passed to
-    `listener.result`.
+    `url`: the JobManager (``"http://jobmanager:8081"``), or a saved job, which is replayed.  A call with the same `folder`
+    resumes.  Each event is passed to `listener.result`.
 
     Raises:
         RestError: The first poll of a new folder fails.
@@ -361,8 +361,9 @@ class _Replay(_Session):
 
     def run(self) -> None:
         """Poll at the end of each checkpoint, from that on of which there are enough for a forecast."""
-        for self.clock.time_ms in self.ends_ms[self.first - 1 :]:
-            self.poll(self.clock.time_ms)
+        for ended_ms in self.ends_ms[self.first - 1 :]:
+            self.clock.time_ms = ended_ms
+            self.poll(ended_ms)
         self.listener.message(verdict(self.watcher))
 
     def _observe_job(
