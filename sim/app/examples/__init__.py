@@ -41,6 +41,14 @@ def with_answers(text: str, ask: Callable[[str, str], str]) -> str:
 
     `ask`: returns the answer for (question, value of the example), or "" to keep value and mark.
     """
-    return _MARKED.sub(
-        lambda line: f"{line[1]}{answer}" if (answer := ask(line[4], line[2]).strip()) else line[0], text
-    )
+    for marked in [*_MARKED.finditer(text)]:
+        if answer := ask(marked[4], marked[2]).strip():
+            text = text.replace(marked[0], marked[1] + answer)
+            # lines without a mark that have the same value: "which parallelism do source, function and sink have?"
+            text = re.sub(
+                rf"^{re.escape(marked[1] + marked[2])}$",
+                lambda line, to=marked[1] + answer: to,
+                text,
+                flags=re.MULTILINE,
+            )
+    return text
