@@ -79,7 +79,7 @@ def _show_run(found: RunOutcome, columns: Sequence[ResultColumn], *, must_fit: b
     if comparison.strategies:
         _show_strategies(comparison.strategies, columns, must_fit=must_fit)
         for line in _missing_percentiles(comparison, columns, p99=not must_fit):
-            put(line)
+            put(f"\n{line}")
         put(f"\n{comparison.verdict}")
     for note in comparison.notes:
         put(note)
