@@ -45,10 +45,5 @@ def with_answers(text: str, ask: Callable[[str, str], str]) -> str:
         if answer := ask(marked[4], marked[2]).strip():
             text = text.replace(marked[0], marked[1] + answer)
             # lines without a mark that have the same value: "which parallelism do source, function and sink have?"
-            text = re.sub(
-                rf"^{re.escape(marked[1] + marked[2])}$",
-                lambda line, to=marked[1] + answer: to,
-                text,
-                flags=re.MULTILINE,
-            )
+            text = text.replace(f"\n{marked[1]}{marked[2]}\n", f"\n{marked[1]}{answer}\n")
     return text
