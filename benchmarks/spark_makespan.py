@@ -7,8 +7,8 @@ which Spark would, on a clock of its own.  Cells take 1 s, and a few of them lon
 makespan is compared with its bound, the larger of the longest cell and of all cells divided by the slots.  "Unforeseen":
 long cells look like short ones, so they come in any order.
 
-100 cells per slot (50 on 1,000 slots): 1.0 times the bound in all three cases, and 1.2, 1.3 and 1.1 times
-unforeseen.  Three jobs at once, each of a task per slot, took 2.7, 8.6 and 23 times the bound with 100 everywhere.
+100 cells per slot: 1.0 times the bound in all three cases, and 1.2, 1.3 and 1.2 times unforeseen.  Three jobs
+at once, each of a task per slot, took 2.7, 8.6 and 23 times the bound.
 A cell costs the driver's Python 0.05 (1,000 slots) to 0.10 ms (16 slots).
 
 `--standalone` confirms it on a real cluster of four workers, whose cells sleep: makespans, and so many cells that take no
