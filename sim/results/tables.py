@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sim.model.quantities import PLANNED_RESTARTS
-from sim.model.storage import ClaimMode, StateFile, StoredSnapshot, Verdict
+from sim.model.storage import StateFile, StoredSnapshot
 from sim.model.units import MS
 from sim.results.columns import Row, frame, ms, span_ms, task_name
 from sim.results.journal import GrowingColumn
@@ -199,33 +199,6 @@ class FileRow(NamedTuple):
     needed_by: tuple[StoredSnapshot, ...] = ()  # snapshots retained at the end that reference it
 
 
-class SnapshotRow(NamedTuple):
-    """A row of the table `snapshots`."""
-
-    snapshot: StoredSnapshot
-    directory: str
-    verdict: Verdict
-    relocatable_root: bool
-    restorable: bool  # none of its files is missing
-    would_break: tuple[StoredSnapshot, ...]  # snapshots that break if this one is deleted with all files it references
-    would_break_job: tuple[StoredSnapshot, ...]  # snapshots that break if the directory of its job is removed
-
-
-class RestoreRow(NamedTuple):
-    """A row of the table `restores`."""
-
-    job: int
-    claim: ClaimMode
-    restored: StoredSnapshot
-    begun_ns: int
-    first_id: int = -1  # first completed checkpoint
-    first_type: str = ""
-    first_checkpointed_size: int = 0
-    first_duration_ns: int = -1  # its end-to-end duration
-    free_ns: int = -1  # time from which no snapshot of this instance needed the restored one; -1: never
-    deletable: bool = False  # at the end, the user can delete the restored snapshot without breaking a newer one
-
-
 def files_table(rows: Iterable[FileRow]) -> pd.DataFrame:
     """Return the table `files`."""
     return frame(
@@ -237,47 +210,7 @@ def files_table(rows: Iterable[FileRow]) -> pd.DataFrame:
                 "checkpoint": row.file.checkpoint,
                 "size": row.file.size_bytes,
                 "scope": row.file.scope,
-                "needed_by": _names(row.needed_by),
-            }
-            for row in rows
-        ),
-    )
-
-
-def snapshots_table(rows: Iterable[SnapshotRow]) -> pd.DataFrame:
-    """Return the table `snapshots`."""
-    return frame(
-        "snapshots",
-        (
-            row._asdict()
-            | asdict(row.verdict)
-            | {
-                "job": row.snapshot.instance,
-                "id": row.snapshot.checkpoint,
-                "type": row.snapshot.type,
-                "owners": " ".join(map(str, row.verdict.owners)),
-                "relocatable_job_dir": {None: "n/a", True: "yes", False: "no"}[row.verdict.relocatable_job_dir],
-                "would_break": _names(row.would_break),
-                "would_break_job": _names(row.would_break_job),
-            }
-            for row in rows
-        ),
-    )
-
-
-def restores_table(rows: Iterable[RestoreRow]) -> pd.DataFrame:
-    """Return the table `restores`."""
-    return frame(
-        "restores",
-        (
-            _cells(row._asdict())
-            | {
-                "restored_job": row.restored.instance,
-                "restored_id": row.restored.checkpoint,
-                "restored_type": row.restored.type,
-                "bytes_reuploaded_first_full": row.first_checkpointed_size if row.first_type == "full" else 0,
-                "first_full_duration": ms(row.first_duration_ns) if row.first_type == "full" else -1.0,
-                "time_until_old_snapshot_deletable": span_ms(row.begun_ns, row.free_ns),
+                "needed_by": snapshot_names(row.needed_by),
             }
             for row in rows
         ),
@@ -292,7 +225,7 @@ def _cells(fields_of_record: Mapping[str, Any]) -> Row:
     }
 
 
-def _names(snapshots: Iterable[StoredSnapshot]) -> str:
+def snapshot_names(snapshots: Iterable[StoredSnapshot]) -> str:
     """Return snapshots as text, e.g. ``0/7 1/3``: job instance and id of each."""
     return " ".join(f"{snapshot.instance}/{snapshot.checkpoint}" for snapshot in snapshots)
 

@@ -19,18 +19,15 @@ from sim.plane import Engine, PlaneFactory
 from sim.protocol.coordinator_messages import SchedulerStopped
 from sim.protocol.options import FailureReason
 from sim.protocol.snapshot_store import find_unrestorable_snapshots, restorable
-from sim.results.columns import frame
+from sim.results.columns import Row, frame, ms, span_ms
 from sim.results.journal import EventType, Journal
 from sim.results.tables import (
     CheckpointStats,
     FileRow,
-    RestoreRow,
     checkpoints_table,
     commits_table,
     files_table,
     recoveries_table,
-    restores_table,
-    snapshots_table,
     stopped_with,
     subtasks_table,
     tasks_table,
@@ -183,7 +180,7 @@ class Chain:
                 rows[row.file.key] = named
         return [row._replace(needed_by=needed_by.get(key, ())) for key, row in rows.items()]
 
-    def restore_rows(self) -> list[RestoreRow]:
+    def restore_rows(self) -> list[Row]:
         """Return one row per job that was restored from a snapshot of another job."""
         snapshots, directories = self.snapshots(), self.scenario.directories
         return [
@@ -307,32 +304,38 @@ def _still_stops(stats: CheckpointStats) -> bool:
 
 def _restore_row(
     instance: JobInstance, begun: InitialState, snapshots: Sequence[StoredSnapshot], directories: Directories
-) -> RestoreRow:
+) -> Row:
     """Return the row of a restore, with statistics of the first checkpoint that completed after it, if any."""
     files, first = instance.job.files, instance.job.files.first_completed
     needed = any(
         snapshot.instance >= begun.instance
         for snapshot in find_unrestorable_snapshots(snapshots, directories, begun.snapshot)
     )
-    row = RestoreRow(
-        begun.instance,
-        begun.claim,
-        begun.snapshot,
-        begun.at_ns,
-        free_ns=files.free_ns,
-        deletable=files.free_ns >= 0 and not needed and begun.claim != "claim",
-    )
-    if not first:
-        return row
-    stats = instance.stats[first]
-    written = sum(part.written_bytes + part.persisted_bytes for part in stats.subtasks.values())
-    duration_ns = stats.latest_ack_ns - stats.trigger_ns
-    return row._replace(
-        first_id=first,
-        first_type=files.type_of(first),
-        first_checkpointed_size=written,
-        first_duration_ns=duration_ns,
-    )
+    deletable = files.free_ns >= 0 and not needed and begun.claim != "claim"
+    row = {
+        "job": begun.instance,
+        "claim": begun.claim,
+        "restored_job": begun.snapshot.instance,
+        "restored_id": begun.snapshot.checkpoint,
+        "restored_type": begun.snapshot.type,
+        "begun": ms(begun.at_ns),
+        "first_id": first or -1,
+        "first_type": files.type_of(first) if first else "",
+        "first_checkpointed_size": 0,
+        "first_duration": -1.0,
+        "bytes_reuploaded_first_full": 0,
+        "first_full_duration": -1.0,
+        "time_until_old_snapshot_deletable": span_ms(begun.at_ns, files.free_ns),
+        "deletable": deletable,
+    }
+    if first:
+        stats = instance.stats[first]
+        written = sum(part.written_bytes + part.persisted_bytes for part in stats.subtasks.values())
+        duration = span_ms(stats.trigger_ns, stats.latest_ack_ns)
+        row |= {"first_checkpointed_size": written, "first_duration": duration}
+        if row["first_type"] == "full":
+            row |= {"bytes_reuploaded_first_full": written, "first_full_duration": duration}
+    return row
 
 
 # ---- `simulate` returns the result of a scenario.
@@ -381,10 +384,10 @@ def simulate(
         scenario=scenario,
         **{name: _joined([of_instance[name] for of_instance in tables]) for name in tables[0]},
         files=files_table(() if only.get("files") == () else chain.file_rows()),
-        snapshots=snapshots_table(
-            snapshot_rows(chain.snapshots(), scenario.directories, chain.instances[-1].job.files.exists)
+        snapshots=frame(
+            "snapshots", snapshot_rows(chain.snapshots(), scenario.directories, chain.instances[-1].job.files.exists)
         ),
-        restores=restores_table(chain.restore_rows()),
+        restores=frame("restores", chain.restore_rows()),
         journal=journals[0] if len(journals) == 1 else Journal(entry for journal in journals for entry in journal),
         job_status=chain.status,
         ended_ns=chain.instances[-1].env.now,

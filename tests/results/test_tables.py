@@ -24,8 +24,6 @@ from sim.results.tables import (
     commits_table,
     files_table,
     recoveries_table,
-    restores_table,
-    snapshots_table,
     subtasks_table,
     tasks_table,
 )
@@ -83,8 +81,8 @@ def test_empty_runs_give_empty_tables_with_columns(name):
         "commits": commits_table([], NAMES),
         "recoveries": recoveries_table([]),
         "files": files_table([]),
-        "snapshots": snapshots_table([]),
-        "restores": restores_table([]),
+        "snapshots": frame("snapshots", []),
+        "restores": frame("restores", []),
         "requests": frame("requests", []),
         "path": frame("path", []),
     }

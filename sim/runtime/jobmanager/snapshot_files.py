@@ -7,7 +7,7 @@ events to the former and requests to the latter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from sim.model.storage import ClaimMode, Directories, Scope, SnapshotType, StateFile, StoredSnapshot
@@ -27,7 +27,8 @@ from sim.protocol.snapshot_store import (
     restorable,
     verdict,
 )
-from sim.results.tables import FileRow, SnapshotRow
+from sim.results.columns import Row
+from sim.results.tables import FileRow, snapshot_names
 from sim.runtime.clock import begin
 from sim.runtime.context import KeptSnapshot
 from sim.storage.ledger import FileId
@@ -292,17 +293,24 @@ class SnapshotFiles:
 
 def snapshot_rows(
     snapshots: Sequence[StoredSnapshot], directories: Directories, exists: Callable[[StateFile], bool]
-) -> list[SnapshotRow]:
-    """Return a row for each snapshot: its dependencies, and the other snapshots that cannot be restored without it."""
-    return [
-        SnapshotRow(
-            snapshot,
-            directories.directory(snapshot),
-            verdict(snapshot, directories),
-            restorable(snapshot, directories, copied=directories.root),
-            restorable(snapshot, directories, exists=exists),
-            find_unrestorable_snapshots(snapshots, directories, snapshot),
-            find_unrestorable_snapshots(snapshots, directories, directories.job_directory(snapshot.instance)),
+) -> Iterator[Row]:
+    """Yield the rows of the table `snapshots`: dependencies of each, and others that cannot be restored without it."""
+    for snapshot in snapshots:
+        found, job_directory = verdict(snapshot, directories), directories.job_directory(snapshot.instance)
+        lost, lost_with_job = (
+            snapshot_names(find_unrestorable_snapshots(snapshots, directories, removed))
+            for removed in (snapshot, job_directory)
         )
-        for snapshot in snapshots
-    ]
+        yield {
+            **asdict(found),
+            "job": snapshot.instance,
+            "id": snapshot.checkpoint,
+            "type": snapshot.type,
+            "directory": directories.directory(snapshot),
+            "owners": " ".join(map(str, found.owners)),
+            "relocatable_job_dir": {None: "n/a", True: "yes", False: "no"}[found.relocatable_job_dir],
+            "relocatable_root": restorable(snapshot, directories, copied=directories.root),
+            "restorable": restorable(snapshot, directories, exists=exists),
+            "would_break": lost,
+            "would_break_job": lost_with_job,
+        }
