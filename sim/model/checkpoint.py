@@ -269,7 +269,7 @@ class CheckpointOptions:
             one = f"is {found.max_concurrent}, but Flink runs {found.barriers} checkpoints one by one: write 1"
             at.error(one, "max-concurrent")
         if found.max_concurrent > 1 and found.min_pause_ns > 0:
-            at.warn("has no effect: with a min-pause Flink runs one checkpoint at a time", "max-concurrent")
+            at.warn("has no effect with a min-pause: Flink runs one checkpoint at a time then", "max-concurrent")
             return replace(found, max_concurrent=1)
         return found
 

@@ -425,7 +425,7 @@ def _kept_rows(run: Tables) -> Iterator[list[str]]:
             f"{row['files_outside_job_dir']}{owners}",
             _yes_no(row["relocatable_own_dir"]),
             row["relocatable_job_dir"],
-            _yes_no(row["relocatable_root"]),
+            _yes_no(row["relocatable_root"]) if row["relocatable_job_dir"] != "n/a" else "n/a",
             row["would_break"] or MISSING,
         ]
 

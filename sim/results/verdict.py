@@ -716,8 +716,7 @@ def _cause_sentence(strategy: StrategyRow, single: Single, several: bool) -> str
             return f"Barriers of {checkpoint} wait {ms_text(path.timeout_ms)} {place} ({_load_text(strategy, path.timeout_vertex)})"
         case "alignment":
             waits = f"'{path.alignment_vertex}' waits {ms_text(path.alignment_vertex_ms)} from its first to its last barrier"
-            load = _load_text(strategy, path.alignment_vertex)
-            return f"In {checkpoint} {waits}, which comes from {single.late_input} ({load})"
+            return f"In {checkpoint} {waits}, which comes from {single.late_input} ({_load_text(strategy)})"
         case "pre_barrier":
             return f"Work before the barrier takes {took}"
         case "sync":

@@ -229,7 +229,9 @@ def run_sweep(
     with Console(_show_sweep, as_json=as_json) as console:
         swept = sweep(file, listener=console, **options)
         (print_message if as_json else put)(swept.counted)
-    return Code.FINE if swept.failed.empty else Code.CELLS_FAILED
+    if not swept.failed.empty:
+        return Code.CELLS_FAILED
+    return Code.FINE if swept.broken.empty else Code.VIOLATED
 
 
 def _show_sweep(swept: Sweep) -> None:

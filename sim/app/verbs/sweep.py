@@ -363,8 +363,10 @@ def _report_failures(found: Sweep, command: str, listener: Listener) -> None:
         listener.message(
             f"... and {len(failed) - MAX_LISTED} more, in the column error of {found.folder / 'results.parquet'}"
         )
+    axes = [name for name, _ in next(iter(found.definition.scenarios.different)).axes]
     for _, row in broken[:MAX_LISTED].iterrows():
-        listener.message(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
+        values = ", ".join(f"{name} {row[name]}" for name in axes if name in broken)
+        listener.message(f"violation: {values or row['cell']}: {row['violation'].splitlines()[0]}")
     if len(failed):
         listener.message(f"to run only the failed cells again: {command}")
 

@@ -68,6 +68,26 @@ def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
     assert done.stdout.startswith("2 of 3 cells")
 
 
+def test_a_broken_promise_has_an_exit_code_and_names_its_settings(ckptsim, tmp_path):
+    """A transaction that is open for longer than the broker keeps it: with one of two intervals."""
+    (tmp_path / "job.yaml").write_text(
+        """# Which interval goes with a timeout of 3 s?
+version: 1
+job:
+  src: {source: {rate: 200/s, record: 100 B}}
+  sink: {input: {src: hash}, service: 50 us, connector: kafka-exactly-once, commit: {transaction-timeout: 3 s}}
+checkpoint: {interval: [1 s, 5 s]}
+run: {duration: 12 s}
+"""
+    )
+    done = ckptsim(f"sweep {tmp_path}/job.yaml --jobs 1 --out {tmp_path}/out")
+
+    assert done.exit_code == 1
+    assert "violation: checkpoint.interval 5 s: " in done.stderr
+    assert "records are lost: the transaction was open for longer" in done.stderr
+    assert "violation: checkpoint.interval 1 s: " not in done.stderr
+
+
 @pytest.mark.extra
 def test_without_java_one_line_says_what_to_do(ckptsim, tiny, monkeypatch):
     pytest.importorskip("pyspark")

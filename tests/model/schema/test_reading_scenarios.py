@@ -142,7 +142,7 @@ def test_concurrency_gives_way_to_a_pause():
     study = loads(SMALL, overrides=["checkpoint.max-concurrent=3", "checkpoint.min-pause=1 s"])
 
     assert study.scenarios[0].checkpoint.max_concurrent == 1
-    assert "has no effect: with a min-pause" in study.warnings[0].message
+    assert "has no effect with a min-pause" in study.warnings[0].message
 
 
 def test_weights_of_another_parallelism_are_dealt_out_and_said():

@@ -108,7 +108,7 @@ def test_what_is_kept_and_what_others_lose(run):
     chained, moved = section(run, "Retained snapshots and what they depend on")
 
     assert list(chained.values()) == ["it", "2/9 checkpoint", "1 MB", "3", "3", "1 (0 2)", "no", "no", "yes", "0/5"]
-    assert list(moved.values()) == ["it", "2/10 native, broken", "1 MB", "1", "0", "0", "yes", "n/a", "no", "-"]
+    assert list(moved.values()) == ["it", "2/10 native, broken", "1 MB", "1", "0", "0", "yes", "n/a", "n/a", "-"]
     assert section(run, "Directories that other snapshots need") == [
         {"strategy": "it", "rm -r": "directory of job 0", "lost": "2/9 2/10"}
     ]

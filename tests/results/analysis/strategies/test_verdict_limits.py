@@ -281,6 +281,8 @@ def test_a_skewed_input_decides():
     assert text.startswith(
         "In checkpoint 1 (aligned) 'map' waits 4.2 s from its first to its last barrier, which comes from source[1] ('sink' busy 99 %, "
     )
+    run.load(busy=(0.1, 0.99, 0.5), waiting=(0.9, 0, 0))
+    assert "which comes from source[1] ('map' busy 99 %" in verdict([line("aligned", run)])
 
 
 def test_even_unaligned_barriers_can_wait():
