@@ -8,7 +8,7 @@ saturates it, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -230,6 +230,7 @@ def _job(
 
 def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[LogCheckpoint]) -> int:
     """Set `checkpoint:`.  Returns the interval or an assumption [ms], or 0 if it is unknown or only known to be short."""
+    delays = [_round_nearby(delay) for delay in _first_delays(log, points)]
     gaps_text = f"{len(rhythm.gaps)} gaps between triggers"
     options, configured = with_current_names(log.options), configured_ms(log.options, INTERVAL)
     origin = ""  # empty: the interval is assumed
@@ -243,6 +244,14 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
         rhythm_text = at_once if rhythm.is_saturated else "a pause follows each checkpoint"
         interval_ms = _round_nearby(min(rhythm.gaps))
         why = f"the shortest of {gaps_text}: {rhythm_text}, so the interval is not longer."
+    elif delays:
+        interval_ms, at_most = max(delays), _duration_text(_round_nearby(rhythm.at_most))
+        most = f" and at most {at_most}" if rhythm.at_most >= interval_ms else ""
+        runs = "once" if len(delays) == 1 else f"{len(delays)} times"
+        why = (
+            f"the longest time from RUNNING to the first trigger, observed {runs}. Flink chooses it at random up to the interval, so the "
+            f"interval is at least that long{most}. The log does not contain two periodic triggers between which no checkpoint expired."
+        )
     elif rhythm.at_most:
         interval_ms = _round_nearby(rhythm.at_most)
         why = "the shortest time between two triggers: the interval is not longer."
@@ -269,7 +278,19 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
     else:
         ask_for_timeout(draft, options, max((point.end_to_end_duration for point in points), default=0))
     ask_for_barriers(draft, options, "aligned, Flink's default.")
-    return rhythm.interval or configured or (0 if rhythm.gaps else rhythm.at_most)
+    return rhythm.interval or configured or (0 if rhythm.gaps else max(delays, default=rhythm.at_most))
+
+
+def _first_delays(log: JobLog, points: list[LogCheckpoint]) -> Iterator[int]:
+    """Yield the time from each switch to RUNNING to the first trigger [ms] (CheckpointCoordinator#getRandomInitDelay)."""
+    for begin_ms, end_ms in pairwise([*log.runs_ms, log.ended_ms + 1]):
+        first = min(
+            (point for point in points if 0 <= begin_ms <= point.line_ms < end_ms),
+            key=lambda point: point.line_ms,
+            default=None,
+        )
+        if first is not None and first.line_ms > begin_ms and not first.is_requested:
+            yield first.line_ms - begin_ms
 
 
 def _storage(
