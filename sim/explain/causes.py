@@ -36,10 +36,6 @@ _MAX_BLOCKS = 1000
 """Maximum blocks of a file whose nodes are searched."""
 
 
-_FULL_NIC = 0.7
-"""Share of the bandwidth of a network card from which files that are written at the same time are said to share it."""
-
-
 class SlowPlace(NamedTuple):
     """A slow part of storage that delayed a file: a node, a prefix or a stream."""
 
@@ -302,7 +298,6 @@ class Causes:
             text = f"{subject} was not durable {self._until}"
         else:
             text = f"{subject}, {bytes_text(size)} at {bytes_text(size * SECOND / spent_ns)}/s{self._compacted(parts[0].task, files)}"
-            text += self._sharing_nic(longest, size * SECOND / spent_ns)
         if self._stats.savepoint_format == "canonical" and (
             rate := self.context.scenario.checkpoint.state.savepoint_bytes_per_second
         ):
@@ -321,23 +316,6 @@ class Causes:
         if not refused:
             return ""
         return f"; {refused} requests were refused meanwhile (503), as a prefix takes {limit}/s, and tried again"
-
-    def _sharing_nic(self, file: StoredFile, bytes_per_second: float) -> str:
-        """Return a clause on the files with which a file shares the network card of its TaskManager, if they fill it, or ""."""
-        nic = self.context.storage.options.nic_bytes_per_second
-        if nic is None or file.disk:
-            return ""
-        together = sum(
-            other.host == file.host
-            and not other.disk
-            and other.inside is None
-            and other.created_ns < (file.durable_ns or self._end_ns)
-            and (other.durable_ns or self._end_ns) > file.created_ns
-            for other in self.context.storage.files
-        )
-        if together < 2 or together * bytes_per_second < _FULL_NIC * nic:
-            return ""
-        return f"; {together} files of its TaskManager share {bytes_text(nic)}/s (storage.nic)"
 
     def _compacted(self, task: int, files: Sequence[StoredFile]) -> str:
         """Return a clause on bytes that a compaction wrote, or "" if they are at most half of the upload."""

@@ -27,11 +27,6 @@ OTHERS = {
         sink=STATE,
         extra="storage: {object-store: {bandwidth: 100 MB/s, prefixes: 2, slow: {share: 100 %, factor: 2, lasts: 10 min}}}",
     ),
-    "files that share a network card": scenario(
-        STEADY,
-        sink=STATE,
-        extra="cluster: {slots: 8}\nstorage: {object-store: {bandwidth: 100 MB/s}, nic: 20 MB/s}",
-    ),
     "a slow input": scenario(JOIN.replace("RATE", "unlimited").replace("WORK", "0 s")),
     "a late input": scenario(JOIN.replace("RATE", "400/s").replace("WORK", "500 ms")),
     "unaligned, a late input": scenario(
