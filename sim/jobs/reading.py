@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from sim.jobs.source.job_log import JobLog, event_lines, read_logs
 from sim.jobs.source.recorded_job import (
     ConfiguredJob,
     ImportedScenario,
+    RecordedCheckpoint,
     RecordedJob,
     RecordingError,
     open_uncompressed,
@@ -251,23 +252,17 @@ class Measured(RecordedJob):
 def to_log_recording(log: JobLog, name: str = "") -> Measured:
     """Return the recorded job of a log.  Durations in logs include the time to write the metadata."""
     points = log.recorded
-    ends = [point.trigger_timestamp + max(point.end_to_end_duration, 0) for point in points] or [0]
-    begun_ms, ended_ms = min((point.trigger_timestamp for point in points), default=0), max(ends)
-    counts = {
-        status.lower(): sum(point.status == status for point in points)
-        for status in ("COMPLETED", "FAILED", "IN_PROGRESS")
-    }
     lines_ms = [log.running_ms, *(point.line_ms for point in log.checkpoints.values() if point.line_ms >= 0)]
     fields = {
         "name": (name or log.job)[:200],
         "flink_version": log.version,
-        "duration_s": max((ended_ms - begun_ms) / 1000, 1),
+        "duration_s": _covered_s(points),
         "failures": log.failures,
         "ran_ms": max(log.ended_ms - min(lines_ms), 0)
         if log.running_ms >= 0
         else 0,  # a log may begin later than its job
         "source": log,
-        "checkpoints": {"counts": counts, "list": points},
+        "checkpoints": {"list": points},
     }
     return parsed(Measured, fields, log.source, "the checkpoints of the log")
 
@@ -278,19 +273,29 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
     Raises `RecordingError` if the answers contradict each other.
     """
     job = RestJob(snapshot)
-    begun_ms, ended_ms = _window(job)
+    ended = [point for point in job.checkpoints if point.end_to_end_duration >= 0]
     fields = {
         "name": (name or job.job.name or job.job.jid)[:200],
         "flink_version": job.flink_version,
-        "duration_s": max((ended_ms - begun_ms) / 1000, 1),
+        "duration_s": _covered_s(ended, snapshot.samples, job.job.duration),
         "failures": len(job.failures_ms),
         "ran_ms": max(job.job.now - _begun_ms(job), 0),
         "graph": tuple(replace(vertex, id=vertex.name) for vertex in job.vertices),
-        "checkpoints": {"counts": job.statistics.counts, "list": job.checkpoints},
+        "checkpoints": {"list": job.checkpoints},
         "series": job.series,
         "source": job,
     }
     return parsed(Measured, fields, snapshot.source, "the job")
+
+
+def _covered_s(points: Sequence[RecordedCheckpoint], samples_ms: Iterable[int] = (), unknown_ms: int = 0) -> float:
+    """Return the length of the observed period [s]: from the first checkpoint or sample to the last.
+
+    `unknown_ms` is the length without any.
+    """
+    times_ms = [*samples_ms, *(point.trigger_timestamp for point in points)]
+    times_ms += [point.trigger_timestamp + max(point.end_to_end_duration, 0) for point in points]
+    return max((max(times_ms) - min(times_ms) if times_ms else unknown_ms) / 1000, 1)
 
 
 MAX_EXCEPTION_HISTORY = 16
@@ -301,14 +306,6 @@ def _begun_ms(job: RestJob) -> int:
     """Return the time from which on all failures of the job are known [epoch ms]."""
     failures = job.failures_ms
     return failures[0] if len(failures) >= MAX_EXCEPTION_HISTORY else max(job.job.start_time, 0)
-
-
-def _window(job: RestJob) -> tuple[int, int]:
-    """Return (begin, end) of the observed period [epoch ms]: from the first checkpoint or sample to the last."""
-    points = [point for point in job.checkpoints if point.end_to_end_duration >= 0]
-    times = [*job.snapshot.samples, *(point.trigger_timestamp for point in points)]
-    times += [point.trigger_timestamp + point.end_to_end_duration for point in points]
-    return (min(times), max(times)) if times else (job.job.start_time, job.job.start_time + max(job.job.duration, 0))
 
 
 # ---- The scenario of a source: from the configuration of a recording, or inferred from measurements.

@@ -330,7 +330,7 @@ class RecordedCheckpoint(RestObject):
 class Checkpoints(RestObject):
     """The checkpoints of a job.  `counts` includes triggers that were declined before they got an id; `list` does not."""
 
-    counts: dict[str, int]
+    counts: dict[str, int] = Field(default_factory=dict)
     list: tuple[RecordedCheckpoint, ...]
 
 
