@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.jobs.watch.forecast import Circumstances, Forecast, causes, reasons_text, unknown
+from sim.jobs.watch.forecast import Circumstances, Forecast, reasons
 from sim.jobs.watch.observation import JobObservation, SeenCheckpoint, changes
 from sim.jobs.watch.serving import page_of, verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
@@ -64,10 +64,6 @@ def test_the_job_did_not_begin_again_because_an_answer_was_missing():
     assert (3, known.failures_ms) == (told.state.observation.restored, told.state.observation.failures_ms)
 
 
-def why(usual, now, sign=1):
-    return reasons_text(causes(usual, now, sign), unknown(usual, now))
-
-
 def left(told, *points):
     return next(
         text for text in texts(told.process_observation(*at(1000, *points))[0]) if text.startswith("checkpoints leave")
@@ -97,18 +93,21 @@ def test_what_is_not_known_is_not_as_it_was(usual, said):
     """No counters of the job: whether its load is another one cannot be told."""
     now = Circumstances(state={"map": 1e6}, parts_ms={"upload": 82.0})
 
-    assert said.rpartition(": ")[2] in why(usual, now)
+    assert said.rpartition(": ")[2] in reasons(usual, now)[1]
 
 
 def test_load_and_state_as_they_were_are_said_to_be():
-    assert why(USUAL, USUAL) == "Why is not known: load, state, threads and the parts of checkpoints are as they were."
+    assert (
+        reasons(USUAL, USUAL)[1]
+        == "Why is not known: load, state, threads and the parts of checkpoints are as they were."
+    )
 
 
 def test_shorter_checkpoints_have_a_part_that_shrank():
     """And threads that work less: both are named, and nothing is said to be as it was."""
     now = replace(USUAL, busy={"map": 0.1}, parts_ms={"alignment": 20.0})
 
-    assert why(USUAL, now, -1) == (
+    assert reasons(USUAL, now, -1)[1] == (
         "Threads of 'map' work 10 % of the time on average (before: 50 %); of a checkpoint, upload shrank most: 0 ms (before: 80 ms)."
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
@@ -127,10 +127,19 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
     return differences
 
 
-def unknown(usual: Circumstances, now: Circumstances) -> list[str]:
-    """Return the names of the circumstances that cannot be compared, because they are unknown in one of the periods."""
+def reasons(usual: Circumstances, now: Circumstances, sign: int = 1) -> tuple[list[Cause], str]:
+    """Return the `causes` of a deviation, and a sentence with them.
+
+    Without any, the sentence names what is as it was, and what cannot be compared because it is unknown in one period.
+    """
+    if differences := causes(usual, now, sign):
+        return differences, f"{capitalised('; '.join(cause.text for cause in differences))}."
     kinds = {"load": "load", "state": "state", "threads": "busy", "the parts of checkpoints": "parts_ms"}
-    return [name for name, kind in kinds.items() if not (getattr(usual, kind) and getattr(now, kind))]
+    unknown = [name for name, kind in kinds.items() if not (getattr(usual, kind) and getattr(now, kind))]
+    unchanged = [name for name in kinds if name not in unknown]
+    clauses = [f"{listed(unchanged)} are as they were"] if unchanged else []
+    clauses += [f"of {listed(unknown)} nothing is known"] if unknown else []
+    return [], f"Why is not known: {'; '.join(clauses)}."
 
 
 def times_text(factor: float) -> str:
@@ -142,17 +151,6 @@ def times_text(factor: float) -> str:
     if 1 / 2.2 <= factor <= 1 / 1.8:
         return "halved"
     return f"is {factor:.2g} times what it was" if factor < 99.5 else f"is {factor:.0f} times what it was"
-
-
-def reasons_text(differences: Sequence[Cause], unknown: Sequence[str]) -> str:
-    """Return the reasons of a deviation in sentences.  `unknown` are the circumstances that cannot be compared."""
-    if differences:
-        return f"{capitalised('; '.join(cause.text for cause in differences))}."
-    compared = ("load", "state", "threads", "the parts of checkpoints")
-    unchanged = [name for name in compared if name not in unknown]
-    clauses = [f"{listed(unchanged)} are as they were"] if unchanged else []
-    clauses += [f"of {listed(unknown)} nothing is known"] if unknown else []
-    return f"Why is not known: {'; '.join(clauses)}."
 
 
 def _ratios(

@@ -22,9 +22,7 @@ from sim.jobs.watch.forecast import (
     Forecast,
     ForecastBound,
     ForecastEvidence,
-    causes,
-    reasons_text,
-    unknown,
+    reasons,
 )
 from sim.jobs.watch.memory import MemoryFileError, checkpoint_row, to_utc
 from sim.jobs.watch.observation import (
@@ -379,8 +377,7 @@ class Watcher:
         p50, p90 = percentiles(since)
         side = "shorter" if line is LOWER else "longer"
         begun = clock_text(evidence.since_ms, now_ms)
-        differences = causes(forecast.usual, now, -1 if p50 < forecast.p50_ms else 1)
-        why = reasons_text(differences, unknown(forecast.usual, now))
+        differences, why = reasons(forecast.usual, now, -1 if p50 < forecast.p50_ms else 1)
         text = (
             f"checkpoints leave the forecast: since {begun}, {evidence.beyond} of {evidence.count} are {side} than "
             f"{ms_text(forecast.limits_ms[line.name])} ({forecast}); now {percentiles_text(since)}. {why}"
