@@ -210,7 +210,7 @@ WINDOWS = (
     ),
     Rule(
         "a source waits for records if those subtasks do that have any",
-        "jobs/infer/windows.py",
+        "jobs/infer/work.py",
         "    return replace(flow, subtasks={name: values[is_active] for name, values in flow.subtasks.items()})\n",
         "    return flow\n",
         "tests/jobs/infer/test_made_work.py::test_who_emits_nothing_while_others_do_is_silent[records0-1-2]",
