@@ -146,7 +146,7 @@ def chances(search: CandidateSearch, setting: Setting) -> Chances | None:
     None if there is no such limit, no history of the job, or no finite prediction, or if the setting is today's.
     """
     bound_ms, value_ms = search.limits.checkpoint_ms, setting.checkpoint_ms
-    is_todays = search.current_candidate is not None and setting.name == search.current_candidate.name
+    is_todays = setting.name == search.current_name
     if bound_ms is None or search.bench.backtest is None or not 0 < value_ms < math.inf or is_todays:
         return None
     kinds = search.kinds_of(setting.name)
@@ -262,6 +262,7 @@ class CandidateSearch:
         self.current_candidate = (
             make_candidate(self.scenario, now_ns, self.current_barriers) if now_ns is not None else None
         )
+        self.current_name = None if self.current_candidate is None else self.current_candidate.name
         self.is_forbidden = not self.current_barriers.aligned and all(
             protocol.aligned for protocol in allowed_protocols(self.scenario)
         )
@@ -290,7 +291,7 @@ class CandidateSearch:
     @property
     def margins(self) -> Margins:
         """Return the prediction errors that judgements allow for (`sim.advice.uncertainty.margins`)."""
-        return margins(self.bench.backtest, self._current_name, self.kinds_of, self.recovery_range)
+        return margins(self.bench.backtest, self.current_name, self.kinds_of, self.recovery_range)
 
     def slots_ms(self, name: SettingName) -> tuple[float, float] | None:
         """Return (min, max) time [ms] without slots after a lost TaskManager, or None if the job may fail permanently."""
@@ -345,13 +346,13 @@ class CandidateSearch:
     @property
     def current(self) -> Setting | None:
         """Return the current setting, or None if it has not run, or the job has no checkpoints."""
-        return self.setting(self._current_name)
+        return self.setting(self.current_name)
 
     @property
     def replaced(self) -> Setting | None:
         """Return the current setting if another one is advised, else None."""
         chosen = self.chosen
-        return None if chosen is None or chosen.name == self._current_name else self.current
+        return None if chosen is None or chosen.name == self.current_name else self.current
 
     def choose(self, settings: Sequence[Setting]) -> Setting | None:
         """Return the setting to advise among these, or None."""
@@ -417,7 +418,7 @@ class CandidateSearch:
         Only the replications that both have are compared, and what these do not tell apart is as good.
         """
         if not (lacking := {*other.breaks, *(tight.column for tight in other.tight)}):
-            is_open = other.name == self._current_name or not self.limits.bounds or not other.completed
+            is_open = other.name == self.current_name or not self.limits.bounds or not other.completed
             return is_open or not other.lost <= setting.lost + NOTABLE_LOSS_SHARE
         common = min(setting.runs, other.runs)
         if (key := (setting.name, other.name, common)) not in self._judged_pairs:
@@ -460,7 +461,7 @@ class CandidateSearch:
         best of the others has more room or loses notably less time.  Otherwise a limit on checkpoints alone could lead to
         much longer recoveries.
         """
-        now = next((setting for setting in settings if setting.name == self._current_name), None)
+        now = next((setting for setting in settings if setting.name == self.current_name), None)
         if self.limits.recovery_ms is not None or now is None:
             return settings
         kept = [setting.recovery_ms for setting in settings if setting.keeps_limits]
@@ -525,7 +526,7 @@ class CandidateSearch:
     @property
     def loses_today(self) -> bool:
         """Return True if today's setting loses output."""
-        return self._current_name in self.losing
+        return self.current_name in self.losing
 
     def needs_async_operate(self, name: SettingName) -> bool:
         """Return True if a setting needs operators that write files behind the barrier (FLINK-37375), and today's do not."""
@@ -800,7 +801,7 @@ class CandidateSearch:
         if rows is None:
             raise BudgetUsedError
         longer_ms = {candidate.name: longest_checkpoint(rows, candidate.name)[0]} if long else {}
-        results = with_corrected_durations(self._measure_rows(rows), self.bench.backtest, self._current_name, longer_ms)
+        results = with_corrected_durations(self._measure_rows(rows), self.bench.backtest, self.current_name, longer_ms)
         if not long:
             with_rare_checkpoints(results, {candidate.name: self._rare_checkpoints(candidate.name, rows, extra)})
         settings = self.judge(self._with_losses(results))
@@ -825,15 +826,11 @@ class CandidateSearch:
             prices=self.bench.prices,
             observed=lambda name: self.bench.observed_ns(self.candidate_of(name)) / 1e9,
             period=lambda name, p50_ms: self._period_ns(name, p50_ms) / 1e9,
-            has_random_start=self._has_random_start,
+            # the first checkpoint comes at a random time, so that trials do not fail late in an interval
+            has_random_start=self.scenario.cluster.profile != "2.x",
             # a compacted file is committed by the checkpoint after the one in which its parts were written
             intervals_later=int(SINKS["file-sink-compaction"] in sinks_of(self.scenario).values()),
         )
-
-    @property
-    def _has_random_start(self) -> bool:
-        """Return True if the first checkpoint comes at a random time, so that trials do not fail late in an interval."""
-        return self.scenario.cluster.profile != "2.x"
 
     def checkpoint_count(self, name: SettingName) -> int:
         """Return the number of simulated checkpoints that a setting is judged by, in the world with fewest."""
@@ -843,7 +840,7 @@ class CandidateSearch:
     def _correct(self) -> None:
         """Compute `trials` from `_measured`."""
         self.trials = self._with_losses(
-            with_corrected_durations(self._of_long_runs(), self.bench.backtest, self._current_name, self.longer_ms)
+            with_corrected_durations(self._of_long_runs(), self.bench.backtest, self.current_name, self.longer_ms)
         )
         short = {name: worlds for name, worlds in self.trials.items() if name not in self.longer_ms}
         with_rare_checkpoints(short, self.rare)
@@ -889,17 +886,13 @@ class CandidateSearch:
                 values[(values[:, completed] == 0) | is_lost, recovery] = math.inf
         return trials
 
-    @property
-    def _current_name(self) -> SettingName | None:
-        return None if self.current_candidate is None else self.current_candidate.name
-
     def replicate_until_decided(self) -> None:
         """Repeat the settings that may be chosen, until the choice is certain or a limit on runs is reached."""
         while True:
             choice = self.choice()
             names = {
                 choice.chosen,
-                self._current_name,
+                self.current_name,
                 *(name for name, share in choice.others if share >= MIN_DRAWN_SHARE),
             }
             stay = [self.candidate_of(name) for name in names if name is not None and name in self.trials]
@@ -914,7 +907,7 @@ class CandidateSearch:
     def _compared_candidates(self) -> list[Candidate]:
         """Return the chosen and the current setting, or [] if none is chosen."""
         chosen = self.chosen
-        names = [] if chosen is None else dict.fromkeys([chosen.name, self._current_name])
+        names = [] if chosen is None else dict.fromkeys([chosen.name, self.current_name])
         return [self.candidate_of(name) for name in names if name is not None]
 
     def repeat(self) -> None:

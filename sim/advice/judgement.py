@@ -242,8 +242,9 @@ def measure(
     checkpointed = steady["checkpointed_mean_bytes"].fillna(0.0)
     # may be negative, if restarts replay more records than are served
     served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)
-    # an undisturbed job restarts because checkpoints fail, after which it repeats more than it does after other failures
-    restarting = restarting_share(steady)
+    # an undisturbed job restarts because checkpoints fail, after which it repeats more than it does after other failures; the
+    # share of time between such restarts and being caught up again
+    restarting = steady.reindex(columns=["disturbed_share"])["disturbed_share"].fillna(0.0)
     if restarting.any():
         longer = (restarting > 0) & ~(steady["caught_up_ms"] <= recovery_ms)
         recovery_ms = recovery_ms.where(~longer, steady["caught_up_ms"])
@@ -294,11 +295,6 @@ def storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
     if not set(USE) <= set(steady):
         return [math.nan] * len(steady)
     return [prices.cost_per_month(dict(zip(USE, row, strict=True))) for row in steady[list(USE)].to_numpy()]
-
-
-def restarting_share(undisturbed: pd.DataFrame) -> pd.Series[float]:
-    """Return the share of time between restarts and being caught up again, for each run in which nothing fails but checkpoints."""
-    return undisturbed.reindex(columns=["disturbed_share"])["disturbed_share"].fillna(0.0)
 
 
 def recoveries_ms(

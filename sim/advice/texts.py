@@ -77,7 +77,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
             *excluded(search),
             *interval_limits(search),
         ]
-    today = None if search.current_candidate is None else search.current_candidate.name
+    today = search.current_name
     needed = condition_of(search, chosen)
     more_keys = advised_point(search, chosen).keys() - search.candidate_of(chosen.name).point.keys()
     patient = [text for key, (text, _) in PATIENT.items() if f"restart.{key}" in more_keys]
@@ -135,7 +135,7 @@ def _with_keys(search: CandidateSearch, setting: Setting) -> str:
 def excluded(search: CandidateSearch) -> list[str]:
     """Return sentences on settings that cannot be advised: they lose output, or need what Flink has no option for."""
     sentences = []
-    today = None if search.current_candidate is None else search.current_candidate.name
+    today = search.current_name
     if search.losing:
         tried = [setting for setting in search.settings if setting.name in search.losing and setting.name != today]
         names = ["today's setting"] * search.loses_today
@@ -521,7 +521,7 @@ def _remarks(setting: Setting, search: CandidateSearch) -> Iterator[str]:
     chosen = search.chosen
     if chosen is not None and setting.name == chosen.name:
         yield "advised"
-    if search.current_candidate is not None and setting.name == search.current_candidate.name:
+    if setting.name == search.current_name:
         yield "today"
     if setting.completed and not search.has_named_interval(setting):
         yield f"begins every {ms_text(search.period_ns(setting) / 1e6)}"

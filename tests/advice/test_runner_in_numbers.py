@@ -38,7 +38,7 @@ def test_chances_are_those_of_recorded_changes_of_the_same_kinds():
         limits=SimpleNamespace(checkpoint_ms=1000.0),
         bench=SimpleNamespace(backtest=object()),
         kinds_of=lambda _: kinds,
-        current_candidate=SimpleNamespace(name=("30 s", "aligned")),
+        current_name=("30 s", "aligned"),
     )
     setting = SimpleNamespace(name=("30 s", "unaligned"), checkpoint_ms=500.0)
     found = chances(search, setting)
@@ -49,7 +49,7 @@ def test_chances_are_those_of_recorded_changes_of_the_same_kinds():
         None,
         None,
     ]
-    search.current_candidate = None
+    search.current_name = None
     assert chances(search, setting) is not None
     search.limits.checkpoint_ms = None
     assert chances(search, setting) is None

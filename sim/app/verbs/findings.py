@@ -209,10 +209,15 @@ class FoundIssues:
     @property
     def rows(self) -> list[list[str]]:
         """Return a table row per defect, with the columns of `HEADER`."""
-        return [[self._status(match), *_cells(match), _why(match) or match.issue.condition] for match in self.matches]
-
-    def _status(self, match: IssueMatch) -> str:
-        return "" if not self.has_job else "applies" if match.applies else "may apply"
+        rows = []
+        for match in self.matches:
+            issue = match.issue
+            status = "" if not self.has_job else "applies" if match.applies else "may apply"
+            fixed = "unknown" if issue.fixed is None else ", ".join(issue.fixed) or "no release"
+            why = "; ".join([*match.holding, *(f"if {text}" for text in match.unsure)]) or issue.condition
+            what = f"{issue.title}. {match.simulated}."
+            rows.append([status, issue.id, issue.component, issue.consequence, fixed, what, why])
+        return rows
 
     @property
     def summary(self) -> str:
@@ -301,16 +306,6 @@ def different_issues(scenarios: Mapping[str, Scenario]) -> Iterator[str]:
     for name, ids in ids_by_side.items():
         if alone := [issue for issue in ids if not all(issue in other for other in ids_by_side.values())]:
             yield f"known defects that may apply to {name} alone: {', '.join(alone)}"
-
-
-def _cells(match: IssueMatch) -> list[str]:
-    issue = match.issue
-    fixed = "unknown" if issue.fixed is None else ", ".join(issue.fixed) or "no release"
-    return [issue.id, issue.component, issue.consequence, fixed, f"{issue.title}. {match.simulated}."]
-
-
-def _why(match: IssueMatch) -> str:
-    return "; ".join([*match.holding, *(f"if {text}" for text in match.unsure)])
 
 
 def _missing(scenarios: Sequence[Scenario]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -60,7 +59,19 @@ class ReadTraces:
     @property
     def notes(self) -> list[str]:
         """Return messages: omitted rows, how files were read, and rows that are in no table."""
-        return list(self._notes())
+        good, bad, counts = self.tables, self.quarantine, self.counts
+        lines = list(self.remarks)
+        if len(good) > MAX_SHOWN:
+            rest = f"and {len(good) - MAX_SHOWN} more; in all {good['count'].sum()} rows of {good['trace'].nunique()} traces"
+            lines.insert(0, rest)
+        for how, files in counts[counts["kind"] == "note"].groupby("reason", sort=False)["file"]:
+            lines.append(f"{_named(list(files))}: {how}")
+        for why, count in counts[counts["kind"] == "passed"].groupby("reason")["count"].sum().items():
+            lines.append(f"{count} row{'s say' if count > 1 else ' says'} nothing to any table: {why}")
+        lines += [f"{row['file']}: {_where(row)}{row['reason']}" for _, row in bad.iloc[:MAX_SHOWN].iterrows()]
+        if len(bad) > MAX_SHOWN:
+            lines.append(f"and {len(bad) - MAX_SHOWN} more messages: all rows are in the table `quarantine`")
+        return lines
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -70,20 +81,6 @@ class ReadTraces:
 
     def __repr__(self) -> str:
         return "\n".join([f"{trace}: {count} rows of {kind}" for trace, kind, count in self.rows] + self.notes)
-
-    def _notes(self) -> Iterator[str]:
-        good, bad, counts = self.tables, self.quarantine, self.counts
-        if len(good) > MAX_SHOWN:
-            yield f"and {len(good) - MAX_SHOWN} more; in all {good['count'].sum()} rows of {good['trace'].nunique()} traces"
-        yield from self.remarks
-        for how, files in counts[counts["kind"] == "note"].groupby("reason", sort=False)["file"]:
-            yield f"{_named(list(files))}: {how}"
-        for why, count in counts[counts["kind"] == "passed"].groupby("reason")["count"].sum().items():
-            yield f"{count} row{'s say' if count > 1 else ' says'} nothing to any table: {why}"
-        for _, row in bad.iloc[:MAX_SHOWN].iterrows():
-            yield f"{row['file']}: {_where(row)}{row['reason']}"
-        if len(bad) > MAX_SHOWN:
-            yield f"and {len(bad) - MAX_SHOWN} more messages: all rows are in the table `quarantine`"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

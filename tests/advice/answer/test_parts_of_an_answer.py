@@ -48,7 +48,7 @@ def search_of(*settings, limits=LIMITS, **others):
             "limits": limits,
             "permitted": settings,
             "chosen": None,
-            "current_candidate": None,
+            "current_name": None,
             "candidate_of": candidate_of,
             "relaxed": None,
             "trials": dict.fromkeys(named),
@@ -111,7 +111,7 @@ def test_tables_of_settings_by_how_often_they_ran():
     tight = (Tight("recovery_ms", 0.083, 0.2),)
     chosen = replace(setting(("10 s", "unaligned"), 0.01, runs=1, ran_long=True, checkpoints=300), tight=tight)
     once = setting(("5 s", "aligned"), 0.5, runs=1)
-    search = search_of(today, once, chosen, chosen=chosen, current_candidate=SimpleNamespace(name=ALIGNED))
+    search = search_of(today, once, chosen, chosen=chosen, current_name=ALIGNED)
     often, short = tables_of_settings(search)
 
     remarks = ["advised; recovery may be 20 % more", "today; throughput loss 2 % > 1 %"]
@@ -187,7 +187,7 @@ def test_settings_that_lose_output_are_told_from_todays():
     others = {
         "losing": losing,
         "loses_today": True,
-        "current_candidate": SimpleNamespace(name=ALIGNED),
+        "current_name": ALIGNED,
         "chosen": today,
     }
     search = search_of(today, *tried, **others)
