@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.verbs.common import (
     SILENT,
@@ -18,6 +18,7 @@ from sim.app.verbs.common import (
 from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json
 from sim.app.verbs.importing import draft_of, text_of
 from sim.app.verbs.options import (
+    Changes,
     DiffOptions,
     FilePath,
     changes_as_lines,
@@ -53,25 +54,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class DiffRequest:
-    """The two sides to compare, and the options of the comparison."""
+class Source:
+    """What is compared on one side, and the changes to this side only."""
 
-    a: Path | StudySource
-    b: Path | StudySource
-    options: DiffOptions  # with defaults filled in
+    place: Path
+    changes: tuple[str, ...]  # ``key=value``
+    study: StudySource | None = None  # None: `place` is a file, or a source of a real job
 
-    def side(self, name: Literal["a", "b"]) -> tuple[Path, tuple[str, ...]]:
-        """Return the path of a side and the changes to this side only."""
-        source: Path | StudySource = getattr(self, name)
-        own_changes = tuple(changes_as_lines(self.options["changes_a"] if name == "a" else self.options["changes_b"]))
-        return (
-            (source.file, (*source.changes, *own_changes)) if isinstance(source, StudySource) else (source, own_changes)
-        )
-
-    def command(self, folder: Path | None) -> str:
-        (a, of_a), (b, of_b) = self.side("a"), self.side("b")
-        changes = {"changes": changes_as_lines(self.options["changes"]), "changes_a": of_a, "changes_b": of_b}
-        return command_line("diff", [a, b], DiffOptions, {**self.options, **changes, "folder": folder})
+    @staticmethod
+    def of(side: Study | FilePath, changes: Changes) -> Source:
+        """Return the source of a study, with its changes and chosen combination; or the path."""
+        lines = changes_as_lines(changes)
+        if isinstance(side, Study):
+            return Source(side.origin.file, (*side.pinned, *lines), side.origin)
+        return Source(Path(side), tuple(lines))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -108,26 +104,21 @@ def diff(
 
     ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: `folder` cannot be written.
     """
-    request = DiffRequest(_source_of(a), _source_of(b), options)
-    folder = path_of(request.options["folder"])
+    sources = Source.of(a, options["changes_a"]), Source.of(b, options["changes_b"])
+    folder = path_of(options["folder"])
     if folder is not None:
         writable_folder(folder)
-    result = _of_sides(request, _side(request, "a"), _side(request, "b"), listener=listener)
+    result = _of_sides(sources, options, listener)
     if folder is not None:
-        result = _kept(result, request, folder)
+        result = _kept(result, sources, options, folder)
     listener.result(result)
     return result
 
 
-def _source_of(side: Study | FilePath) -> Path | StudySource:
-    """Return the source of a study, with its changes and chosen combination; or the path."""
-    return replace(side.origin, changes=side.pinned) if isinstance(side, Study) else Path(side)
-
-
-def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> Diff:
+def _of_sides(sources: Sequence[Source], options: DiffOptions, listener: Listener) -> Diff:
     import pandas as pd
 
-    options = request.options
+    a, b = (_side(source, options) for source in sources)
     differences = input_differences(a, b, options["replications"])
     notes = [differences.runs] if differences.runs else []
     rows, runs, answer = pd.DataFrame(), "", list[QuantityDifference]()
@@ -142,7 +133,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
         seeds = f"{options['replications']} seed{'' if options['replications'] == 1 else 's'} on each side"
         runs = f"{count} runs of {at_most}{format_duration(differences.before.run.duration_ns)}, {seeds}"
         answer, trouble = effects.quantities(rows), effects.trouble(rows)
-        notes += _notes(request, differences, rows, prices)
+        notes += _notes(sources[0], differences, rows, prices)
     verdict = effects.verdict(differences, answer, rows)
     parts: tuple[str | TextTable, ...] = (
         verdict,
@@ -151,8 +142,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
         *filter(None, [runs, *notes, *trouble, effects.same_quantities(answer)]),
     )
     facts = {
-        "a": portable(request.side("a")[0]),
-        "b": portable(request.side("b")[0]),
+        **{name: portable(source.place) for name, source in zip("ab", sources, strict=True)},
         "verdict": verdict,
         "inputs": [
             {
@@ -177,11 +167,11 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
     return Diff(verdict, parts, facts, tuple(trouble), rows)
 
 
-def _notes(request: DiffRequest, differences: InputDifferences, rows: pd.DataFrame, prices: Prices) -> Iterator[str]:
+def _notes(a: Source, differences: InputDifferences, rows: pd.DataFrame, prices: Prices) -> Iterator[str]:
     """Yield notes on the comparison of results."""
     sides = [differences.before, differences.after]
     if len(differences.changes) > 1:
-        alone = command_line("diff", [request.side("a")[0]] * 2, DiffOptions, {})
+        alone = command_line("diff", [a.place] * 2, DiffOptions, {})
         yield f"What one of them does alone: {alone} --set-b KEY=VALUE"
     yield from filter(
         None,
@@ -210,13 +200,12 @@ def _notes(request: DiffRequest, differences: InputDifferences, rows: pd.DataFra
         yield f"costs in {prices.currency} per month; prices: {prices.source}"
 
 
-def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
+def _side(source: Source, options: DiffOptions) -> Side:
     """Return a side: a study, a scenario file, or an imported job."""
-    source, strategy = getattr(request, name), request.options["strategy"]
-    place, own_changes = request.side(name)
-    changes = (*changes_as_lines(request.options["changes"]), *own_changes)
-    if isinstance(source, StudySource):
-        return side_of(portable(place), source.text, source.folder, changes, strategy)
+    place, study, strategy = source.place, source.study, options["strategy"]
+    changes = (*changes_as_lines(options["changes"]), *source.changes)
+    if study is not None:
+        return side_of(portable(place), study.text, study.folder, changes, strategy)
     if any((place / name).is_file() for name in (SUMMARY, ADVICE, ANSWER, DIFF)):
         raise FolderError(
             f"{place}: holds results, not a job: compare scenarios; 'ckptsim report {place} -o FILE' shows it"
@@ -226,9 +215,11 @@ def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
     return side_of(portable(place), text_of(draft_of(read_source([place]))), Path(), changes, strategy)
 
 
-def _kept(result: Diff, request: DiffRequest, folder: Path) -> Diff:
+def _kept(result: Diff, sources: Sequence[Source], options: DiffOptions, folder: Path) -> Diff:
     """Store the rows and the answer for `report`, and return the result with its folder."""
     replace_file(folder / "results.parquet", result.table.to_parquet)
+    changes = dict(zip(("changes_a", "changes_b"), (source.changes for source in sources), strict=True))
+    shared = {"changes": changes_as_lines(options["changes"]), "folder": folder}
     keep_answer(
         folder,
         DIFF,
@@ -238,7 +229,9 @@ def _kept(result: Diff, request: DiffRequest, folder: Path) -> Diff:
         parts=result.parts,
         findings=[],
         assumptions=["Simulated; both sides meet the same random numbers."] if len(result.table) else [],
-        command=request.command(folder),
+        command=command_line(
+            "diff", [source.place for source in sources], DiffOptions, {**options, **shared, **changes}
+        ),
         data=result.facts,
     )
     return replace(result, folder=folder)
