@@ -20,6 +20,7 @@ from sim.app.verbs.options import (
     JsonOption,
     Option,
     ReadTracesOptions,
+    SetOption,
     TraceWindowsOptions,
 )
 
@@ -250,23 +251,18 @@ def list_known_issues(
         str | None, argument("FILE", "A scenario, or a source accepted by import. (Default: list all defects.)")
     ] = None,
     *,
-    component: Annotated[
-        str | None, Option("Component: flink, hudi, iceberg, paimon, flink-cdc ...", metavar="NAME")
-    ] = None,
-    version: Annotated[
-        str | None, Option("Version of --component (of Flink, if --component is not given).", metavar="VERSION")
-    ] = None,
+    changes: SetOption = (),
     flink: FlinkOption = None,
     as_json: JsonOption = False,
     **options: Unpack[JobPlaceOptions],
 ) -> None:
     """List known defects of Flink and of connectors. For a job, only those that apply or may apply, and why."""
-    from sim.app.verbs.findings import HEADER, find_issues
+    from sim.app.verbs.findings import HEADER, FoundIssues
     from sim.app.verbs.importing import place_of, scenarios_of
     from sim.app.verbs.options import path_of
 
-    scenarios = None if source is None else scenarios_of(place_of([source], options), path_of(flink))
-    issues = find_issues(scenarios, component, version)
+    scenarios = None if source is None else scenarios_of(place_of([source], options), path_of(flink), changes)
+    issues = FoundIssues(scenarios)
     if as_json:
         print(json.dumps(issues.facts))
         return

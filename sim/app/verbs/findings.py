@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.settings import sinks_of
-from sim.app.verbs.common import OptionError
 from sim.app.verbs.options import command_line, portable
 from sim.jobs.evidence.known_issues import (
     MAX_LISTED_IDS,
@@ -24,7 +24,6 @@ from sim.jobs.evidence.known_issues import (
     known_issues,
     versions_of,
 )
-from sim.model.cluster import version_span
 from sim.model.files import replace_text
 from sim.model.text import listed
 from sim.model.units import SECOND, format_duration
@@ -200,11 +199,16 @@ HEADER = ("", "id", "component", "consequence", "fixed in", "what", "why")
 
 @dataclass(frozen=True)
 class FoundIssues:
-    """The result of `known-issues`."""
+    """The known defects that apply to a job or may apply, or the whole catalogue."""
 
-    matches: tuple[IssueMatch, ...]  # worst consequences first
-    has_job: bool  # False: `matches` are all entries of the catalogue
-    missing: str = ""  # keys of versions and connectors that the job does not give
+    scenarios: Sequence[Scenario] | None  # of the job; None: there is none
+
+    @cached_property
+    def matches(self) -> list[IssueMatch]:
+        """The defects, worst consequences first."""
+        if self.scenarios is None:
+            return [IssueMatch(issue, False, (), ()) for issue in known_issues()]
+        return issues_of(self.scenarios)
 
     @property
     def rows(self) -> list[list[str]]:
@@ -212,7 +216,7 @@ class FoundIssues:
         rows = []
         for match in self.matches:
             issue = match.issue
-            status = "" if not self.has_job else "applies" if match.applies else "may apply"
+            status = "" if self.scenarios is None else "applies" if match.applies else "may apply"
             fixed = "unknown" if issue.fixed is None else ", ".join(issue.fixed) or "no release"
             why = "; ".join([*match.holding, *(f"if {text}" for text in match.unsure)]) or issue.condition
             what = f"{issue.title}. {match.simulated}."
@@ -222,58 +226,17 @@ class FoundIssues:
     @property
     def summary(self) -> str:
         """Return a sentence with the number of defects, and with keys that would narrow them down."""
-        if not self.has_job:
+        if self.scenarios is None:
             return f"{count_defects(len(self.matches))}. With a FILE: those that apply to its job, or may."
         applying = sum(match.applies for match in self.matches)
-        more = (
-            f" Set {self.missing} to know more: defects of connectors that are not named are left out."
-            if self.missing
-            else ""
-        )
+        missing = _missing(self.scenarios)
+        more = f" Set {missing} to know more: defects of connectors that are not named are left out." if missing else ""
         return f"{count_defects(applying)} appl{'ies' if applying == 1 else 'y'}, {len(self.matches) - applying} may apply.{more}"
 
     @property
     def facts(self) -> list[dict[str, Any]]:
         """JSON-ready."""
         return [match.plain for match in self.matches]
-
-
-def find_issues(
-    scenarios: Sequence[Scenario] | None, component: str | None = None, version: str | None = None
-) -> FoundIssues:
-    """Return all known defects, or those that apply or may apply to the job of `scenarios`.
-
-    `version`: version of `component` (default: flink); overrides the version that the job gives.
-
-    OptionError: unknown component, or a malformed version.
-    """
-    components = {issue.component for issue in known_issues()}
-    if component not in (None, *components):
-        raise OptionError("component", f"expected {', '.join(sorted(components))}, not '{component}'")
-    try:
-        version_span(version or "1")
-    except ValueError as error:
-        raise OptionError("version", str(error)) from None
-    judged = component or ("flink" if version else None)
-
-    def of_catalogue(component: str | None, unsure: tuple[str, ...] = ()) -> list[IssueMatch]:
-        """Return the entries on a component, or on all."""
-        affecting = (issue for issue in known_issues() if issue.affects(version or "") is not False)
-        return [IssueMatch(issue, False, (), unsure) for issue in affecting if component in (None, issue.component)]
-
-    if scenarios is None:
-        return FoundIssues(tuple(of_catalogue(judged)), has_job=False)
-    found = issues_of(scenarios, {judged: version} if judged and version else {})
-    matches = tuple(match for match in found if component in (None, match.issue.component))
-    missing = _missing(scenarios)
-    if (
-        component is not None
-        and ".connector" in missing
-        and not any(component in versions_of(scenario) for scenario in scenarios)
-    ):
-        unsure = (f"a connector of the job is {component}: it does not name all of them",)
-        matches, missing = (*matches, *of_catalogue(component, unsure)), ""
-    return FoundIssues(matches, has_job=True, missing=missing)
 
 
 def known_issues_json(scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from sim.app.verbs.common import (
     parse_positive_seconds,
 )
 from sim.app.verbs.findings import issue_remarks, known_issues_json, report_remarks
-from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_all_options
+from sim.app.verbs.options import ImportOptions, JobPlaceOptions, changes_as_lines, path_of, with_all_options
 from sim.jobs.history.history import MissingCheckpointError
 from sim.jobs.reading import infer, read_source, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, ImportedScenario, RecordingError
@@ -33,7 +33,7 @@ from sim.model.text import Address
 from sim.model.units import parse_duration
 
 if TYPE_CHECKING:
-    from sim.app.verbs.options import FilePath
+    from sim.app.verbs.options import Changes, FilePath
     from sim.jobs.reading import RecordingSource
     from sim.jobs.source.rest_answers import RestSnapshot
     from sim.model.scenario import Scenario
@@ -258,17 +258,19 @@ def import_job(*sources: FilePath, listener: Listener = SILENT, **given: Unpack[
     return imported
 
 
-def scenarios_of(place: JobPlace, flink: Path | None = None) -> Sequence[Scenario]:
+def scenarios_of(place: JobPlace, flink: Path | None = None, changes: Changes = ()) -> Sequence[Scenario]:
     """Return the scenarios of a file, or that of a real job.
 
-    `flink`: a file of Flink's configuration that the scenario file is read with.  ScenarioError, RecordingError: one cannot be read.
-    OptionError: `flink` is given for a real job, whose own configuration is read.
+    `flink`: a file of Flink's configuration that the scenario file is read with.  `changes`: ``key=value`` lines.  ScenarioError,
+    RecordingError: a file cannot be read.  OptionError: one of them is given for a real job, whose own configuration is read.
     """
     name = str(place.sources[0])
     if name.endswith((".yaml", ".yml")):
-        return load(name, [] if flink is None else [flink_change(flink, Path(name))]).scenarios
-    if flink is not None:
-        raise OptionError("flink", "is for scenario files: the configuration of a real job is read from the job")
+        deployed = [] if flink is None else [flink_change(flink, Path(name))]
+        return load(name, [*deployed, *changes_as_lines(changes)]).scenarios
+    for option, given in (("flink", flink), ("changes", changes)):
+        if given:
+            raise OptionError(option, "is for scenario files: the configuration of a real job is read from the job")
     return scenarios_of_source(place.read("0 s", listener=Listener()))
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, Field, field_validator
@@ -216,14 +215,11 @@ def versions_of(scenario: Scenario) -> dict[str, str]:
     return versions
 
 
-def issues_of(scenarios: Iterable[Scenario], versions: Mapping[str, str] = MappingProxyType({})) -> list[IssueMatch]:
-    """Return the known defects that apply, or may apply, to any of the scenarios.
-
-    `versions` replaces versions of the scenarios, by component.
-    """
+def issues_of(scenarios: Iterable[Scenario]) -> list[IssueMatch]:
+    """Return the known defects that apply, or may apply, to any of the scenarios."""
     matches: dict[str, IssueMatch] = {}
     for scenario in scenarios:
-        for component, version in {**versions_of(scenario), **versions}.items():
+        for component, version in versions_of(scenario).items():
             for issue in known_issues():
                 match = _match(issue, version, scenario) if issue.component == component else None
                 if match is not None and (match.applies or issue.id not in matches):

@@ -40,23 +40,6 @@ def test_it_lists_the_catalogue(ckptsim):
     assert f"{len(known_issues())} known defects." in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("options", "there", "missing"),
-    [
-        ("--component hudi", "hudi#19215", "FLINK-37870"),
-        ("--version 1.20.1", "FLINK-37870", "hudi#19215"),
-        ("--version 1.20", "FLINK-37870", "FLINK-40518"),
-        ("--version 1.20.2", "FLINK-38614", "FLINK-37870"),
-        ("--component iceberg --version 1.9.0", "iceberg#15846", "iceberg#14090"),
-    ],
-)
-def test_filters(ckptsim, options, there, missing):
-    found = {row["id"] for row in json.loads(ckptsim(f"known-issues {options} --json").stdout)}
-
-    assert there in found
-    assert missing not in found
-
-
 def test_a_job_says_which_apply_and_why(ckptsim, job):
     done = ckptsim(f"known-issues {job()}")
     (row,) = [row for row in json.loads(ckptsim(f"known-issues {job()} --json").stdout) if row["id"] == "hudi#19215"]
@@ -70,9 +53,8 @@ def test_a_job_says_which_apply_and_why(ckptsim, job):
 
 def test_another_version_can_be_asked_for(ckptsim, job):
     """What an upgrade would bring."""
-    texts = [
-        ckptsim(f"known-issues {job('0.13.0')} --component hudi {more}").stdout for more in ("", "--version 0.14.1")
-    ]
+    upgrade = "--set 'job.sink.connector={name: hudi, version: 0.14.1}'"
+    texts = [ckptsim(f"known-issues {job('0.13.0')} {more}").stdout for more in ("", upgrade)]
 
     assert ["HUDI-7132" in text for text in texts] == [True, False]
     assert ["HUDI-6588" in text for text in texts] == [True, False]
@@ -81,8 +63,8 @@ def test_another_version_can_be_asked_for(ckptsim, job):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--version new", "'new' is not a version: write 1.20.1"),
-        ("--component spark", "expected delta, flink"),
+        (f"{REPORT} --set cluster.version=new", "'new' is not a version"),
+        (f"{USERS}/R10-q12-aligned.zip --set cluster.version=2.1", "--set: is for scenario files"),
         ("nowhere.yaml", "no such file"),
     ],
 )
@@ -181,28 +163,6 @@ def test_an_explanation_of_a_real_job_says_it(ckptsim):
 
     assert "known defect FLINK-27789" in done.stderr
     assert "FLINK-27789" in {row["id"] for row in json.loads(done.stdout)["known_issues"]}
-
-
-FAULT = "faults: [{commit: sink, at: 2 s}]\n"
-
-
-def test_a_component_that_the_job_does_not_name_may_be_a_connector_of_it(ckptsim, tmp_path):
-    """Of a job that names all its connectors it is none."""
-    (tmp_path / "unnamed.yaml").write_text(
-        JOB.replace(", connector: {name: hudi, version: VERSION}, commit: as-connector", "").replace(FAULT, "")
-    )
-    (tmp_path / "named.yaml").write_text(
-        JOB.replace("VERSION", "1.1.0").replace("record: 100 B}}", "record: 100 B}, connector: kafka}")
-    )
-    found, none = (
-        ckptsim(f"known-issues {tmp_path}/{name} --component flink-cdc").stdout
-        for name in ("unnamed.yaml", "named.yaml")
-    )
-
-    assert "flink-cdc#2592" in found
-    assert "may apply." in found
-    assert "are left out" not in found
-    assert "flink-cdc#2592" not in none
 
 
 def test_a_deployment_has_keys_that_defects_are_about(ckptsim, job, tmp_path):
