@@ -573,8 +573,4 @@ class ValidateOptions(TypedDict, total=False):
     """Options of `validate`."""
 
     seeds: Annotated[int, Option("Simulations per recording.", 3, min=1)]
-    everything: Annotated[
-        bool,
-        Option("Include recordings that use features ckptsim does not model in the overall error.", False, "--all"),
-    ]
     jobs: JobsOption

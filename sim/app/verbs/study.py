@@ -116,19 +116,12 @@ class Study(Displayed, RunAgain):
         """Return the YAML of the file, without changes."""
         return self.origin.text
 
-    def with_(self, changes: Changes = (), /, **sections: Mapping[str, Any]) -> Study:
-        """Return a copy with other values: ``study.with_({"checkpoint.interval": "10 s"})``.
-
-        ``study.with_(checkpoint={"interval": "10 s"})`` does the same.  A list of values is an axis.
+    def with_(self, changes: Changes) -> Study:
+        """Return a copy with other values: ``study.with_({"checkpoint.interval": "10 s"})``.  A list of values is an axis.
 
         ScenarioError: an unknown key or invalid value.  TypeError: changes of another form.
         """
-        lines = [
-            *changes_as_lines(changes),
-            *changes_as_lines(
-                {f"{name}.{key}": value for name, part in sections.items() for key, value in part.items()}
-            ),
-        ]
+        lines = changes_as_lines(changes)
         keys = [line.partition("=")[0] for line in lines]
         kept = tuple(
             (axis, value) for axis, value in self.chosen if not any(f"{axis}.".startswith(f"{key}.") for key in keys)

@@ -55,7 +55,6 @@ class Validation(Displayed):
 
     judged: Mapping[str, Judgement]  # by unique name of the recording
     skipped: tuple[str, ...]  # files that could not be judged, each with the reason
-    everything: bool = False  # totals include recordings with features that are not modelled
 
     @property
     def table(self) -> pd.DataFrame:
@@ -66,18 +65,9 @@ class Validation(Displayed):
         return _joined(self.judged)
 
     @property
-    def not_modelled(self) -> tuple[str, ...]:
-        """Return a line per recording with features that the simulator lacks."""
-        return tuple(
-            f"{name}: not modelled: {'; '.join(outcome.not_modelled)}"
-            for name, outcome in self.judged.items()
-            if outcome.not_modelled
-        )
-
-    @property
     def counted(self) -> dict[str, Judgement]:
-        """Return the recordings that totals include: those without unmodelled features, or all if `everything`."""
-        return {name: outcome for name, outcome in self.judged.items() if self.everything or not outcome.not_modelled}
+        """Return the recordings that totals include: those without unmodelled features."""
+        return {name: outcome for name, outcome in self.judged.items() if not outcome.not_modelled}
 
     @property
     def summary(self) -> pd.DataFrame:
@@ -104,7 +94,6 @@ def validate(*recordings: FilePath, listener: Listener = SILENT, **given: Unpack
 
     RecordingError (a ValueError): there are no recordings.
     """
-    everything = given["everything"]
     paths = recordings_of([Path(place) for place in recordings], listener)
     work, jobs = partial(judge, seeds=given["seeds"]), given["jobs"] or cores()
     progress = listener.progress(Work("validate", len(paths), len(paths), "recordings"))
@@ -115,14 +104,9 @@ def validate(*recordings: FilePath, listener: Listener = SILENT, **given: Unpack
         if outcome.table is None:
             listener.message(f"skipped: {outcome.error}")
         elif outcome.not_modelled:
-            counts = "" if everything else " (shown, not counted)"
-            listener.message(f"{path.name}: not modelled: {'; '.join(outcome.not_modelled)}{counts}")
+            listener.message(f"{path.name}: not modelled: {'; '.join(outcome.not_modelled)} (shown, not counted)")
     judged = [(path, outcome) for path, outcome in zip(paths, outcomes, strict=True) if outcome.table is not None]
-    found = Validation(
-        by_name(judged),
-        tuple(outcome.error for outcome in outcomes if outcome.table is None),
-        everything,
-    )
+    found = Validation(by_name(judged), tuple(outcome.error for outcome in outcomes if outcome.table is None))
     listener.result(found)
     return found
 

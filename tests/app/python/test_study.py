@@ -28,10 +28,6 @@ def test_a_changed_study_keeps_the_rest(study, changes):
     assert study.models[0].checkpoint.interval_ns == 10**9
 
 
-def test_a_section_may_be_changed_by_its_name(study):
-    assert study.with_(checkpoint={"interval": "2 s"}).models[0].checkpoint.interval_ns == 2 * 10**9
-
-
 def test_an_axis_that_is_changed_is_no_longer_chosen(study):
     assert (study["unaligned"].with_({"checkpoint.barriers": ["aligned", {"aligned-timeout": "1 s"}]}).labels) == [
         "aligned",

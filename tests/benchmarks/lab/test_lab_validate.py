@@ -55,18 +55,16 @@ def test_json_is_a_list_of_rows_on_stdout_and_nothing_else(lab, tmp_path):
 
 
 def test_what_is_not_modelled_is_shown_and_not_counted(lab, tmp_path):
-    """Unless somebody wants it to count."""
     path = tmp_path / "magic.json"
     recorded = document("p2-severe-aligned")
     recorded["config"]["nodes"][1]["magic"] = 1
     path.write_text(json.dumps(recorded))
-    printed, counted = (lab("validate", path, "--seeds", "1", *options) for options in ((), ("--all",)))
+    printed = lab("validate", path, "--seeds", "1")
 
-    assert 0 == printed.exit_code == counted.exit_code
+    assert printed.exit_code == 0
     assert "not modelled: 'map': key 'magic' (shown, not counted)" in printed.stderr
     assert "end_to_end_duration" in printed.stdout
     assert "asked for" not in printed.stdout
-    assert "asked for" in counted.stdout
 
 
 def test_the_command_prints_a_row_per_recording(lab):
