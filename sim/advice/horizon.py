@@ -260,10 +260,10 @@ def _history_s(scenario: Scenario, backtest: Backtest | None) -> float:
     return (backtest.checkpoints + 1) * scenario.checkpoint.interval_ns / SECOND
 
 
-def measure_served_rates(scenario: Scenario, observed_ns: int = OBSERVED_NS) -> dict[str, float]:
+def measure_served_rates(scenario: Scenario) -> dict[str, float]:
     """Return {vertex: records/s that it serves, or emits if it is a source}, simulated without checkpoints and faults."""
     from sim.runtime.simulate import simulate
 
-    bare = baseline(replace(scenario, faults=(), run=replace(scenario.run, duration_ns=observed_ns, warmup_ns=0)))
+    bare = baseline(replace(scenario, faults=(), run=replace(scenario.run, duration_ns=OBSERVED_NS, warmup_ns=0)))
     records = simulate(bare, check=False).tables["tasks"].groupby("vertex")["numRecordsIn"].sum()
-    return {str(vertex): float(count) / (observed_ns / SECOND) for vertex, count in records.items()}
+    return {str(vertex): float(count) / (OBSERVED_NS / SECOND) for vertex, count in records.items()}

@@ -358,7 +358,6 @@ class Bench:
     def __post_init__(self) -> None:
         self.patience_ns = max(self.patience_ns, PATIENCE_NS)
         self._loaded: dict[str, Scenario] = {}
-        self._states: dict[str, Point] = {}
         self.durations_ns: dict[SettingName, float] = {}
         """Setting -> checkpoint duration [ns], for settings whose checkpoints take so long that they extend the interval."""
         self.settled_ns: dict[SettingName, float] = {}
@@ -443,11 +442,8 @@ class Bench:
             return {}
         if not any(key.startswith("job.") for key in extra):
             return self.horizon.change(ahead_s)
-        key = _text({**extra, "ahead": ahead_s})
-        if key not in self._states:
-            jobs = [self.load({**self.common, **changes, **extra}) for changes in self.worlds.values()]
-            self._states[key] = horizon(jobs, self.backtest, self.horizon.ahead_ns).change(ahead_s)
-        return self._states[key]
+        jobs = [self.load({**self.common, **changes, **extra}) for changes in self.worlds.values()]
+        return horizon(jobs, self.backtest, self.horizon.ahead_ns).change(ahead_s)
 
     def scenario(self, trial: Trial, replications: int | None = None) -> Scenario:
         """Return the scenario of a trial.  Raises ScenarioError if the change makes the scenario invalid."""

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Final, Unpack
 
 import typer
 
@@ -32,22 +32,8 @@ if TYPE_CHECKING:
 # ---- ``ckptsim init``
 
 
-def _example_names() -> list[str]:
-    from sim.app.examples import EXAMPLES
-
-    return list(EXAMPLES)
-
-
 def write_example(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Example to write. (Default: list all examples.)",
-            show_default=False,
-            autocompletion=_example_names,
-        ),
-    ] = None,
+    name: Annotated[str | None, argument("NAME", "Example to write. (Default: list all examples.)")] = None,
     *,
     folder: Annotated[Path, Option("Output folder.", flag="--out -o", metavar="FOLDER")] = Path(),
     force: Annotated[bool, Option("Overwrite existing files.")] = False,
@@ -129,11 +115,10 @@ SCHEMA_VERB = Verb("schema", Purpose.LOOK, 2, "Print the schema of files and res
 
 
 def print_key(
-    keys: Annotated[
-        list[str] | None,
+    key: Annotated[
+        str | None,
         argument(
-            "KEY",
-            "Scenario keys, Flink keys, words to search for, or one file. (Default: list the top-level sections.)",
+            "KEY", "Scenario key, Flink key, word to search for, or a file. (Default: list the top-level sections.)"
         ),
     ] = None,
     *,
@@ -145,32 +130,29 @@ def print_key(
     """
     from sim.model.schema.reference import UnknownKeyError, all_keys, explain_key, find_keys, keys_below
 
-    if keys and ((file := Path(keys[0])).is_file() or Path(keys[0].rpartition("#")[0]).is_file()):
+    data: Any
+    if key is None:
+        data = [asdict(reference) for reference in all_keys()]
+        lines = [*map(_key_line, keys_below("")), _HOW_TO_GO_ON]
+    elif (file := Path(key)).is_file() or Path(key.rpartition("#")[0]).is_file():
         from sim.model.schema.flink_file import about_file, read_flink_file
 
-        lines = about_file(read_flink_file(file))
-        print(json.dumps(lines) if as_json else "\n".join(f"{key}: {about}" for key, about in lines.items()))
-        return
-    parts: list[list[str]] = []
-    explained: list[KeyReference] = []
-    is_search = False
-    for key in keys or ():
+        data = about_file(read_flink_file(file))
+        lines = [f"{name}: {about}" for name, about in data.items()]
+    else:
         try:
             reference = explain_key(key)
         except UnknownKeyError:
             if not (found := find_keys(key)):
                 raise
-            explained, is_search = [*explained, *found], True
-            parts.append([f"No key is called '{key}'. These mention it:", *map(_key_line, found)])
+            data = [asdict(reference) for reference in found]
+            lines = [f"No key is called '{key}'. These mention it:", *map(_key_line, found)]
         else:
-            explained.append(reference)
-            parts.append([str(reference), *map(_key_line, keys_below(reference.key))])
+            data, lines = asdict(reference), [str(reference), *map(_key_line, keys_below(reference.key))]
     if as_json:
-        rows = [asdict(reference) for reference in (explained if keys else all_keys())]
-        print(json.dumps(rows[0] if len(rows) == 1 and not is_search else rows))
-        return
-    shown = parts or [[*map(_key_line, keys_below("")), _HOW_TO_GO_ON]]
-    put("\n\n".join(map("\n".join, shown)))
+        print(json.dumps(data))
+    else:
+        put("\n".join(lines))
 
 
 _HOW_TO_GO_ON = "\nckptsim explain-key SECTION lists its keys, and explain-key WORD (rocksdb, kafka, s3) finds those that mention a word."

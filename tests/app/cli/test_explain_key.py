@@ -112,19 +112,6 @@ def test_the_command_tells_it(ckptsim):
     assert {ckptsim("explain-key", word).exit_code for word in ("nonsense", ".", "5")} == {2}
 
 
-def test_several_keys_at_once(ckptsim):
-    """One after the other; for machines a list."""
-    done = ckptsim("explain-key checkpoint.interval run.seed")
-
-    assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("checkpoint.interval")
-    assert "\n\nrun.seed" in done.stdout
-    assert [row["key"] for row in json.loads(ckptsim("explain-key checkpoint.interval run.seed --json").stdout)] == [
-        "checkpoint.interval",
-        "run.seed",
-    ]
-
-
 @pytest.mark.parametrize(
     ("word", "key"),
     [
@@ -166,6 +153,6 @@ def test_one_of_several_resources_of_a_file_is_explained(tmp_path, capsys):
     (tmp_path / "all.yaml").write_text(
         "---\n".join(text.replace("NAME", n).replace("KEY", k) for n, k in names.items())
     )
-    print_key([f"{tmp_path}/all.yaml#clicks"])
+    print_key(f"{tmp_path}/all.yaml#clicks")
 
     assert "execution.checkpointing.interval: sets checkpoint.interval" in capsys.readouterr().out

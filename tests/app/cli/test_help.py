@@ -67,16 +67,16 @@ def test_the_overview_fits_a_screen(ckptsim):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_completes_verbs_and_examples(shell):
+def test_a_shell_completes_verbs(shell):
     """The script that typer writes for a shell calls the command to be told what may follow."""
     environment = {**os.environ, "_CKPTSIM_COMPLETE": f"source_{shell}"}
     main = ("-c", "from sim.app.cli import app; app(prog_name='ckptsim')")
     script = run_python(*main, env=environment).stdout
-    request = {**os.environ, "_CKPTSIM_COMPLETE": "complete_bash", "COMP_WORDS": "ckptsim init f", "COMP_CWORD": "2"}
+    request = {**os.environ, "_CKPTSIM_COMPLETE": "complete_bash", "COMP_WORDS": "ckptsim kn", "COMP_CWORD": "1"}
     offered = run_python(*main, env=request).stdout.split()
 
     assert "_CKPTSIM_COMPLETE=complete_" + shell in script
-    assert offered == ["first", "failures"]
+    assert offered == ["known-issues"]
 
 
 def test_schemas_of_scenarios_and_sweeps(ckptsim):

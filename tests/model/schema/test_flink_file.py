@@ -362,7 +362,7 @@ def test_what_each_key_of_a_file_does(tmp_path, capsys):
     from sim.app.cli.references import print_key
 
     (tmp_path / "d.yaml").write_text(DEPLOYMENT.replace("metrics.reporters", "my.own"))
-    print_key([str(tmp_path / "d.yaml")])
+    print_key(str(tmp_path / "d.yaml"))
     lines = capsys.readouterr().out.splitlines()
 
     assert "state.backend: sets job.VERTEX.state.backend" in lines
