@@ -93,7 +93,7 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
     elif (
         before is not None
         and before.is_savepoint
-        and _ended_ms(before) > before.trigger_timestamp + _usual_distance_ms(history) > 0
+        and 0 < _usual_distance_ms(history) < _ended_ms(before) - before.trigger_timestamp
     ):
         passed = ms_text(max(0, point.trigger_timestamp - _ended_ms(before)))
         took = ms_text(before.end_to_end_duration)

@@ -119,6 +119,13 @@ def test_what_kubectl_writes_before_lines_is_no_time_of_a_stack_trace(tmp_path):
     assert answer_text(answer(history_of(read_source([path])))) == plain
 
 
+def test_a_savepoint_long_before_has_held_nothing(tmp_path):
+    """With so few triggers nobody knows how far apart they are."""
+    lines = "06:00:00 triggers 1\n06:00:01 completes 1\n06:03:00 savepoint 2\n06:03:18 completes 2\n06:05:00 triggers 3\n06:15:00 expires 3"
+
+    assert "Savepoint 2 had taken" not in told(tmp_path, lines)
+
+
 def test_triggers_that_were_refused_before_checkpoints_complete_again(tmp_path):
     """A source that restores its state for minutes: when and which task, although the job is not silent at the end."""
     refused = f"{REFUSED} since {NOT_EXECUTED} Failure reason: {NOT_ALL}."
