@@ -706,8 +706,11 @@ class CandidateSearch:
             raise
         self.runs = planned
         self._measure(rows)
-        best = self.chosen or self.nearest
-        self.runner.best = f"best so far: {best.name[1]}, every {best.name[0]}{'' if self.chosen else ', over a limit'}"
+        if self.settings:  # not every run has failed
+            best = self.chosen or self.nearest
+            self.runner.best = (
+                f"best so far: {best.name[1]}, every {best.name[0]}{'' if self.chosen else ', over a limit'}"
+            )
 
     def _measure(self, rows: pd.DataFrame) -> None:
         """Compute the values of all settings from the replications that are complete.  `rows`: all rows of their trials."""
