@@ -5,7 +5,7 @@ chance, machine and backtest.  A kind is off by a factor beyond that: the smalle
 Of a job that was not among the recordings the expected share outside is at most `MISSED_SHARE`.  That is conformal risk
 control (Angelopoulos et al. 2022); its units are families of jobs, and it takes `ENOUGH` of them.  Fewer tell no such
 share: a kind with fewer has the worst of all changes.  Changes that bring in what a job has never done (`UNSEEN`) are
-apart: they have their own worst, and nothing is said of one without a recording.
+apart: theirs count for no other kind, and nothing is said of one without a recording.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _beyond(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> Pa
     changes = [setting for setting in settings if len(setting.kinds) == 1 and UNSEEN.isdisjoint(setting.kinds)]
     if len({setting.family for setting in own}) >= MIN_FAMILIES:
         return _controlled(own, 0), _controlled(own, 1)
-    judged = [*own, *changes] if UNSEEN.isdisjoint(change) else own
+    judged = [*own, *changes] if own or UNSEEN.isdisjoint(change) else []
     p50, p90 = (max((setting.beyond(level) for setting in judged), default=math.inf) for level in (0, 1))
     return p50, p90
 
