@@ -40,17 +40,9 @@ def written_bytes(subtask: RecordedSubtask) -> int:
     return max(subtask.checkpointed_size - max(subtask.alignment.persisted, 0), 0)
 
 
-INLINE_OPTIONS = (
-    "execution.checkpointing.data-inline-threshold",
-    "state.storage.fs.memory-threshold",
-    "state.backend.fs.memory-threshold",
-)
-"""Names of the option in different versions of Flink, the newest first."""
-
-
 def inline_bytes(job: RestJob) -> int:
     """Return the largest state [bytes] that is sent in the acknowledgement instead of being written to a file."""
-    threshold = next((job.options[key] for key in INLINE_OPTIONS if key in job.options), None)
+    threshold = job.options.get("execution.checkpointing.data-inline-threshold")
     try:
         return Storage().inline_threshold_bytes if threshold is None else parse_flink_size(threshold)
     except UnitError:

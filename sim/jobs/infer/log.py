@@ -26,7 +26,6 @@ from sim.jobs.infer.options import (
     infer_options,
     put_version,
     run_ns,
-    with_current_names,
 )
 from sim.jobs.infer.state import TTL, ask_for_update, infer_growth, put_backend
 from sim.jobs.infer.storage import MAX_PHASES_FOR_LINE, AsyncPhase, FittedLine, fit_async_phases
@@ -171,7 +170,7 @@ def _job(
 
     Returns whether the state grows.
     """
-    is_scheduled, vertices, options = len(log.vertices) > 1, log.vertices, with_current_names(log.options)
+    is_scheduled, vertices, options = len(log.vertices) > 1, log.vertices, log.options
     if not is_scheduled:
         default = options.get("parallelism.default", "")
         parallelism = next(iter(vertices.values()), int(default) if default.isdecimal() else 1)
@@ -232,7 +231,7 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
     """Set `checkpoint:`.  Returns the interval or an assumption [ms], or 0 if it is unknown or only known to be short."""
     delays = [_round_nearby(delay) for delay in _first_delays(log, points)]
     gaps_text = f"{len(rhythm.gaps)} gaps between triggers"
-    options, configured = with_current_names(log.options), configured_ms(log.options, INTERVAL)
+    options, configured = log.options, configured_ms(log.options, INTERVAL)
     origin = ""  # empty: the interval is assumed
     if rhythm.interval:
         interval_ms, gaps = rhythm.interval, f"{rhythm.on_time} gap{'s' * (rhythm.on_time != 1)} between triggers"

@@ -75,7 +75,7 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
     """Set `checkpoint:`."""
     config = job.checkpoint_config
     if not config.is_known:
-        points, configured = usual_checkpoints(job), with_current_names(job.options)
+        points, configured = usual_checkpoints(job), job.options
         every = format_whole_ms(max(1000 * seconds_between(points), MIN_INTERVAL_MS)) if points[1:] else "1 min"
         why = "the time between two checkpoints of the history" if points[1:] else "every minute"
         if INTERVAL not in configured:
@@ -176,16 +176,10 @@ def _put_restart_strategy(draft: Draft, text: str) -> None:
 
 
 def configured_ms(options: Mapping[str, str], key: str) -> int:
-    """Return a duration of Flink's configuration, under its current or an older key.  0 if it is missing or invalid."""
+    """Return a duration of Flink's configuration, or 0 if it is missing or invalid."""
     with suppress(UnitError, KeyError):
-        return parse_flink_duration(with_current_names(options)[key]) // MS
+        return parse_flink_duration(options[key]) // MS
     return 0
-
-
-def with_current_names(options: Mapping[str, str]) -> dict[str, str]:
-    """Return options with the current names of their keys."""
-    names = current_names()
-    return {names.get(key, key): value for key, value in options.items()}
 
 
 def _ask_for_replacement(draft: Draft, job: RestJob) -> None:
@@ -224,14 +218,14 @@ def infer_options(draft: Draft, options: Mapping[str, str], version: str, answer
 
 def _modelled_options(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str | bool]]:
     """Yield the options that a scenario models."""
-    modelled, current = modelled_keys(), with_current_names(options)
-    for key, value in sorted(current.items()):
+    modelled = modelled_keys()
+    for key, value in sorted(options.items()):
         if key not in modelled or (not version.startswith("1.") and modelled[key].flink.last == "1.20"):
             continue
         switch = next((switch for start, switch in REQUIRED_SWITCHES.items() if key.startswith(start)), key)
-        if str(current.get(switch, "")).lower() != "false" and switch in current:
+        if str(options.get(switch, "")).lower() != "false" and switch in options:
             yield key, {"true": True, "false": False}.get(value.lower(), value)
-    if current.get("scheduler-mode", "").lower() == "reactive":
+    if options.get("scheduler-mode", "").lower() == "reactive":
         yield "jobmanager.scheduler", "adaptive"
 
 

@@ -26,7 +26,7 @@ from sim.jobs.infer.file_history import (
     written_bytes,
     written_whole,
 )
-from sim.jobs.infer.options import configured_ms, with_current_names
+from sim.jobs.infer.options import configured_ms
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import Flows, RestJob, RestVertex
 from sim.model.state import Lsm, backend_named
@@ -438,7 +438,7 @@ def put_backend(section: Section, configured: str | None, assumed: str) -> None:
 
 
 def _configured_backend(job: RestJob) -> str | None:
-    return job.checkpoint_config.state_backend or with_current_names(job.options).get("state.backend.type")
+    return job.checkpoint_config.state_backend or job.options.get("state.backend.type")
 
 
 def backend_of(job: RestJob) -> str:
@@ -450,7 +450,7 @@ def backend_of(job: RestJob) -> str:
 
 def is_incremental_configured(job: RestJob) -> bool:
     """Return whether the configuration asks for incremental checkpoints, which need not be in effect."""
-    return with_current_names(job.options).get("execution.checkpointing.incremental", "").lower() == "true"
+    return job.options.get("execution.checkpointing.incremental", "").lower() == "true"
 
 
 @lru_cache(maxsize=1)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, open_uncompressed
 from sim.jobs.source.rest_answers import choose, first_names, parsed
+from sim.model.schema.flink_keys import with_current_names
 from sim.model.text import masked_text, one_line
 from sim.model.units import MS
 from sim.results.formats import ms_text
@@ -251,7 +252,7 @@ class JobLog:
     strategy: str = ""  # restart strategy, as Flink prints it
     # vertex -> scheduled parallelism; empty if the log has several jobs
     vertices: dict[str, int] = field(default_factory=dict)
-    options: dict[str, str] = field(default_factory=dict)  # cluster options
+    options: dict[str, str] = field(default_factory=dict)  # cluster options, by current name
     version: str = ""  # the last one
 
     @property
@@ -367,6 +368,7 @@ def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict
             cluster.ended_ms, is_task_manager = ended_ms, True
     for log in jobs.values():
         log.version, log.ended_ms = cluster.version, cluster.ended_ms
+        log.options = with_current_names(cluster.options)
         log.fresh_restarts = cluster.fresh_restarts if len(jobs) == 1 else 0
     if len(jobs) > 1:  # lines of vertices do not say to which job they belong
         cluster.vertices.clear()

@@ -282,18 +282,9 @@ ClusterOptions = Annotated[tuple[ConfigEntry, ...], AfterValidator(_read_options
 """The answer to /jobmanager/config: the options that a scenario models, and those that say something else about the job."""
 _OTHER_OPTIONS = frozenset(
     {
-        "execution.checkpointing.data-inline-threshold",
         "execution.checkpointing.dir",
-        "execution.checkpointing.incremental",
         "kubernetes.cluster-id",
-        "scheduler-mode",
-        "state.backend",
-        "state.backend.fs.memory-threshold",
-        "state.backend.incremental",
-        "state.backend.type",
         "state.checkpoints.dir",
-        "state.storage.fs.memory-threshold",
-        "table.exec.state.ttl",
         "yarn.application.id",
         "yarn.application.name",
         "yarn.appmaster.vcores",

@@ -44,6 +44,7 @@ from sim.jobs.source.rest_answers import (
     parsed,
     short_names,
 )
+from sim.model.schema.flink_keys import with_current_names
 from sim.model.text import one_line
 
 Numbers = npt.NDArray[np.float64]
@@ -181,10 +182,10 @@ class RestJob(JobGraph):
 
     @cached_property
     def options(self) -> Mapping[str, str]:
-        """The cluster options that the JobManager reports, without options that the program sets."""
+        """The cluster options that the JobManager reports, by current name, without options that the program sets."""
         for path in (f"/jobs/{self.snapshot.job}/jobmanager/config", "/jobmanager/config"):
             if path in self.snapshot.answers:
-                return {option.key: option.value for option in self._answer(ClusterOptions, path)}
+                return with_current_names({row.key: row.value for row in self._answer(ClusterOptions, path)})
         return {}
 
     @cached_property

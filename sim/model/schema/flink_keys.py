@@ -55,6 +55,12 @@ def current_names() -> dict[str, str]:
     return {older: name for name, key in modelled_keys().items() for older in key.flink.older}
 
 
+def with_current_names(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options with the current names of their keys.  Of several names of one key, the newest counts."""
+    names = current_names()
+    return {names.get(key, key): options[key] for key in sorted(options, key=lambda key: (key not in names, key))}
+
+
 def _is_independent(path: tuple[str, ...], record: Option, inside: Option | None) -> bool:
     """Return whether the value of a key is moved to `path` without regard to other keys.
 

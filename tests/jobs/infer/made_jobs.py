@@ -10,6 +10,7 @@ from sim.jobs.infer.work import edge_flows, infer_work
 from sim.jobs.source.recorded_job import Phases, RecordedAlignment, RecordedCheckpoint, RecordedSubtask, RecordedTask
 from sim.jobs.source.rest_answers import CheckpointConfig, CheckpointStatistics, JobConfig, VertexDetails
 from sim.jobs.source.rest_job import COUNTERS, Flows, JobGraph, RestInput, RestVertex, Series
+from sim.model.schema.flink_keys import with_current_names
 
 MB = 10**6
 
@@ -20,7 +21,8 @@ class MadeJob(JobGraph):
     def __init__(self, vertices, checkpoints=(), config=None, options=(), **answers):
         self.vertices, self.checkpoints = tuple(vertices), tuple(checkpoints)
         self.checkpoint_config = CheckpointConfig(**({} if config is None else {"interval": 5000} | config))
-        self.options, self.restored, self.flink_version = dict(options), None, "2.3.0"
+        self.restored, self.flink_version = None, "2.3.0"
+        self.options = with_current_names(dict(options))
         self.statistics, self.rescales = CheckpointStatistics(), ()
         self.details = {vertex.name: VertexDetails() for vertex in self.vertices}
         self.flows = {vertex.name: flow() for vertex in self.vertices}

@@ -36,7 +36,7 @@ def drafted_options(points=(), config=None, options=()):
 
 
 def test_a_log_has_the_settings_of_its_configuration():
-    log = logged(*((10_000 * k, 200) for k in range(6)), options=CONFIGURED | {"state.backend": "rocksdb"})
+    log = logged(*((10_000 * k, 200) for k in range(6)), options=CONFIGURED | {"state.backend.type": "rocksdb"})
     inference = infer_log(log)
 
     assert inference.document["flink"] | {"execution.checkpointing.unaligned.enabled": "true"} == CONFIGURED

@@ -30,7 +30,7 @@ def logged(*checkpoints, **fields):
         logged(
             (0, 100),
             version="1.17.2",
-            options={"state.backend": "rocksdb", "execution.checkpointing.unaligned": "true"},
+            options={"state.backend.type": "rocksdb", "execution.checkpointing.unaligned.enabled": "true"},
         ),
     ],
     ids=["one", "nothing", "grid", "saturated", "two sources", "options"],

@@ -128,7 +128,7 @@ def test_configuration_and_version(tmp_path):
         tmp_path,
         """
         10:00:00 triggers 1
-        10:00:00 Loading configuration property: state.backend.type, rocksdb
+        10:00:00 Loading configuration property: state.backend, rocksdb
         10:00:00 Loading configuration property: rest.address, 'host'
         10:00:00 Starting StandaloneSessionClusterEntrypoint (Version: 1.17.2, Scala: 2.12, Rev:c0027e5)
         """,
