@@ -775,7 +775,7 @@ class CandidateSearch:
         `reason`: if "", the limit of budget or time that the runner met last.
         """
         names = tuple(candidate.name for candidate in candidates)
-        self.skipped.append(Skipped(reason or self.runner.lack(), names, description))
+        self.skipped.append(Skipped(reason or self.runner.lack, names, description))
 
     @property
     def is_cut(self) -> bool:

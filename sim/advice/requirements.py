@@ -98,7 +98,7 @@ def requirements(search: CandidateSearch) -> list[str]:
             else:
                 short.append(largest)
         except BudgetUsedError:
-            unknown.append(f"Not run: {largest}: {search.runner.lack()}.")
+            unknown.append(f"Not run: {largest}: {search.runner.lack}.")
 
     for part, values in parts.items():
         try_part(part, values)

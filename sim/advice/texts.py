@@ -315,7 +315,7 @@ def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:
     run, trial = search.file_runs.get(setting.name), file_trial(search, setting)
     if run is None:
         short = "the job as its file is was not run"
-        why = f"{short}: {search.runner.lack()}. Trials leave out its faults, savepoints and backlog; `ckptsim run` simulates them."
+        why = f"{short}: {search.runner.lack}. Trials leave out its faults, savepoints and backlog; `ckptsim run` simulates them."
         return [Caution(short, capitalised(why), _DOCS)] if trial is not None else []
     shorts = [run.ends] * bool(run.ends)
     shorts += [f"checkpoints that fail restart the job ({run.restarts})"] * bool(run.restarts)

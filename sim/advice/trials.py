@@ -129,7 +129,7 @@ class TrialRunner:
         self._scenarios: dict[str, Scenario] = {}  # id of the cell, which is the name of its row -> scenario
         self._clock = clock
         self._begun_s = clock()
-        self._lack = OVER_BUDGET  # see `lack`
+        self.lack = OVER_BUDGET  # the limit because of which `affords` was last False or `run` was interrupted
 
     def run(self, scenarios: Sequence[Scenario]) -> pd.DataFrame:
         """Run the cells of these scenarios that have no stored row.
@@ -169,9 +169,9 @@ class TrialRunner:
         if not missing:
             return True
         if self._passed_s() >= self._within_s:
-            self._lack = OUT_OF_TIME
+            self.lack = OUT_OF_TIME
             return False
-        self._lack = OVER_BUDGET
+        self.lack = OVER_BUDGET
         rows = self._own_rows()
         per_second = max((finite_number(row.get("emitted_per_second")) for row in rows.values()), default=0.0)
         spent, planned = defaultdict[bool, float](float), defaultdict[bool, float](float)  # has a failure -> work [s]
@@ -186,16 +186,12 @@ class TrialRunner:
             needed_s += taken * planned_work_s(scenario, per_second)
         return sum(spent.values()) + needed_s <= share * self._budget_s
 
-    def lack(self) -> str:
-        """Return the limit, budget or time, because of which `affords` was last False or `run` was interrupted."""
-        return self._lack
-
     def collected(self) -> pd.DataFrame:
         """Write all rows of the search to the result files, and return them."""
         return write_and_read_results(self.store, list(self._planned.values()))
 
     def _time_up(self, planned: Sequence[Cell]) -> TimeUpError:
-        self._lack = OUT_OF_TIME
+        self.lack = OUT_OF_TIME
         return TimeUpError(write_and_read_results(self.store, planned))
 
     def _passed_s(self) -> float:

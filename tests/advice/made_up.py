@@ -75,6 +75,8 @@ class MadeUp:
     `affords`: whether a share of the budget covers scenarios; `but`: what is otherwise in a row, which it is given.
     """
 
+    lack = OVER_BUDGET
+
     def __init__(
         self,
         duration,
@@ -89,9 +91,6 @@ class MadeUp:
         self.duration, self.spread, self.state, self.cost_s, self.due = duration, spread, state, cost_s, due
         self.affords, self.but = affords, but
         self.replications = {}
-
-    def lack(self):
-        return OVER_BUDGET
 
     def run(self, scenarios):
         rows = []

@@ -361,7 +361,7 @@ def test_a_setting_that_cannot_keep_up_is_not_the_nearest(job):
 def test_a_search_that_the_time_limit_ends_is_no_verdict(job, lack, is_cut):
     """The same command goes on, and may find a setting."""
     run = MadeUp({"aligned": 9000.0}, affords=lambda _scenarios, _share: False)
-    run.lack = lambda: lack
+    run.lack = lack
     found = searched(job, run, checkpoint_ms=1000)
     sentence = verdict(found, found.choice())[0]
 
