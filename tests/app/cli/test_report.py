@@ -1,6 +1,7 @@
 """`ckptsim report`: a page from what run, sweep and advise kept."""
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -37,7 +38,7 @@ def test_a_comparison(ckptsim, tiny, tmp_path):
         "What was assumed",
     ):
         assert part in text
-    assert verdict[:30] in text
+    assert verdict[:30] in re.sub("<[^>]*>", "", text)  # its numbers link to their cells
     assert "ckptsim run tiny.yaml --out results" in text
     assert "end_to_end" not in text
 
