@@ -50,7 +50,7 @@ from sim.model.files import locked
 from sim.model.schema.flink_file import flink_change
 from sim.model.text import capitalised
 from sim.results.charts import figure, to_figure
-from sim.results.columns import numbers_of, text
+from sim.results.columns import numbers_of, text, unit_of_ticks
 from sim.results.formats import TextTable
 from sim.results.stored import unlimited_text
 from sim.results.summary import in_words
@@ -160,8 +160,12 @@ class Sweep(Displayed):
         column, numbers = numbers_of(x, map(str, table.index)) or (x, {})
         if numbers:  # quantities in their order, on an axis of numbers
             table = table.rename(index=numbers).sort_index()
+        unit, size = unit_of_ticks(y, table.max(axis=None))
+        axis, scale = unit_of_ticks(column, max(table.index)) if numbers else ("", 1.0)
+        table = table.set_axis(table.index / scale, axis=0) if numbers else table
+        labels = [f"{name} [{ending.strip()}]" if ending else name for name, ending in ((x, axis), (in_words(y), unit))]
         drawn = figure(3.0)
-        table.plot(ax=drawn.subplots(), marker="o", xlabel=column, ylabel=in_words(y), legend=bool(by))
+        (table / size).plot(ax=drawn.subplots(), marker="o", xlabel=labels[0], ylabel=labels[1], legend=bool(by))
         return drawn
 
     @property

@@ -454,7 +454,7 @@ def _samples(question: Question, results: pd.DataFrame) -> str:
         sizes = counts(results, column)
         if not sizes.empty and sizes.min() < (needed := smallest_sample_of(column)):
             span = " to ".join(map(str, sorted({int(sizes.min()), int(sizes.max())})))
-            notes += f". {column} is of {span} {STATISTICS[column].counts} a run and needs {needed}: it is hardly more than the longest"
+            notes += f". {column} needs {needed} {STATISTICS[column].counts}, and a run has {span}: read it as the longest one"
     return notes
 
 

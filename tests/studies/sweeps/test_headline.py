@@ -185,7 +185,7 @@ def test_the_longest_of_a_few_checkpoints_is_no_percentile():
         "No setting that could be chosen has the 100 checkpoints that end_to_end_p99_ms needs: "
         "it is the longest of 8, and compared as that. Least end_to_end_p99_ms: 666 ms"
     ) in sentence(asks(column="end_to_end_p99_ms"), dies)
-    assert "of 1 checkpoints a run" in sections(asks(column="end_to_end_p99_ms"), dies)[0].title
+    assert "a run has 1:" in sections(asks(column="end_to_end_p99_ms"), dies)[0].title
 
 
 def test_a_limit_on_a_percentile_needs_its_sample():
@@ -455,7 +455,7 @@ def test_percentiles_of_few_checkpoints_are_named_in_the_title():
     rows = settings(2, column=P99, completed=30)
     of_all = struck(rows, ["x1"], ["w0"], completed=200)
 
-    note = f". {P99} is of %s checkpoints a run and needs 100: it is hardly more than the longest"
+    note = f". {P99} needs 100 checkpoints, and a run has %s: read it as the longest one"
     assert titled(asks(column=P99), rows, "Mean").title.endswith(note % "30")
     assert titled(asks(column=P99), of_all, "Mean").title.endswith(note % "30 to 200")
-    assert "checkpoints a run" not in titled(asks(column=P99), rows.assign(completed=100), "Mean").title
+    assert "needs 100" not in titled(asks(column=P99), rows.assign(completed=100), "Mean").title
