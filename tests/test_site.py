@@ -142,6 +142,15 @@ def test_pages_can_be_read(site, reader, width, dark, printed):
 
 @pytest.mark.slow
 @needs_browser
+@pytest.mark.parametrize("page", ["index", "tutorial", "watch"])
+def test_code_is_not_cut_at_1280(site, reader, page):
+    cut = "[...document.querySelectorAll('pre > code')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)"
+
+    assert reader.use(site / f"{page}.html", [f"{cut}.join('---')"], width=1280) == [""]
+
+
+@pytest.mark.slow
+@needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_pictures_can_be_read(reader, dark):
     """No two texts on each other, none cut off."""
