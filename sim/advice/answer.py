@@ -347,7 +347,10 @@ def _lines_on_today(search: CandidateSearch) -> Iterator[Text]:
     ahead_s = horizon.ahead_ns / 1e9
     for state in horizon.moved:
         sizes = f"{state.vertex} {bytes_text(state.now_bytes)} -> {bytes_text(state.after(ahead_s))}"
-        yield Text("state", f"{sizes} in {ms_text(1e3 * ahead_s)}: all values, of today too, are of then", 8)
+        yield Text("state", f"{sizes} in {ms_text(1e3 * ahead_s)}: all values are of the job then", 8)
+    row = None if search.bench.backtest is None else search.bench.backtest.of("end-to-end")
+    if horizon.moved and row is not None:
+        yield Text("today", f"p50 {ms_text(row.observed.p50)}, longest {ms_text(row.observed.largest)} (history)", 8)
     if search.loses_today:
         yield Text("today", "its output is lost: transactions are open for longer than their timeout")
     if search.current_candidate is None:
@@ -365,7 +368,8 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
     if math.isnan(chosen.written_per_hour):
         written = "bytes unknown, as its checkpoints differ and no run is long"
     elif before is not None and before.completed and math.isfinite(before.written_per_hour):
-        written += f" (today {bytes_text(before.written_per_hour)})"
+        setting = "today's setting" if search.bench.horizon.moved else "today"
+        written += f" ({setting} {bytes_text(before.written_per_hour)})"
     yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}", 8)
     if commits:
         yield Text("costs", commits, 7)
@@ -530,7 +534,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
         *_recovery_lines(search, chosen, slots[0]),
         *_lines_on_today(search),
         # the parts are those of checkpoints that complete
-        *([Text("today", time, 4)] if time and not lacking else []),
+        *([Text("then" if search.bench.horizon.moved else "today", time, 4)] if time and not lacking else []),
         *(Text("today", text, 8) for text in lacking),
         *_cost_lines(search, chosen, is_most=is_most),
         *([Text("alike", equal_text(ties), 7)] if (ties := equal_intervals(search, chosen)) else []),

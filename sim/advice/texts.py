@@ -67,7 +67,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     limits = search.limits
     bounds = limits_text(limits)
     chosen = search.chosen
-    go_on = "The search is not over: the same command goes on (--within)." if search.is_cut else ""
+    go_on = "The search is not over: the same command goes on." if search.is_cut else ""
     rests = f"; it rests on {unknown} value{'s' * (unknown > 1)} marked UNKNOWN" if unknown else ""
     if chosen is None:
         so_far = "so far " if search.is_cut else ""

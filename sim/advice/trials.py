@@ -70,7 +70,7 @@ these leave some for long runs.  What is left up to `REST_SHARE` is spent on a c
 changes that would be enough if no setting keeps the limits, and for unknown values.
 """
 OVER_BUDGET = "more work than the budget leaves (--budget)"
-OUT_OF_TIME = "time was up (--within), and the same command goes on from here"
+OUT_OF_TIME = "time was up, and the same command goes on from here"
 
 
 class BudgetUsedError(Exception):

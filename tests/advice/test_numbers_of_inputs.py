@@ -59,12 +59,16 @@ def test_state_is_written_as_it_is_in_the_job():
 
 
 def test_only_state_that_changes_is_spoken_of():
+    """Today's checkpoints stand beside it: all other values are of the job at the horizon."""
     grows, stays = GrowingState("a", 10**6, 1e6), GrowingState("b", 10**6, 0.0)
-    bench = SimpleNamespace(horizon=Horizon(60 * S, (grows, stays)))
+    row = SimpleNamespace(observed=SimpleNamespace(p50=2500.0, largest=4300.0))
+    backtest = SimpleNamespace(of=lambda _: row)
+    bench = SimpleNamespace(horizon=Horizon(60 * S, (grows, stays)), backtest=backtest)
     search = SimpleNamespace(bench=bench, loses_today=False, current_candidate=object())
 
     assert [line.text for line in _lines_on_today(search)] == [
-        "a 1 MB -> 61 MB in 60 s: all values, of today too, are of then"
+        "a 1 MB -> 61 MB in 60 s: all values are of the job then",
+        "p50 2.5 s, longest 4.3 s (history)",
     ]
 
 
