@@ -160,7 +160,7 @@ class Sweep(Displayed):
         column, numbers = numbers_of(x, map(str, table.index)) or (x, {})
         if numbers:  # quantities in their order, on an axis of numbers
             table = table.rename(index=numbers).sort_index()
-        unit, size = unit_of_ticks(y, table.max(axis=None))
+        unit, size = unit_of_ticks(y, float(table.to_numpy().max()))
         axis, scale = unit_of_ticks(column, max(table.index)) if numbers else ("", 1.0)
         table = table.set_axis(table.index / scale, axis=0) if numbers else table
         labels = [f"{name} [{ending.strip()}]" if ending else name for name, ending in ((x, axis), (in_words(y), unit))]
