@@ -46,6 +46,7 @@ DATA = ROOT / "tests" / "data"
 WHAT_IFS, RESULTS = DATA / "what-ifs.csv", Path(__file__).parent / "what_ifs.csv"
 SEEDS = (101, 102, 103)
 PAIRS = ("observed_ms", "predicted_ms", "off_by", "history")
+WRITTEN = ("observed_bytes", "predicted_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Imported:
 
     text: str
     observed_ms: Pair
+    written: float  # bytes per checkpoint, mean
     length_ms: int
     history: OtherSettings
 
@@ -66,8 +68,8 @@ def imported(name: str) -> Imported:
     job = to_recording(source, name)
     found = backtest(job)
     assert found.other_settings is not None
-    text = inference.text
-    return Imported(text, _quantiles(durations(observed(job))), int(1000 * job.duration_s), found.other_settings)
+    shown, length_ms = observed(job), int(1000 * job.duration_s)
+    return Imported(inference.text, _quantiles(durations(shown)), _written(shown), length_ms, found.other_settings)
 
 
 def _answers(path: Path) -> RestSnapshot:
@@ -91,14 +93,14 @@ def settings(rows: Sequence[Mapping[str, str]]) -> Iterator[CrossPrediction]:
         except ScenarioError as reason:  # e.g. its placement is isolated, and the import has slots
             print(f"left out: {row['imported']}: {reason}", file=sys.stderr)
             continue
-        predicted = _quantiles(
-            durations(pd.concat(list(simulated(changed, SEEDS, there.length_ms)), ignore_index=True))
-        )
+        shown = pd.concat(list(simulated(changed, SEEDS, there.length_ms)), ignore_index=True)
+        predicted = _quantiles(durations(shown))
         off_by = tuple(factor(*sides) for sides in zip(there.observed_ms, predicted, strict=True))
         history = (here.history.p50, here.history.p90)
         names = (row["family"], row["imported"], row["predicted"])
+        written = (there.written, _written(shown))
         yield CrossPrediction(
-            *names, kinds_of(base, changed), there.observed_ms, predicted, (off_by[0], off_by[1]), history
+            *names, kinds_of(base, changed), there.observed_ms, predicted, (off_by[0], off_by[1]), history, written
         )
 
 
@@ -111,6 +113,13 @@ def _quantiles(values: pd.Series[float]) -> Pair:
     return float(values.quantile(0.5)), float(values.quantile(0.9))
 
 
+def _written(shown: pd.DataFrame) -> float:
+    """Bytes per checkpoint of the latter half, in the mean: with increments a few have nearly all of them."""
+    rows = shown[shown["quantity"] == "checkpointed_size"]
+    latter = rows["checkpoint"] >= (rows["checkpoint"].min() + rows["checkpoint"].max()) / 2
+    return float(rows.loc[latter, "value"].mean())
+
+
 def write_results(found: Sequence[CrossPrediction]) -> None:
     with RESULTS.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
@@ -121,10 +130,11 @@ def write_results(found: Sequence[CrossPrediction]) -> None:
                 "predicted",
                 "kinds",
                 *(f"{name}_{level}" for name in PAIRS for level in ("p50", "p90")),
+                *WRITTEN,
             ]
         )
         for setting in found:
-            numbers = [f"{value:.4g}" for name in PAIRS for value in getattr(setting, name)]
+            numbers = [f"{value:.4g}" for name in (*PAIRS, "written") for value in getattr(setting, name)]
             rows.writerow([setting.family, setting.imported, setting.predicted, " ".join(setting.kinds), *numbers])
 
 
@@ -137,6 +147,7 @@ def read_results(path: Path = RESULTS) -> list[CrossPrediction]:
                 row["predicted"],
                 tuple(kind for kind in KINDS if kind in row["kinds"].split()),
                 *((float(row[f"{name}_p50"]), float(row[f"{name}_p90"])) for name in PAIRS),
+                written=(float(row[WRITTEN[0]]), float(row[WRITTEN[1]])),
             )
             for row in csv.DictReader(file)
         ]
@@ -173,6 +184,7 @@ def table(found: Sequence[CrossPrediction]) -> str:
         "settings",
         "jobs",
         "off by, p50 and p90 (median; worst)",
+        "bytes (median; worst)",
         "said: within (median)",
         "within, their job left out",
     ]
@@ -197,14 +209,18 @@ def table(found: Sequence[CrossPrediction]) -> str:
 def _row(change: Sequence[Kind], row: Learned, own: Sequence[CrossPrediction]) -> str:
     name = what_if(change) if len(change) < 2 else f"{what_if(change)} at once"
     if not own:
-        return f"| {name} | 0 | 0 | – | not known | – |"
+        return f"| {name} | 0 | 0 | – | – | not known | – |"
+    sizes = [max(setting.written) / max(min(setting.written), 1.0) for setting in own if setting.written[0] > 0]
+    written = f"{median(sizes):.2f}; {max(sizes):.2f}" if sizes else "–"
     off, claimed = [], []
     for level in (0, 1):
         factors = [setting.off_by[level] for setting in own]
         off.append(f"{median(factors):.2f}; {max(factors):.2f}")
         claimed.append(f"{median(max(setting.history[level] * row.beyond[level], MIN_FACTOR) for setting in own):.2f}")
     inside = "nothing is promised" if row.covered is None else ", ".join(f"{share:.0%}" for share in row.covered)
-    return f"| {name} | {row.settings} | {row.families} | {', '.join(off)} | {', '.join(claimed)} | {inside} |"
+    return (
+        f"| {name} | {row.settings} | {row.families} | {', '.join(off)} | {written} | {', '.join(claimed)} | {inside} |"
+    )
 
 
 def _missed_row(setting: CrossPrediction) -> str:

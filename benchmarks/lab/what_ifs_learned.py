@@ -44,6 +44,7 @@ class CrossPrediction:
     predicted_ms: Pair
     off_by: Pair  # factors; 1: below the noise of a machine
     history: Pair  # factors that the history of the import alone tells
+    written: tuple[float, float] = (math.nan, math.nan)  # bytes per checkpoint: recorded and predicted
 
     def beyond(self, level: int) -> float:
         """0: it is inside of any factor."""
