@@ -46,7 +46,7 @@ DATA = ROOT / "tests" / "data"
 WHAT_IFS, RESULTS = DATA / "what-ifs.csv", Path(__file__).parent / "what_ifs.csv"
 SEEDS = (101, 102, 103)
 PAIRS = ("observed_ms", "predicted_ms", "off_by", "history")
-WRITTEN = ("observed_bytes", "predicted_bytes")
+COLUMNS = (*((f"{name}_p50", f"{name}_p90") for name in PAIRS), ("observed_bytes", "predicted_bytes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,7 @@ def write_results(found: Sequence[CrossPrediction]) -> None:
                 "imported",
                 "predicted",
                 "kinds",
-                *(f"{name}_{level}" for name in PAIRS for level in ("p50", "p90")),
-                *WRITTEN,
+                *(name for pair in COLUMNS for name in pair),
             ]
         )
         for setting in found:
@@ -146,8 +145,7 @@ def read_results(path: Path = RESULTS) -> list[CrossPrediction]:
                 row["imported"],
                 row["predicted"],
                 tuple(kind for kind in KINDS if kind in row["kinds"].split()),
-                *((float(row[f"{name}_p50"]), float(row[f"{name}_p90"])) for name in PAIRS),
-                written=(float(row[WRITTEN[0]]), float(row[WRITTEN[1]])),
+                *((float(row[one]), float(row[other])) for one, other in COLUMNS),
             )
             for row in csv.DictReader(file)
         ]
