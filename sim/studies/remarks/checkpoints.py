@@ -229,8 +229,9 @@ def output_sentences(runs: Replications) -> Iterator[str]:
         is_compacted = any(kind.name == "file-sink-compaction" for _, kind in known_sinks(result.scenario.job).values())
         before = ", as writers flush them; those of the compactor are not counted" * is_compacted
         yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files{before}"
-    for name, (_, kind) in known_sinks(result.scenario.job).items() if len(result.recoveries) else ():
-        if kind.committer == "none":
+    restarted = [text and re.split(", | and ", text) for text in result.recoveries["vertices"]]
+    for name, (_, kind) in known_sinks(result.scenario.job).items():
+        if kind.committer == "none" and any(not names or name in names for names in restarted):
             is_only = without_readers(result.scenario.job) == (name,)
             count = f": {count_text(result.recoveries['served_again'].sum())} records" if is_only else ""
             yield f"'{name}' writes at once: what is replayed after a restart is written again{count}"

@@ -356,3 +356,16 @@ def test_output_that_is_replayed_waits_since_its_checkpoint():
     assert f" up to {ms_text(wait_ms)} after checkpoint {restored}, from which it is replayed" in said
     assert found.consequences["aligned"].visible_max_ms == pytest.approx(wait_ms)
     assert visible["visible_latency"].max() < wait_ms
+
+
+@pytest.mark.parametrize(("failover", "again"), [("region", ["as"]), ("full", ["as", "bs"])])
+def test_only_sinks_that_restart_write_again(failover, again):
+    text = (
+        "version: 1\njob:\n  a: {source: {rate: 100/s, record: 1 kB}}\n  as: {input: {a: hash}, service: 1 ms, connector: jdbc}\n"
+        "  b: {source: {rate: 100/s, record: 1 kB}}\n  bs: {input: {b: hash}, service: 1 ms, connector: jdbc}\n"
+        "checkpoint: {interval: 2 s}\nfaults: [{kill: 'as[0]', at: 5 s}]\nrun: {duration: 9 s}\n"
+        f"restart: {{strategy: fixed-delay, delay: 1 s, attempts: 3, failover: {failover}}}\n"
+    )
+    said = " ".join(compare(loads(text), jobs=1, check=False).outcomes)
+
+    assert [name for name in ("as", "bs") if f"'{name}' writes at once" in said] == again
