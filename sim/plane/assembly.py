@@ -238,11 +238,6 @@ class WordTable:
         return words
 
 
-def power_of_two(n: int) -> int:
-    """Return the smallest power of two that is not below n."""
-    return 1 << max(0, n - 1).bit_length()
-
-
 def assemble(spec: PlaneSpec, marker_room: int) -> tuple[PlaneState, Layout]:
     """Return the initial state of a plane, before the operation START, and its layout.
 
@@ -257,7 +252,7 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[PlaneState, Layout]:
     gates = gate_rows(spec, plan, words)
     channels = channel_rows(spec, plan)
     g = general_rows(spec, plan, 1 + len(lines), words)
-    n = power_of_two(len(tasks) + len(channels))
+    n = 1 << (len(tasks) + len(channels) - 1).bit_length()  # the smallest power of two that is not below
     g["work_mask"] = n - 1
     arrays: tuple[Any, ...] = (
         g,

@@ -202,10 +202,6 @@ class TaskSet:
     def __iter__(self) -> Iterator[int]:
         return (task for task in range(self.bits.bit_length()) if task in self)
 
-    def with_task(self, task: int) -> TaskSet:
-        """Return the set with one more task."""
-        return TaskSet(self.bits | 1 << task)
-
 
 # ---- A pending checkpoint (PendingCheckpoint).
 
@@ -235,7 +231,7 @@ class PendingCheckpoint:
 
     def with_acknowledgement(self, task: int, now: int) -> PendingCheckpoint:
         """Add the acknowledgement of a task."""
-        return replace(self, acknowledged=self.acknowledged.with_task(task), latest_ack_ns=now)
+        return replace(self, acknowledged=TaskSet(self.acknowledged.bits | 1 << task), latest_ack_ns=now)
 
 
 # ---- Union list state and finished tasks: all tasks of a vertex with such state must have finished, or none.

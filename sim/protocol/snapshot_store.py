@@ -332,7 +332,8 @@ class SnapshotStore:
         pending = self.pending.get(event.checkpoint)
         snapshot = pending or StoredSnapshot(self.instance, event.checkpoint, "checkpoint", event.files)
         shared = shared_files(event.files, snapshot)
-        if not all(self._is_new(file, event.checkpoint) or self._has(file) for file in shared):
+        new = event.checkpoint, self.instance
+        if not all((file.checkpoint, file.instance) == new or self._has(file) for file in shared):
             return self, (LoseAcknowledgement(event.checkpoint),)
         after = self
         if shared:
@@ -344,9 +345,6 @@ class SnapshotStore:
         return replace(
             after, pending={**self.pending, event.checkpoint: pending._replace(files=pending.files + event.files)}
         ), ()
-
-    def _is_new(self, file: StateFile, checkpoint: int) -> bool:
-        return file.checkpoint == checkpoint and file.instance == self.instance
 
     def _has(self, file: StateFile) -> bool:
         """Return whether the file is registered, or belongs to a retained checkpoint, which a task may reuse."""

@@ -11,7 +11,6 @@ import numpy as np
 from sim.model.scenario import Scenario
 from sim.model.storage import ClaimMode, StoredSnapshot
 from sim.plane import Engine, PlaneFactory, build
-from sim.plane.interface import Notice
 from sim.protocol.options import forced_aligned_edges
 from sim.protocol.task_finishing import Finishing
 from sim.results.violations import Violation
@@ -136,7 +135,7 @@ class JobInstance:
         self.spec = plane_spec(scenario, digests=digests, begin_ns=begin_ns)
         self.plane = build(self.spec, engine)
         self.layout = self.plane.layout
-        self.env = TwoPlaneEnvironment(self.plane, self._on_notice, begin_ns)
+        self.env = TwoPlaneEnvironment(self.plane, lambda notice: self.tasks[notice.task].on_notice(notice), begin_ns)
         self.context = self._context()
         self.names, self.storage = self.context.names, self.context.storage
         self.journal, self.stats, self.commits = self.context.journal, self.context.stats, self.context.commits
@@ -247,9 +246,6 @@ class JobInstance:
         self.job.files.take_over(beginning.files, beginning.snapshot, beginning.claim)
         if self.invariants is not None and beginning.invariants is not None:
             self.invariants.continue_from(beginning.invariants, number)
-
-    def _on_notice(self, notice: Notice) -> None:
-        self.tasks[notice.task].on_notice(notice)
 
 
 def _forced_edges(scenario: Scenario) -> frozenset[int]:

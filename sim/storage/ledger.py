@@ -50,8 +50,6 @@ class FileLedger:
     def __init__(self) -> None:
         self._files: list[StoredFile] = []
         self.to_delete: dict[FileId, DeletionLine] = {}  # file whose deletion has not begun -> its queue
-        self.written = 0  # number of files closed so far; logical files in a physical one do not count
-        self.bytes_written = 0  # bytes in these files
         self.bytes_read: Counter[str] = Counter()  # by kind of file, the first element of its name
 
     def __iter__(self) -> Iterator[StoredFile]:
@@ -64,7 +62,7 @@ class FileLedger:
         return self._files[file]
 
     def adopt(self, older: FileLedger) -> None:
-        """Take over the files of a restored job, which keep their ids.  They do not count as written."""
+        """Take over the files of a restored job, which keep their ids."""
         self._files = list(older)
 
     def exists(self, file: FileId) -> bool:
@@ -82,9 +80,6 @@ class FileLedger:
         """Mark a file as durable, unless its writer has abandoned it.  `now`: simulation time [ns]."""
         if stored.given_up_ns is None:
             stored.durable_ns = now
-            if stored.inside is None:
-                self.written += 1
-                self.bytes_written += stored.size_bytes
 
     def delete(self, file: FileId, now: int) -> None:
         """Mark a file as deleted, unless it is already."""

@@ -271,7 +271,6 @@ class LocalDisk:
     def __init__(self, attempts: Attempts, options: Disk, link: Link | None) -> None:
         self.options = options
         self.used_bytes = 0
-        self.most_used_bytes = 0
         self._network = SharedNetwork(attempts)
         self._links = [] if link is None else [link]
 
@@ -295,7 +294,6 @@ class LocalDisk:
                 f"the disk of task manager {host} has {free} B left, {'/'.join(map(str, name))} needs {size_bytes} B more"
             )
         self.used_bytes += size_bytes
-        self.most_used_bytes = max(self.most_used_bytes, self.used_bytes)
 
     def transfer(self, size_bytes: int) -> Work[None]:
         yield from self._network.transfer(size_bytes, self._links)

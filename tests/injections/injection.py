@@ -74,12 +74,14 @@ class Injections(list[Injection]):
         self.part = part
         self.reference = reference
 
+    def record(self, name, owner, attribute, world, change):
+        self.append(Injection(self.part, name, owner, attribute, change, world, self.reference))
+
     def add(self, owner, attribute, world):
         """Decorate the change of one function; its name is the name of the bug, and its docstring says what is wrong."""
 
         def added(change):
-            name = change.__name__.replace("_", " ")
-            self.append(Injection(self.part, name, owner, attribute, change, world, self.reference))
+            self.record(change.__name__.replace("_", " "), owner, attribute, world, change)
             return change
 
         return added

@@ -1,6 +1,7 @@
 """Bugs of restores: what a checkpoint holds of records, state and transactions, and how tasks, jobs and rescales go on from it."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -28,7 +29,15 @@ def skipping(start, records):
     return start if len(start.position.consumed) else moved(start, served=max(0, start.position.served + records))
 
 
-def of_task(original, change):
+def without_input(start):
+    return moved(start, captured=np.zeros_like(start.position.captured))
+
+
+def without_transactions(start):
+    return replace(start, committables=None)
+
+
+def of_task(change, original):
     """A change of what a restored task is given."""
 
     def part(self, task):
@@ -37,24 +46,50 @@ def of_task(original, change):
     return part
 
 
-def of_all_tasks(original, change):
+def of_all_tasks(change, original):
     """A change of what the tasks of the next job, or of the rescaled one, begin with."""
     return lambda *args: {task: change(start) for task, start in original(*args).items()}
 
 
+OF_A_TASK = {
+    "a source skips five records": lambda start: skipping(start, 5),
+    "a source repeats five records": lambda start: skipping(start, -5),
+    "a reader skips a record": lambda start: moved(
+        start, served=start.position.served + (len(start.position.consumed) > 0)
+    ),
+    "a channel counts a record too many": lambda start: moved(
+        start, records_written=start.position.records_written + 1
+    ),
+    "requests under way are forgotten": lambda start: moved(start, late=0),
+    "captured input is not read again": without_input,
+    "overtaken output is not sent again": lambda start: moved(start, overtaken=np.zeros_like(start.position.overtaken)),
+    "list state is not restored": lambda start: replace(
+        start, parts=tuple((replace(snapshot, operator=[]), share) for snapshot, share in start.parts)
+    ),
+    "transactions in a checkpoint are forgotten": without_transactions,
+}
+OF_THE_NEXT_JOB = {
+    "sources of the next job skip records": lambda start: skipping(start, 7),
+    "the next job begins without state": lambda start: replace(start, parts=()),
+    "the next job begins without transactions": without_transactions,
+    "the next job begins without captured input": without_input,
+}
+OF_A_RESCALED_JOB = {
+    "sources of a rescaled job skip records": lambda start: skipping(start, 7),
+    "a rescale forgets requests": lambda start: moved(start, late=0),
+    "a rescale forgets transactions": without_transactions,
+    "a rescale forgets what writers hold back": lambda start: replace(start, held_back=()),
+}
+for changes, change_of, *place in (
+    (OF_A_TASK, of_task, Restore, "_part", UNALIGNED),
+    (OF_THE_NEXT_JOB, of_all_tasks, SnapshotFiles, "parts", CLAIMED),
+    (OF_A_RESCALED_JOB, of_all_tasks, simulate, "redistribute", RESCALED),
+):
+    for bug, change in changes.items():
+        INJECTIONS.record(bug, *place, partial(change_of, change))
+
+
 # ---------------------------------------------------------------------------------------------- positions
-
-
-@add(Restore, "_part", UNALIGNED)
-def a_source_skips_five_records(original):
-    """A restarted source skips five records."""
-    return of_task(original, lambda start: skipping(start, 5))
-
-
-@add(Restore, "_part", UNALIGNED)
-def a_source_repeats_five_records(original):
-    """A restarted source repeats five records."""
-    return of_task(original, lambda start: skipping(start, -5))
 
 
 @add(KernelPlane, "bare_position", UNALIGNED)
@@ -67,21 +102,6 @@ def snapshots_hold_an_old_offset(original):
     )
 
 
-@add(Restore, "_part", UNALIGNED)
-def a_reader_skips_a_record(original):
-    """A task in the middle is restored one record too far."""
-    return of_task(
-        original,
-        lambda start: moved(start, served=start.position.served + 1) if len(start.position.consumed) else start,
-    )
-
-
-@add(Restore, "_part", UNALIGNED)
-def a_channel_counts_a_record_too_many(original):
-    """A restored channel counts one record too many."""
-    return of_task(original, lambda start: moved(start, records_written=start.position.records_written + 1))
-
-
 @add(KernelPlane, "position", UNALIGNED)
 def snapshots_count_a_record_too_many(original):
     """Snapshots hold one record too many as read."""
@@ -91,12 +111,6 @@ def snapshots_count_a_record_too_many(original):
         return here._replace(records_read=here.records_read + 1)
 
     return position
-
-
-@add(Restore, "_part", UNALIGNED)
-def requests_under_way_are_forgotten(original):
-    """The requests under way are not made again after a restart."""
-    return of_task(original, lambda start: moved(start, late=0))
 
 
 @add(Restore, "__init__", UNALIGNED)
@@ -113,12 +127,6 @@ def a_restart_goes_back_to_the_beginning(original):
 # ---------------------------------------------------------------------------------------------- records in flight
 
 
-@add(Restore, "_part", UNALIGNED)
-def captured_input_is_not_read_again(original):
-    """Captured input is not read again."""
-    return of_task(original, lambda start: moved(start, captured=np.zeros_like(start.position.captured)))
-
-
 @add(Contents, "in_flight_final", UNALIGNED)
 def the_capture_ends_early(original):
     """The capture of each channel ends 100 bytes early."""
@@ -129,12 +137,6 @@ def the_capture_ends_early(original):
             start.position = start.position._replace(captured=np.maximum(start.position.captured - 100, 0))
 
     return final
-
-
-@add(Restore, "_part", UNALIGNED)
-def overtaken_output_is_not_sent_again(original):
-    """Overtaken output is not sent again."""
-    return of_task(original, lambda start: moved(start, overtaken=np.zeros_like(start.position.overtaken)))
 
 
 # ---------------------------------------------------------------------------------------------- state
@@ -174,16 +176,6 @@ def state_goes_on_too_early(original):
     return restore
 
 
-@add(Restore, "_part", UNALIGNED)
-def list_state_is_not_restored(original):
-    """The list state of operators is not restored."""
-
-    def without(start):
-        return replace(start, parts=tuple((replace(snapshot, operator=[]), share) for snapshot, share in start.parts))
-
-    return of_task(original, without)
-
-
 @add(SubtaskState, "close", UNALIGNED)
 def the_tail_of_the_log_is_left_out(original):
     """The tail of the changelog is not part of a snapshot."""
@@ -193,60 +185,3 @@ def the_tail_of_the_log_is_left_out(original):
         return replace(snapshot, handles=snapshot.handles[:-1]) if snapshot.logged else snapshot
 
     return close
-
-
-# ---------------------------------------------------------------------------------------------- transactions, jobs, rescales
-
-
-@add(Restore, "_part", UNALIGNED)
-def transactions_in_a_checkpoint_are_forgotten(original):
-    """The transactions in a checkpoint are forgotten."""
-    return of_task(original, lambda start: replace(start, committables=None))
-
-
-@add(SnapshotFiles, "parts", CLAIMED)
-def sources_of_the_next_job_skip_records(original):
-    """The sources of the next job skip seven records."""
-    return of_all_tasks(original, lambda start: skipping(start, 7))
-
-
-@add(SnapshotFiles, "parts", CLAIMED)
-def the_next_job_begins_without_state(original):
-    """The next job begins without state."""
-    return of_all_tasks(original, lambda start: replace(start, parts=()))
-
-
-@add(SnapshotFiles, "parts", CLAIMED)
-def the_next_job_begins_without_transactions(original):
-    """The next job begins without the transactions of the snapshot."""
-    return of_all_tasks(original, lambda start: replace(start, committables=None))
-
-
-@add(SnapshotFiles, "parts", CLAIMED)
-def the_next_job_begins_without_captured_input(original):
-    """The next job begins without captured input."""
-    return of_all_tasks(original, lambda start: moved(start, captured=np.zeros_like(start.position.captured)))
-
-
-@add(simulate, "redistribute", RESCALED)
-def sources_of_a_rescaled_job_skip_records(original):
-    """The sources of a rescaled job skip seven records."""
-    return of_all_tasks(original, lambda start: skipping(start, 7))
-
-
-@add(simulate, "redistribute", RESCALED)
-def a_rescale_forgets_requests(original):
-    """A rescale forgets the requests under way."""
-    return of_all_tasks(original, lambda start: moved(start, late=0))
-
-
-@add(simulate, "redistribute", RESCALED)
-def a_rescale_forgets_transactions(original):
-    """A rescale forgets transactions."""
-    return of_all_tasks(original, lambda start: replace(start, committables=None))
-
-
-@add(simulate, "redistribute", RESCALED)
-def a_rescale_forgets_what_writers_hold_back(original):
-    """A rescale forgets what writers hold back."""
-    return of_all_tasks(original, lambda start: replace(start, held_back=()))

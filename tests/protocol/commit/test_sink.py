@@ -22,10 +22,6 @@ from sim.protocol.commit import (
 )
 from sim.protocol.machine import InvalidTransition
 from tests.protocol.machines import feed
-from tests.protocol.machines import feed as fed
-
-# Writer and committer of a transactional sink: what is handed over, what is committed when, what is lost.
-
 
 S = 1_000_000_000
 
@@ -68,13 +64,6 @@ def test_a_restored_writer_goes_on_where_its_checkpoint_stood():
         feed(Writer(7, (0, 0)), WriterRestored(3, (4, 6)), EpochEnded(9, 3, (5, 6), 700))
 
 
-def test_an_empty_transaction_is_not_handed_over():
-    """No record, no committable: the next one begins where it ended."""
-    _, commands = feed(Writer(0, (3,)), EpochEnded(5, 1, (3,), 0), EpochEnded(9, 2, (5,), 10))
-
-    assert [HandOver(Committable(0, 2, ((3, 5),), 5, 10))] == commands
-
-
 def test_the_end_of_the_input_belongs_to_the_next_checkpoint():
     """Whichever that is, the final one covers it; the barrier after it finds nothing more (SinkWriterOperator#endInput)."""
     writer, commands = feed(
@@ -104,10 +93,6 @@ def test_what_is_written_is_not_taken_back():
             writer.on(event)
 
 
-def test_a_committable_has_the_records_of_all_its_channels():
-    assert Committable(0, 1, ((3, 5), (0, 0), (1, 8)), 0, 10).records == 9
-
-
 # ---------------------------------------------------------------------------------------------- committer
 
 
@@ -128,21 +113,6 @@ def test_commits_coalesce():
     assert [CommitEpochs(3, (early, late))] == commands
 
 
-def test_a_notification_told_twice_or_late_commits_nothing():
-    """Ids up to the last one reported are ignored."""
-    _, commands = feed(
-        holding(committable(1)), CompletionNotified(3, 2), CompletionNotified(4, 1), CompletionNotified(4, 2)
-    )
-
-    assert len(commands) == 1
-
-
-def test_nothing_to_commit_is_no_commit():
-    _, commands = feed(Committer(), CompletionNotified(3, 1))
-
-    assert commands == []
-
-
 def test_what_a_snapshot_held_is_committed_again():
     """A restart between completion and commit must not lose it; the external system knows what it has."""
     first, second = committable(1), committable(2)
@@ -150,15 +120,6 @@ def test_what_a_snapshot_held_is_committed_again():
 
     assert [CommitEpochs(2, (first, second), again=True)] == commands
     assert committer.committables == ()
-
-
-def test_a_restored_committer_hears_of_later_checkpoints():
-    """Ids go on increasing after a restart."""
-    _, commands = feed(
-        Committer(), Restored(9, 2, ()), CommittablesReceived(10, (committable(4),)), CompletionNotified(11, 4)
-    )
-
-    assert [CommitEpochs(4, (committable(4),))] == commands
 
 
 def test_a_transaction_open_for_too_long_is_lost():
@@ -217,32 +178,16 @@ def dropped(commands):
     ]
 
 
-def test_before_the_barrier_all_files_of_a_checkpoint_are_one_list():
-    """Aligned: nothing comes behind the barrier, and an aborted checkpoint is committed with the next one."""
-    first, second, third = files(1), files(1, writer=1), files(2)
-    _, commands = fed(
-        IcebergCommitter(),
-        received(first, second),
-        SnapshotTaken(0, 1),
-        received(third),
-        SnapshotTaken(0, 2),
-        CompletionNotified(0, 2),
-    )
-
-    assert [first, second, third] == visible(commands)
-    assert dropped(commands) == []
-
-
 def test_files_behind_the_barrier_replace_those_before_it():
     """apache/iceberg#15846: half of the files of checkpoint 1 came before its snapshot, the other half later, and it has failed."""
     early, late, third = files(1), files(1, writer=1), files(2)
     events = received(early), SnapshotTaken(0, 1), received(late, third), SnapshotTaken(0, 2), CompletionNotified(0, 2)
 
-    _, commands = fed(IcebergCommitter(), *events)
+    _, commands = feed(IcebergCommitter(), *events)
     assert [late, third] == visible(commands)
     assert [early] == dropped(commands)
 
-    _, commands = fed(Committer(), *events)
+    _, commands = feed(Committer(), *events)
     assert [early, third, late] == sorted(
         visible(commands), key=lambda committable: (committable.writer, committable.epoch)
     )
@@ -251,10 +196,10 @@ def test_files_behind_the_barrier_replace_those_before_it():
 def test_files_behind_the_barrier_of_a_complete_checkpoint_are_committed_with_the_next():
     """They are late, and not lost, as long as nothing fails."""
     late = files(1)
-    machine, commands = fed(IcebergCommitter(), SnapshotTaken(0, 1), CompletionNotified(0, 1), received(late))
+    machine, commands = feed(IcebergCommitter(), SnapshotTaken(0, 1), CompletionNotified(0, 1), received(late))
     assert visible(commands) == []
 
-    _, commands = fed(machine, SnapshotTaken(0, 2), CompletionNotified(0, 2))
+    _, commands = feed(machine, SnapshotTaken(0, 2), CompletionNotified(0, 2))
     assert [late] == visible(commands)
 
 
@@ -262,7 +207,7 @@ def test_files_behind_the_barrier_of_a_complete_checkpoint_are_committed_with_th
 def test_a_restore_takes_older_lists_for_committed(newest_commit, forgotten):
     """It asks the table for its newest commit, which names a checkpoint and no files."""
     lists = files(1), files(2)
-    _, commands = fed(IcebergCommitter(), Restored(0, 2, lists, newest_commit))
+    _, commands = feed(IcebergCommitter(), Restored(0, 2, lists, newest_commit))
 
     assert [*lists[:forgotten]] == dropped(commands)
     assert [*lists[forgotten:]] == visible(commands)
@@ -270,25 +215,25 @@ def test_a_restore_takes_older_lists_for_committed(newest_commit, forgotten):
 
 def test_an_older_completion_commits_nothing():
     """Notices may come late, and in any order."""
-    machine, _ = fed(IcebergCommitter(), received(files(1)), SnapshotTaken(0, 1), CompletionNotified(0, 2))
+    machine, _ = feed(IcebergCommitter(), received(files(1)), SnapshotTaken(0, 1), CompletionNotified(0, 2))
 
     assert (machine, ()) == machine.on(CompletionNotified(0, 1))
 
 
 def test_a_task_that_waits_for_no_checkpoint_commits_all_that_it_has():
     """Lists and files without one."""
-    _, commands = fed(IcebergCommitter(), received(files(1)), SnapshotTaken(0, 1), received(files(2)), TaskClosed(0))
+    _, commands = feed(IcebergCommitter(), received(files(1)), SnapshotTaken(0, 1), received(files(2)), TaskClosed(0))
 
     assert [files(1), files(2)] == visible(commands)
 
 
 def test_the_committer_of_flink_commits_what_comes_late_at_once():
-    """Before FLINK-36379; aligned, a committable behind its completion is a mistake of the model (see test_sink.py)."""
-    machine, commands = fed(Committer(), CompletionNotified(0, 1), received(files(1)), received(files(2)))
+    """Before FLINK-36379; aligned, a committable behind its completion is a mistake of the model."""
+    machine, commands = feed(Committer(), CompletionNotified(0, 1), received(files(1)), received(files(2)))
 
     assert [CommitEpochs(1, (files(1),))] == commands
     assert (files(2),) == machine.committables
 
-    _, commands = fed(Committer(), Restored(0, 1, ()), received(files(1)))
+    _, commands = feed(Committer(), Restored(0, 1, ()), received(files(1)))
     # in-flight data of the checkpoint that the job began with
     assert [CommitEpochs(1, (files(1),), again=True)] == commands

@@ -9,7 +9,6 @@ from sim.protocol.snapshot_store import (
     DeleteSharedFiles,
     FailedOver,
     LoseAcknowledgement,
-    SharedFile,
     SharedStateRegistry,
     SnapshotCompleted,
     SnapshotDiscarded,
@@ -19,8 +18,6 @@ from sim.protocol.snapshot_store import (
     StoreLost,
 )
 from tests.protocol.machines import feed_all as feed
-
-# What a job holds, and what may be deleted when something of it ends.
 
 
 def shared(number, checkpoint, instance=0):
@@ -193,76 +190,6 @@ def test_what_a_late_acknowledgement_shares_goes_with_the_next_completion():
     )
 
     assert (DeleteSharedFiles((shared(1, 1),)),) == commands
-
-
-# The registry of shared files: last use decides, ownership limits, whole directories of claimed native savepoints.
-
-
-def shared_files(number, *, instance=0, checkpoint=1):
-    return StateFile(instance, number, checkpoint, "shared", 100)
-
-
-def numbers(released):
-    return [file.number for file in released.files]
-
-
-def test_the_newest_naming_counts():
-    """Naming a file again moves its last use, not its creator; late acknowledgements never move it back."""
-    registry = (
-        SharedStateRegistry()
-        .registered([shared_files(1), shared_files(2)], 5)
-        .registered([shared_files(1)], 7)
-        .registered([shared_files(1)], 6)
-    )
-
-    assert SharedFile(shared_files(1), 5, 7) == registry.entries[0, 1]
-    assert SharedFile(shared_files(2), 5, 5) == registry.entries[0, 2]
-
-
-def test_what_was_last_used_before_the_lowest_retained_goes():
-    """Not what the lowest retained itself names."""
-    registry = SharedStateRegistry().registered([shared_files(1), shared_files(2)], 5).registered([shared_files(2)], 6)
-
-    assert numbers(registry.released(5)) == []
-    assert numbers(registry.released(6)) == [1]
-    assert {(0, 2)} == set(registry.released(6).registry.entries)
-    assert numbers(registry.released(7)) == [1, 2]
-
-
-def test_files_of_a_failed_checkpoint_go_with_the_next_one_retained():
-    """Nobody counts references: an aborted checkpoint's files wait until a newer one is the lowest."""
-    registry = (
-        SharedStateRegistry()
-        .registered([shared_files(1)], 4)
-        .registered([shared_files(2, checkpoint=5)], 5)
-        .registered([shared_files(1)], 6)
-    )
-
-    assert numbers(registry.released(4)) == []
-    assert numbers(registry.released(6)) == [2]
-
-
-def test_a_restored_snapshot_that_was_not_claimed_is_never_touched():
-    """Its files leave the registry; they stay where they are."""
-    old = StoredSnapshot(0, 9, "checkpoint", (shared_files(1, checkpoint=3),))
-    for claim in ("no-claim", "legacy"):
-        registry = (
-            SharedStateRegistry().restored(old, claim).registered([shared_files(1, instance=1, checkpoint=10)], 10)
-        )
-
-        assert registry.highest_not_claimed == 9
-        assert numbers(registry.released(10)) == []
-        assert {(1, 1)} == set(registry.released(10).registry.entries)
-
-
-def test_claimed_files_go_like_ones_own():
-    """Whoever wrote them: created by the restored checkpoint, as far as this job is concerned."""
-    old = StoredSnapshot(0, 9, "checkpoint", (shared_files(1, checkpoint=3), StateFile(0, 2, 9, "exclusive", 100)))
-    registry = SharedStateRegistry().restored(old, "claim")
-
-    assert SharedFile(shared_files(1, checkpoint=3), 9, 9) == registry.entries[0, 1]
-    assert {(0, 1)} == set(registry.entries)
-    assert numbers(registry.released(10)) == [1]
 
 
 @pytest.mark.parametrize(("type_", "numbers"), [("native", (1, 2)), ("canonical", (1,))])

@@ -104,19 +104,6 @@ def test_operators_flush_in_the_asynchronous_phase():
 # ------------------------------------------------------------------------------------------ channel state
 
 
-def test_an_unaligned_snapshot_waits_for_its_last_barrier_and_its_channel_state():
-    machine = task("unaligned", gates=2)
-
-    assert (CaptureInput(1), StartChannelState(1), RunPreBarrier(1, FLUSH)) == machine.on(barrier(110, UNALIGNED))
-    assert ForwardBarrier(1, UNALIGNED) == to_async(machine, 120)[0]
-    assert machine.on(done(130, Phase.ASYNC)) == ()
-    assert (FinishCapture(1), FinishChannelState(1), ResumeInputs(1)) == machine.on(barrier(150, UNALIGNED, gate=1))
-
-    (acknowledge,) = machine.on(ChannelStateWritten(170, 1))
-
-    assert SnapshotTimes(110, 40, 10, 0, 50) == acknowledge.times
-
-
 def test_the_channel_state_alone_is_not_enough():
     machine = task("unaligned")
     machine.on(barrier(110, UNALIGNED))
@@ -225,23 +212,6 @@ def test_a_barrier_of_an_aborted_checkpoint_becomes_a_cancellation():
     assert machine.on(AbortNotified(105, 1)) == ()
     assert (ForwardCancellation(1), ResumeInputs(1)) == machine.on(barrier(110))
     assert machine.state.snapshots == ()
-
-
-def test_an_aborted_unaligned_checkpoint_drops_its_capture():
-    machine = task("unaligned", gates=2)
-    machine.on(AbortNotified(105, 1))
-
-    assert (CaptureInput(1), ForwardCancellation(1), CancelSnapshot(1)) == machine.on(barrier(110, UNALIGNED))
-    assert (ResumeInputs(1),) == machine.on(barrier(120, UNALIGNED, gate=1))
-
-
-def test_an_abort_does_not_unblock_an_alignment():
-    """The remaining barriers (or a cancellation, or a newer checkpoint) do."""
-    machine = task(gates=2)
-    machine.on(barrier(110))
-
-    assert machine.on(AbortNotified(120, 1)) == ()
-    assert (ForwardCancellation(1), ResumeInputs(1)) == machine.on(barrier(150, gate=1))
 
 
 def test_a_late_abort_is_forgotten():
