@@ -132,8 +132,9 @@ def _deals_out(jobs):
     return any(
         before.context.names != job.context.names
         and any(
-            int(part.position.captured.sum())
-            for part in job.contents.checkpoints.get(job.context.begun_from, {}).values()
+            int(part.position.captured.sum() + part.position.overtaken.sum())
+            # the next instance forgets this checkpoint when it has others
+            for part in before.contents.checkpoints.get(job.context.begun_from, {}).values()
         )
         for before, job in pairwise(jobs)
     )
