@@ -85,7 +85,7 @@ def _show_run(found: RunOutcome, columns: Sequence[ResultColumn], *, must_fit: b
         put(note)
     if (consequences := comparison.consequences_texts()) is not None:
         print()
-        show(*consequences)
+        show(*consequences, spare=_SPARE_OF_FAILURES)
         if sentence := comparison.consequences_sentence:
             put(f"\n{sentence}")
         elif found.outcomes and not comparison.stored:
@@ -117,7 +117,7 @@ def _show_strategies(strategies: Sequence[StrategyRow], columns: Sequence[Result
         end = header.index(_PATH_BEGINS) if _PATH_BEGINS in header else len(header)
         kept = [i for i in range(end) if any(row[i] != MISSING for row in first)]
         print()
-        show([header[i] for i in kept], [[row[i] for i in kept] for row in first])
+        show([header[i] for i in kept], [[row[i] for i in kept] for row in first], spare=["completed (n)", "p50"])
 
 
 def _missing_percentiles(comparison: Comparison, columns: Sequence[ResultColumn], *, p99: bool) -> Iterator[str]:
@@ -156,6 +156,17 @@ _SPARE: Final = (
     "p90",
 )
 """Columns that a terminal which is too narrow does not show, in this order."""
+_SPARE_OF_FAILURES: Final = (
+    "committed",
+    "commits",
+    "job",
+    "visible p50",
+    "failures",
+    "replayed",
+    "visible max",
+    "largest lag",
+)
+"""The same for the table of failures and commits."""
 _PATH_BEGINS: Final = "start delay"
 """Heading from which columns are about the path of a checkpoint; first uploads are shown with those before it."""
 
