@@ -784,7 +784,9 @@ def reads_no_state(run, match):
     rows = [row for row in run.recoveries.to_dict("records") if row["running"] >= 0 and row["tasks"] == tasks]
     read = [row["restored_bytes"] for row in rows if row["restored_checkpoint"] > 0]
     found = (str(read.count(0)), str(len(read)), bytes_text(max(read)) if max(read) else None)
-    return run.scenario.checkpoint.state.local_recovery and match.group("local", "all", "most") == found
+    is_free = run.scenario.storage.disk.bytes_per_second is None
+    is_local = run.scenario.checkpoint.state.local_recovery and bool(match["free"]) == is_free
+    return is_local and match.group("local", "all", "most") == found
 
 
 def runs_before(told, match):
@@ -1970,7 +1972,7 @@ TEMPLATES = (
     template(
         "local copies",
         rf"{ABOUT}(?P<local>\d+) of (?P<all>\d+) restarts read no state from storage, as tasks have copies on their disks "
-        r"\(local-recovery\)(?:, others up to (?P<most>SIZE))?",
+        r"\(local-recovery\)(?P<free>, which take no time to read \(storage\.disk\.bandwidth\))?(?:, others up to (?P<most>SIZE))?",
         reads_no_state,
     ),
     template(

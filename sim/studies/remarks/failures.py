@@ -210,6 +210,7 @@ def _restore_sentences(result: Result) -> Iterator[str]:
     if options.state.local_recovery and any(vertex.state for vertex in scenario.job.vertices) and (read == 0).any():
         yield (
             f"{(read == 0).sum()} of {len(read)} restarts read no state from storage, as tasks have copies on their disks (local-recovery)"
+            f"{', which take no time to read (storage.disk.bandwidth)' * (scenario.storage.disk.bytes_per_second is None)}"
             f"{f', others up to {bytes_text(read.max())}' * bool(read.max())}"
         )
     disk, managers = scenario.storage.disk, len({*hosts(scenario)})

@@ -369,3 +369,15 @@ def test_only_sinks_that_restart_write_again(failover, again):
     said = " ".join(compare(loads(text), jobs=1, check=False).outcomes)
 
     assert [name for name in ("as", "bs") if f"'{name}' writes at once" in said] == again
+
+
+@pytest.mark.parametrize(("disk", "is_free"), [("", True), (", disk: {bandwidth: 200 MB/s}", False)])
+def test_local_copies_take_no_time_on_a_disk_without_a_bandwidth(disk, is_free):
+    text = (
+        "version: 1\njob:\n  a: {source: {rate: 100/s, record: 1 kB}}\n  b: {input: {a: hash}, service: 1 ms, state: {size: 10 MB}}\n"
+        "checkpoint: {interval: 2 s, local-recovery: true}\nfaults: [{kill: 'b[0]', at: 5 s}]\nrun: {duration: 9 s}\n"
+        f"storage: {{bandwidth: 50 MB/s{disk}}}\nrestart: {{strategy: fixed-delay, delay: 1 s, attempts: 3}}\n"
+    )
+    (said,) = [line for line in compare(loads(text), jobs=1, check=False).outcomes if "read no state" in line]
+
+    assert ("take no time to read (storage.disk.bandwidth)" in said) == is_free
