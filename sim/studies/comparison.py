@@ -70,6 +70,8 @@ from sim.studies.replications import Replications
 if TYPE_CHECKING:
     import pandas as pd
 
+_MIN_UNLIKE_LAG_S, _MIN_LAG_RATIO = 1.0, 3.0
+"""Lag of a source, and its ratio to that with another strategy, from which a sentence compares them."""
 _MIN_DISTURBED_SHARE = 0.5
 """Share of the run in which a job is down or catching up, from which the verdict begins with it."""
 RUNS_ON = "runs on"
@@ -293,6 +295,7 @@ class Comparison:
             *(f"Cores are scarce: {name}: {load}." for name, load in self.scarce.items()),
             *dict.fromkeys(self._uneven()),
             *self._during_faults(),
+            *self._unlike_lags(),
             *dict.fromkeys(chain.from_iterable(map(aligned_input_sentences, self._scenarios))),
             *self._of_each(shared_file_sentence),
             *self._without_p99(),
@@ -384,6 +387,34 @@ class Comparison:
                         checkpoints_of[text].append(f"{_ids_text(ids)} ({name})")
         for fault_text, checkpoints in checkpoints_of.items():
             yield f"During {fault_text}: {'; '.join(checkpoints)}."
+
+    def _unlike_lags(self) -> Iterator[str]:
+        """Yield a sentence on the source whose lag depends most on the strategy, in jobs that keep up and never restart.
+
+        Barriers that align can keep a vertex from one input for as long as another one is silent.  Durations of checkpoints
+        do not show how long records wait.
+        """
+        runs = [result for results in self.results.values() for result in results]
+        if any(line.overload is not None or line.failed for line in self.strategies) or any(
+            not run.recoveries.empty for run in runs
+        ):
+            return
+        lags_s = {
+            name: own.results[0].series.query("time > @own.warmup_s").groupby("vertex")["lag"].max()
+            for name, own in self.replications.items()
+        }
+        unlike = []
+        for source in {name for lags in lags_s.values() for name in lags.dropna().index}:
+            by_lag = sorted((float(lags.get(source, math.nan)), name) for name, lags in lags_s.items())
+            (least_s, early), (most_s, late) = by_lag[0], by_lag[-1]
+            if most_s >= max(_MIN_UNLIKE_LAG_S, _MIN_LAG_RATIO * least_s):
+                unlike.append((most_s, source, late, least_s, early))
+        if unlike:
+            most_s, source, late, least_s, early = max(unlike)
+            yield (
+                f"Records of '{source}' are read up to {ms_text(1e3 * most_s)} after they are due with {late}, and "
+                f"{f'up to {ms_text(1e3 * least_s)}' if least_s else 'at once'} with {early}."
+            )
 
     def _without_p99(self) -> Iterator[str]:
         """Yield a sentence on the strategy with the fewest checkpoints, if the question asks for a p99 that needs more."""

@@ -898,6 +898,23 @@ def worked_off_after(run, match):
     return tops and is_open and same_ms(match["wait"], 1e3 * min(ends, default=max(waits)) - 1e3 * tops[0])
 
 
+def lags_differ(told, match):
+    """No source waits longer with any strategy, and with the other one that source waits least."""
+    waits_s = {
+        label: runs[0].series[runs[0].series["time"] * 1e3 > told.warmup_ms(runs[0])].groupby("vertex")["lag"].max()
+        for label, runs in told.comparison.results.items()
+    }
+    own_s = {label: waits[match["source"]] for label, waits in waits_s.items()}
+    least_s = own_s[match["early"]]
+    return (
+        same_ms(match["most"], 1e3 * max(waits.max() for waits in waits_s.values()))
+        and same_ms(match["most"], 1e3 * own_s[match["late"]])
+        and least_s == min(own_s.values())
+        and (same_ms(match["least"], 1e3 * least_s) if match["least"] else least_s == 0)
+        and all(run.recoveries.empty for runs in told.all_runs for run in runs)
+    )
+
+
 @of_each_run
 def writes_files(run, match):
     """So many files were written for each snapshot, and per hour over whole intervals; those in one physical file count once."""
@@ -1996,6 +2013,19 @@ TEMPLATES = (
         r"grows to (?P<most>COUNT) records at (?P<at>MS), and (?P<how>less|more) than a tenth of it "
         r"is left (?P<wait>MS) later(?P<open>, when the run ends)?",
         worked_off_after,
+    ),
+    template(
+        "lags that differ",
+        r"Records of '(?P<source>[^']+)' are read up to (?P<most>MS) after they are due with (?P<late>.+?), and "
+        r"(?:up to (?P<least>MS)|at once) with (?P<early>.+)",
+        lags_differ,
+    ),
+    template(
+        "late results",
+        rf"{ABOUT}{AT} emits nothing from (?P<from>MS) to (?P<to>MS), as '(?P<of>[^']+)' is silent and holds back its watermark: results come "
+        r"up to (?P<late>MS) after the end of their window, all at once(?P<advice>; watermark: \{idle-timeout: 10 s\} of '(?P=of)' "
+        r"\(withIdleness in Flink\) ends that sooner)?",
+        results_are_late,
     ),
     template(
         "files per checkpoint",

@@ -62,6 +62,14 @@ restart: {strategy: fixed-delay, delay: 1 s, attempts: 100}
 faults: [{kill: 'b[0]', every: 10 s}]
 run: {duration: 40 s}
 """,
+    "a join that waits for a silent input": """version: 1
+job:
+  hot: {source: {rate: 200/s, record: 400 B}}
+  cold: {source: {rate: 0.4/s, record: 400 B, waits: poll}, parallelism: 2}
+  join: {input: {hot: hash, cold: hash}, service: 300 us}
+checkpoint: {interval: 9 s, barriers: [aligned, at-least-once]}
+run: {duration: 60 s}
+""",
     "a region that fails": """version: 1
 job: {a: {source: {rate: 200/s, record: 1 kB}, parallelism: 4}, b: {input: {a: forward}, parallelism: 4, service: 100 us}}
 checkpoint: {interval: 1 s, timeout: 600 ms, tolerable-failed: 9, region: {enabled: true}}
