@@ -24,7 +24,7 @@ _LATE_FACTOR = 1.05
 _LATE_ONCE_FACTOR = 1.25
 """A single trigger that waits for an older checkpoint is late above this multiple of the interval."""
 _MIN_REPORTED_MS = 1000.0
-"""Intervals and savepoints below this duration are not reported.
+"""Intervals, savepoints and lags below this duration are not reported.
 
 With such intervals, as in benchmarks and tests, messages and restarts determine the time between triggers.
 """
@@ -63,6 +63,7 @@ class LongSavepoint(NamedTuple):
     overdue: int = 0  # number of overdue checkpoints after it, each triggered when the previous one ends
     overdue_ms: float = 0.0  # from the end of the savepoint to the end of the last overdue checkpoint
     are_majority: bool = False  # whether more than half of the checkpoints in percentiles are overdue ones
+    lag_ms: float = 0.0  # largest lag from its trigger to the last overdue checkpoint; 0 if not larger than before
     failed: bool = False
 
 
@@ -195,10 +196,13 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     if not savepoint.blocks_checkpoints or overdue < _MIN_OVERDUE:
         return savepoint
     until_ms = np.nanmax(ends_ms[:overdue])
+    times_ms, lags_ms = run["series"]["time"] * 1e3, run["series"]["lag"] * 1e3
+    lag_ms, before_ms = lags_ms[times_ms.between(began_ms, until_ms)].max(), lags_ms[times_ms < began_ms].max()
     return savepoint._replace(
         overdue=overdue,
         overdue_ms=float(until_ms - ended_ms),
         are_majority=2 * overdue > usual["end_to_end_duration"].count(),
+        lag_ms=float(lag_ms) if lag_ms > max(_MIN_REPORTED_MS, np.nan_to_num(before_ms)) else 0.0,
     )
 
 
@@ -224,4 +228,6 @@ def long_savepoint_sentence(by_strategy: Sequence[tuple[str, LongSavepoint]], *,
             f"; {savepoint.overdue} overdue checkpoints follow it back to back, within "
             f"{ms_text(savepoint.overdue_ms)}{', and determine the median' if savepoint.are_majority else ''}"
         )
+    if savepoint.lag_ms:
+        text += f"; records wait up to {ms_text(savepoint.lag_ms)}"
     return f"{text}."

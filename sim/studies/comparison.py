@@ -60,6 +60,7 @@ from sim.studies.remarks.failures import failure_sentences, interruption_sentenc
 from sim.studies.remarks.load import (
     held_window,
     is_full,
+    late_result_sentences,
     peak_sentences,
     rocksdb_access_sentence,
     scarce_cores,
@@ -368,7 +369,8 @@ class Comparison:
             row, scenario = line.summary, self.results[line.label][0].scenario
             if scenario.rescale or scenario.restart.scheduler == "adaptive" or line.busiest[0] == row.bottleneck:
                 continue  # the parallelism changes, or no single subtask is the busiest
-            if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask):
+            parallelism_of = {own.name: own.parallelism for own in scenario.job.vertices}
+            if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask, parallelism_of):
                 yield f"'{line.busiest[0]}' is busier than the other subtasks of '{row.bottleneck}': it {why}."
 
     def _during_faults(self) -> Iterator[str]:
@@ -607,6 +609,7 @@ def _run_sentences(runs: Replications) -> Iterator[str]:
     yield from failure_sentences(result)
     if result.recoveries.empty and any(vertex.source and len(vertex.source.rates) > 1 for vertex in sources):
         yield from peak_sentences(result.series, [vertex.name for vertex in sources])
+        yield from late_result_sentences(result)
     yield from limit_sentences(result)
 
 

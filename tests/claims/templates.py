@@ -798,6 +798,26 @@ def uses_attempts(run, match):
 
 
 @of_each_run
+def results_are_late(run, match):
+    """Between two samples with output of the window it has none, and the source none from the end of the next window on."""
+    begin_s, end_s = number(match["from"]) / 1e3, number(match["to"]) / 1e3
+    rows = run.series.groupby(["vertex", "time"])[["numBytesOutPerSecond", "numRecordsInPerSecond"]].sum()
+    out, read = rows.loc[match["at"], "numBytesOutPerSecond"], rows.loc[match["of"], "numRecordsInPerSecond"]
+    window, source = run.scenario.job.vertex(match["at"]).window, run.scenario.job.vertex(match["of"]).source
+    ends_s = np.arange(window.phase_ns, run.ended_ns, window.step_ns) / 1e9
+    due_s = ends_s[ends_s > begin_s].min()
+    quiet = out[(out.index > begin_s) & (out.index <= end_s)]
+    return (
+        (begin_s == 0 or out.get(begin_s, 0) > 0)
+        and (out.get(end_s + 1, 0) > 0 or end_s + 1 == out.index[-1])
+        and not quiet.any()
+        and not read[(read.index > due_s) & (read.index < end_s)].any()
+        and same_ms(match["late"], 1e3 * (end_s - due_s))
+        and (match["advice"] is not None) == (not source.watermark.idle_timeout_ns and end_s - due_s > 10)
+    )
+
+
+@of_each_run
 def failed_for_good(run, match):
     """The journal gives the job up; of the completed checkpoints the named one was triggered last, then."""
     done = run.checkpoints[run.checkpoints["status"] == "COMPLETED"].sort_values("id")
@@ -1325,23 +1345,25 @@ def long_savepoint(told, match):
             is_alone = not any(began < at < began + took for at in triggers_ms(run))
             sizes = match["size"] in {None, bytes_text(written)}, match["usual"] in {None, bytes_text(usual)}
             if same_ms(match["took"] or match["failed"], took) and all(sizes) and (is_alone or not match["alone"]):
-                return follow_savepoint(run, match, began + took)
+                return follow_savepoint(run, match, began, began + took)
     return False
 
 
-def follow_savepoint(run, match, ended_ms):
-    """So many are triggered, each as soon as the one before ends."""
+def follow_savepoint(run, match, began_ms, ended_ms):
+    """So many are triggered, each as soon as the one before ends, and the longest lag is that of the time until then."""
     if match["following"] is None:
-        return True
+        return match["lag"] is None
     count, interval_ms = int(match["following"]), (run.scenario.checkpoint.interval_ns or 0) / 1e6
     after = [at for at in triggers_ms(run) if at >= ended_ms][:count]
     done = run.checkpoints[run.checkpoints["trigger_timestamp"].isin(after)]
     ends = [ended_ms, *(done["trigger_timestamp"] + done["end_to_end_duration"])]
     until = float(np.nanmax(ends))
+    series = run.series[(run.series["time"] * 1e3 >= began_ms) & (run.series["time"] * 1e3 <= until)]
     return (
         len(after) == count
         and same_ms(match["within"], until - ended_ms)
         and all(at - end <= interval_ms / 10 for end, at in zip(ends, after, strict=False))
+        and (match["lag"] is None or same_ms(match["lag"], 1e3 * series["lag"].max()))
         and (match["decide"] is None or 2 * count > (run.checkpoints["savepointFormat"] == "").sum() - 2)
     )
 
@@ -1518,7 +1540,7 @@ TEMPLATES = (
         r"and takes (?P<took>MS)|fails after (?P<failed>MS))"
         r"(?P<alone>, during which no checkpoint is triggered)?"
         r"(?:; (?P<following>\d+) overdue checkpoints follow it back to back, within (?P<within>MS)"
-        r"(?P<decide>, and determine the median)?)?",
+        r"(?P<decide>, and determine the median)?)?(?:; records wait up to (?P<lag>MS))?",
         long_savepoint,
     ),
     template(
@@ -1643,6 +1665,24 @@ TEMPLATES = (
         ),
     ),
     template(
+        "windows behind subtasks that are idle",
+        rf"{ABOUT}After a restart no window of {AT} ends for (?P<ms>MS): subtasks of '(?P<of>[^']+)' without records count as active again until "
+        r"they are idle for that long \(watermark\.idle-timeout\)",
+        of_each_run(
+            lambda run, match: (
+                (source := run.scenario.job.vertex(match["of"]).source)
+                and same_ms(match["ms"], source.watermark.idle_timeout_ns / 1e6)
+                and not run.series[
+                    (run.series["vertex"] == match["at"])
+                    & run.series["time"].between(
+                        run.recoveries["running"].max() / 1e3 + 2,
+                        run.recoveries["running"].max() / 1e3 + number(match["ms"]) / 1e3 - 1,
+                    )
+                ]["numBytesOutPerSecond"].any()
+            )
+        ),
+    ),
+    template(
         "firings that no checkpoint meets",
         rf"{ABOUT}{AT} fires for (?P<ms>MS) every (?P<step>MS), and no checkpoint meets that: it and the triggers, every (?P<interval>MS), have one "
         r"phase in this run \(job\.(?P<of>\w+)\.window\.phase shifts it\); in a real job (?P<share>\d+) % of the phases do",
@@ -1686,6 +1726,31 @@ TEMPLATES = (
         ),
     ),
     template(
+        "a window that ends while the job is down",
+        rf"{ABOUT}A window of {AT} ends at (?P<end>MS), while the job is down, and fires up to (?P<late>MS) late: windows of processing time take "
+        r"a record when it is processed, so what is replayed \((?P<count>COUNT) records\) and what was due meanwhile are in the next one",
+        of_each_run(
+            lambda run, match: any(
+                same_ms(match["end"], end) and failed <= end < running and same_ms(match["late"], running - end)
+                for window in [run.scenario.job.vertex(match["at"]).window]
+                if window
+                for end in np.arange(window.phase_ns, run.ended_ns, window.step_ns) / 1e6
+                for failed, running in run.recoveries[["failed", "running"]].to_numpy()
+            )
+        ),
+    ),
+    template(
+        "savepoints that queue",
+        rf"{ABOUT}Savepoint (?P<id>\d+) waits (?P<queue>MS) of its (?P<took>MS) for files of snapshots that were triggered before it: savepoints "
+        r"are not held back \(max-concurrent\), and a subtask writes one snapshot after the other",
+        of_each_run(
+            lambda run, match: (
+                same_ms(match["queue"], run.subtasks.loc[run.subtasks["id"] == int(match["id"]), "x_async_queue"].max())
+                and same_ms(match["took"], run.checkpoints.set_index("id").loc[int(match["id"]), "end_to_end_duration"])
+            )
+        ),
+    ),
+    template(
         "commits one after the other",
         rf"{ABOUT}Output of {AT} waits for the commits of '(?P<first>[^']+)' and '(?P=at)' one after the other, (?P<ms>MS) in sum; visible p50 is "
         r"the wait for one of them",
@@ -1698,6 +1763,18 @@ TEMPLATES = (
                     ].median()
                     for name in (match["first"], match["at"])
                 ),
+            )
+        ),
+    ),
+    template(
+        "refused requests",
+        rf"{ABOUT}(?P<share>\d+) % of the requests are refused \(503\), as a prefix takes (?P<limit>[\d.]+)/s \(storage\.object-store\.requests\), "
+        r"and tried again: writing takes longer by these waits, and no bandwidth shortens them",
+        of_each_run(
+            lambda run, match: (
+                float(match["limit"]) == run.scenario.storage.object_store.requests_per_second
+                and match["share"]
+                == f"{100 * run.tables['requests']['refused'].sum() / run.tables['requests'][['put', 'list', 'get', 'refused']].sum().sum():.0f}"
             )
         ),
     ),

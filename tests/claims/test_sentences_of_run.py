@@ -171,6 +171,25 @@ run: {duration: 40 s}
         rest="faults: [{task-manager: 1, at: 9 s, orderly: true}]\n"
         "restart: {scheduler: adaptive, stabilization: 2 s, replacement: 9 s}\n",
     ),
+    "windows across a restart": """version: 1
+job:
+  a: {source: {rate: 100/s, record: 100 B, silent: 1, watermark: {idle-timeout: 8 s}}, parallelism: 2}
+  b: {input: {a: hash}, service: 1 ms, fan-out: 1/10, window: {tumbling: 2 s, time: event, fire: 1 ms, state-per-record: 10 B}}
+  c: {input: {b: hash}, service: 10 us, fan-out: 1, window: {tumbling: 10 s, time: processing, fire: 1 ms, state-per-record: 10 B}}
+  d: {input: {c: hash}, service: 10 us, commit: {emits: on-commit}}
+  e: {input: {d: hash}, service: 10 us, commit: {}}
+checkpoint: {interval: 3 s}
+restart: {strategy: fixed-delay, delay: 4 s}
+faults: [{kill: c, at: 18 s}]
+run: {duration: 40 s}
+""",
+    "two savepoints on a slow object store": job(
+        b=", state: {size: 60 MB}",
+        interval="40 s",
+        duration="30 s",
+        rest="actions: [{savepoint: native, at: 9 s}, {savepoint: native, at: 9500 ms}]\n"
+        "storage: {object-store: {bandwidth: 20 MB/s, requests: 3/s}}\n",
+    ),
     "transactions that time out one after the other": job(
         b=", commit: {transaction-timeout: 1 s}", interval="3 s", duration="12 s"
     ),
@@ -410,6 +429,12 @@ run: {duration: 30 s}
         more="w: {input: {a: hash}, service: 1 ms, fan-out: 0, window: {tumbling: 2 s, time: event}}, ",
         inputs="w: hash",
     ),
+    "a source that is silent for a while": job(
+        more="s: {source: {rate: [{at: 0 s, rate: 100/s}, {at: 7 s, rate: 0/s}, {at: 20 s, rate: 100/s}], record: 1 kB, "
+        "watermark: {idle-timeout: [0 s, 6 s]}}}, w: {input: {a: hash, s: hash}, service: 100 us, window: {tumbling: 2 s, time: event}}, ",
+        inputs="w: hash",
+        duration="30 s",
+    ),
     "a window whose firings no checkpoint meets": job(
         more="w: {input: {a: hash}, service: 100 us, window: {tumbling: 10 s, time: event, fire: 1 ms}}, ",
         inputs="w: hash",
@@ -462,14 +487,6 @@ run: {duration: 30 s}
         duration="4 min",
         rest="storage: {bandwidth: 80 MB/s, slow: {share: 12 %, factor: 10}}",
     ),
-    "commits one after the other": """version: 1
-job:
-  a: {source: {rate: 100/s, record: 100 B}}
-  d: {input: {a: hash}, service: 10 us, commit: {emits: on-commit}}
-  e: {input: {d: hash}, service: 3 ms, commit: {}}
-checkpoint: {interval: 3 s}
-run: {duration: 20 s}
-""",
     "triggers that are due while tasks restart": job(
         b=", state: {size: 1 MB}",
         interval="6 s",

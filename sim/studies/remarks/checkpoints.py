@@ -28,6 +28,8 @@ _FRAME_BYTES = 10 * 1024**2
 """Default of pekko.framesize."""
 _MAX_EMPTY_COMMITS = 10
 """Default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
+_MIN_WAIT_MS = 1000.0
+"""Shorter waits are not reported."""
 _MIN_FILES = 40
 """Minimum files per checkpoint (median) that are reported."""
 _MIN_TIMEOUT_SHARE = 0.05
@@ -124,6 +126,8 @@ def limit_sentences(result: Result) -> Iterator[str]:
     for row in result.journal.only({EventType.CHECKPOINTS_CHANGED}):
         yield f"From {ms_text(row.time_ns / 1e6)} on checkpoints have {row.detail}: the user changes them while the job runs (actions)"
     yield from _regional_sentences(result, done)
+    yield from overlap_sentences(result)
+    yield from refusal_sentences(result.scenario, result.tables["requests"])
     yield from _limit_sentences(result, done)
     yield from _size_sentences(result, done[is_periodic(done)])
 
@@ -302,6 +306,22 @@ def without_readers(job: Job) -> tuple[str, ...]:
     )
 
 
+def overlap_sentences(result: Result) -> Iterator[str]:
+    """Yield a sentence on the savepoint that waits longest for the asynchronous thread of a subtask."""
+    keys = [name for name in ("x_job", "id") if name in result.subtasks]
+    acknowledged = result.subtasks.sort_values("ack_timestamp", kind="stable")
+    last = acknowledged.drop_duplicates(keys, keep="last")
+    ended = result.checkpoints.merge(last[[*keys, "x_async_queue"]], on=keys)
+    ended = ended[(ended["status"] == "COMPLETED") & ended["checkpoint_type"].str.contains("SAVEPOINT")]
+    for row in ended.sort_values("x_async_queue").tail(1).to_dict("records"):
+        if row["x_async_queue"] >= _MIN_WAIT_MS and not is_noise(row["x_async_queue"], 0):
+            yield (
+                f"Savepoint {row['id']} waits {ms_text(row['x_async_queue'])} of its {ms_text(row['end_to_end_duration'])} for files of "
+                "snapshots that were triggered before it: savepoints are not held back (max-concurrent), and a subtask writes one snapshot "
+                "after the other"
+            )
+
+
 def chained_commits_sentences(scenario: Scenario, waits_ms: Mapping[str, float]) -> Iterator[str]:
     """Yield a sentence on output that waits for several commits, as a sink reads what another one emits on its commit.
 
@@ -320,3 +340,21 @@ def chained_commits_sentences(scenario: Scenario, waits_ms: Mapping[str, float])
                 f"Output of '{vertex.name}' waits for the commits of {quoted} one after the other, "
                 f"{ms_text(sum(waits_ms[name] for name in path))} in sum; visible p50 is the wait for one of them"
             )
+
+
+def refusal_sentences(scenario: Scenario, requests: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on requests that the object store refuses.  `requests`: the table of a run."""
+    refused, answered = (
+        float(requests[names].to_numpy().sum()) for names in (["refused"], ["put", "list", "get", "refused"])
+    )
+    store = scenario.storage.object_store
+    limit = None if store is None else store.requests_per_second
+    if limit is not None and refused > _MIN_REFUSED_SHARE * answered:
+        yield (
+            f"{100 * refused / answered:.0f} % of the requests are refused (503), as a prefix takes {float(limit):g}/s "
+            "(storage.object-store.requests), and tried again: writing takes longer by these waits, and no bandwidth shortens them"
+        )
+
+
+_MIN_REFUSED_SHARE = 0.1
+"""Share of refused requests from which they are reported."""

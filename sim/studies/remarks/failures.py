@@ -29,7 +29,7 @@ from sim.runtime.host_loop import can_be_redistributed
 from sim.runtime.plane_spec import restarts_after_loss
 from sim.runtime.result import NOT_STOPPED, Result
 from sim.studies.remarks.checkpoints import completed
-from sim.studies.remarks.load import uneven_subtask
+from sim.studies.remarks.load import sources_of, uneven_subtask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,9 +112,7 @@ def failure_sentences(result: Result) -> Iterator[str]:
             )
         yield f"The job has failed for good: {begin}"
     yield from sentences_on_slots(result)
-    for vertex in scenario.job.vertices:
-        if vertex.window is not None and vertex.window.time == "event" and not vertex.window.hold_ns:
-            yield from _phase_sentences(result, vertex)
+    yield from sentences_on_windows(result)
     yield from sentences_on_requests(result)
     # not of restarts whose deployment failed: they span several delays
     delays_ms = (rows["delayed"] - rows["detected"])[(rows["delayed"] >= 0) & (rows["deployments"] <= 1)]
@@ -306,7 +304,8 @@ def interruption_sentences(result: Result) -> Iterator[str]:
         shares = [f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in busiest]
         vertex, index, _ = busiest[-1]
         parallelism = int((tasks_of_jobs[-1]["vertex"] == vertex).sum())
-        why = uneven_subtask(replace(scenario.job.vertex(vertex), parallelism=parallelism), index)
+        parallelism_of = {str(name): len(own) for name, own in tasks_of_jobs[-1].groupby("vertex")}
+        why = uneven_subtask(replace(scenario.job.vertex(vertex), parallelism=parallelism), index, parallelism_of)
         yield f"The busiest subtask is {', after the rescale '.join(shares)}{why and ': it '}{why}"
     ran_s = restarts["running"].max() / 1e3
     planned_s = restarts.loc[restarts["kind"].isin(PLANNED_RESTARTS), "running"].max() / 1e3
@@ -358,6 +357,43 @@ def sentences_on_slots(result: Result) -> Iterator[str]:
             f"The job runs on fewer slots {lasts}: it is rescaled when slots are back, {format_duration(restart.cooldown_ns)} "
             "(restart.cooldown) after it began at the earliest"
         )
+
+
+def sentences_on_windows(result: Result) -> Iterator[str]:
+    """Yield sentences on windows that a failure delays: by the idle timeout of silent sources, or across their end."""
+    rows = result.recoveries[(result.recoveries["running"] >= 0) & ~result.recoveries["kind"].isin(PLANNED_RESTARTS)]
+    restarts_all = (rows["vertices"] == "").any()
+    job, sources = result.scenario.job, sources_of(result.scenario.job)
+    for vertex in job.vertices:
+        if vertex.window is None or vertex.window.hold_ns:
+            continue
+        if vertex.window.time == "event":
+            yield from _phase_sentences(result, vertex)
+            silent = [
+                own for own in job.vertices if own.name in sources[vertex.name] and own.source and own.source.silent
+            ]
+            yield from (
+                f"After a restart no window of '{vertex.name}' ends for {format_duration(timeout_ns)}: subtasks of '{own.name}' without "
+                "records count as active again until they are idle for that long (watermark.idle-timeout)"
+                for own in silent
+                if restarts_all
+                and own.source
+                and (timeout_ns := own.source.watermark.idle_timeout_ns or 0) > vertex.window.step_ns
+            )
+            continue
+        step_ms = vertex.window.step_ns / 1e6
+        for row in rows.to_dict("records"):
+            end_ms = (
+                math.ceil((row["failed"] - vertex.window.phase_ns / 1e6) / step_ms) * step_ms
+                + vertex.window.phase_ns / 1e6
+            )
+            if row["running"] - end_ms >= _MIN_WAIT_MS:
+                yield (
+                    f"A window of '{vertex.name}' ends at {ms_text(end_ms)}, while the job is down, and fires up to "
+                    f"{ms_text(row['running'] - end_ms)} late: windows of processing time take a record when it is processed, so what is "
+                    f"replayed ({count_text(row['replayed_records'])} records) and what was due meanwhile are in the next one"
+                )
+                return
 
 
 def has_one_phase(scenario: Scenario, vertex: Vertex) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from sim.model.job import Distribution, Job, Vertex, key_groups
@@ -94,10 +94,22 @@ def scarce_cores(result: Result) -> str:
     )
 
 
-def uneven_subtask(vertex: Vertex, index: int) -> str:
+def _rescale_shares(upstream: int, parallelism: int) -> list[Fraction]:
+    """Return the share of records that each of `parallelism` subtasks gets from `upstream` ones by rescale.
+
+    Source: VertexInputInfoComputationUtils#computeVertexInputInfoForPointwise.
+    """
+    if upstream >= parallelism:
+        bounds = [index * upstream // parallelism for index in range(parallelism + 1)]
+        return [Fraction(end - begin, upstream) for begin, end in pairwise(bounds)]
+    bounds = [-(-index * parallelism // upstream) for index in range(upstream + 1)]
+    return [Fraction(1, upstream * (end - begin)) for begin, end in pairwise(bounds) for _ in range(begin, end)]
+
+
+def uneven_subtask(vertex: Vertex, index: int, parallelism_of: Mapping[str, int]) -> str:
     """Return why a subtask is busier than the others of its vertex: key groups, records, or work per record.
 
-    Return "" if the scenario does not explain it.
+    Return "" if the scenario does not explain it.  `parallelism_of`: parallelism by vertex.
     """
     reasons, groups = [], vertex.max_parallelism
     for inlet in vertex.inputs:
@@ -106,6 +118,13 @@ def uneven_subtask(vertex: Vertex, index: int) -> str:
             reasons.append(
                 f"gets {share_text(float(shares[index]))} of the records of '{inlet.upstream}', and the least {least}"
             )
+        elif inlet.shipping.name == "rescale":
+            dealt = _rescale_shares(parallelism_of[inlet.upstream], vertex.parallelism)
+            if dealt[index] > min(dealt):
+                reasons.append(
+                    f"gets {share_text(float(dealt[index]))} of the records of '{inlet.upstream}', and the least {share_text(float(min(dealt)))}: "
+                    f"rescale connects {parallelism_of[inlet.upstream]} to {vertex.parallelism} subtasks, rebalance gives each as many"
+                )
         elif inlet.shipping.keyed and not inlet.weights:
             owned = [len(key_groups(i, vertex.parallelism, groups)) for i in range(vertex.parallelism)]
             if owned[index] > min(owned):
@@ -173,3 +192,39 @@ def held_window(result: Result) -> str:
                 f"give '{source}' watermark: {{idle-timeout: 10 s}} (withIdleness in Flink)"
             )
     return ""
+
+
+_MIN_LATE_S = 3
+"""Minimum delay of results [s] for which a silent source is reported; rates are known by the second."""
+
+
+def late_result_sentences(result: Result) -> Iterator[str]:
+    """Yield a sentence on the first event-time window that emits nothing for a while, as a source is silent meanwhile.
+
+    Session windows are left out: they end when there are no records.
+    """
+    job, rates = result.scenario.job, ("numRecordsInPerSecond", "numBytesOutPerSecond")
+    read, emitted = (
+        result.series.pivot_table(index="time", columns="vertex", values=rate, aggfunc="sum") for rate in rates
+    )
+    for name, sources in sources_of(job).items():
+        window = job.vertex(name).window
+        if window is None or window.time != "event" or window.hold_ns or name not in emitted:
+            continue
+        times_s = [0.0, *emitted.index[emitted[name] > 0], emitted.index[-1]]
+        begin_s, end_s = max(pairwise(times_s), key=lambda pair: pair[1] - pair[0], default=(0.0, 0.0))
+        step_s, phase_s = window.step_ns / 1e9, window.phase_ns / 1e9
+        due_s = begin_s + step_s - (begin_s - phase_s) % step_s  # the next window end
+        end_s -= 1  # it emits again in the second that ends with the sample
+        meanwhile = read[(read.index > due_s) & (read.index < end_s)]
+        silent = [own for own in sorted(sources) if not meanwhile[own].any()]
+        if end_s - due_s < _MIN_LATE_S or not silent or not meanwhile[name].any():
+            continue
+        advice, late_ms, source = "", 1e3 * (end_s - due_s), job.vertex(silent[0]).source
+        if source and not source.watermark.idle_timeout_ns and late_ms > 10_000:
+            advice = f"; watermark: {{idle-timeout: 10 s}} of '{silent[0]}' (withIdleness in Flink) ends that sooner"
+        yield (
+            f"'{name}' emits nothing from {ms_text(1e3 * begin_s)} to {ms_text(1e3 * end_s)}, as '{silent[0]}' is silent and holds back its "
+            f"watermark: results come up to {ms_text(late_ms)} after the end of their window, all at once{advice}"
+        )
+        return
