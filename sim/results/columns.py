@@ -301,6 +301,7 @@ class Column(NamedTuple):
     name: str
     unit: str
     meaning: str
+    value: Callable[[Row], Any] | None = None  # computes it from the row's other columns; None: it is measured
 
 
 CHECKPOINTS = (
@@ -593,12 +594,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
 def frame(table: str, rows: Iterable[Row], only: Collection[str] | None = None) -> pd.DataFrame:
     """Return rows as a table with the columns of the schema, in its order.
 
-    `only`: columns to include; None: all.
+    Each row has all columns except computed ones.  `only`: columns to include; None: all.
     """
     columns = [column for column in TABLES[table] if only is None or column.name in only]
     packed = PackedRows([column.name for column in columns])
     for row in rows:
-        packed.add(tuple(row[column.name] for column in columns))
+        packed.add(tuple(row[column.name] if column.value is None else column.value(row) for column in columns))
     return packed.frame()
 
 
