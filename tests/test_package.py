@@ -91,6 +91,6 @@ def test_what_the_image_copies_is_there():
     }
     names = {name for line in copied for name in line.split()}
 
-    assert {"sim", "pyproject.toml", "README.md", "LICENSE", "constraints.txt"} == names
+    assert {"sim", "docs", "pyproject.toml", "README.md", "LICENSE", "constraints.txt"} == names
     assert names == kept
     assert [name for name in names if not (ROOT / name).exists()] == []
