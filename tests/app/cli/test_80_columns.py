@@ -52,7 +52,7 @@ COMMANDS = [
     "timeline run -o timeline.html",
     "report run -o report.html",
     "diff job.yaml job.yaml --set checkpoint.barriers=aligned --set-b run.seed=2 --replications 1",
-    "diff run job.yaml --strategy aligned --set-b 'checkpoint.interval=9 s' --replications 1 --jobs 1",
+    "diff job.yaml job.yaml --strategy aligned --set-b 'checkpoint.interval=9 s' --replications 1 --jobs 1",
     "sweep sweep.yaml --jobs 1 --out sweep",
     "advise job.yaml --set checkpoint.barriers=aligned --p99 '1 s' --budget '1 ms' --jobs 1 --out advice",
     f"import {RECORDING} --no-backtest -o imported.yaml",
