@@ -296,7 +296,6 @@ class Comparison:
             *(f"Cores are scarce: {name}: {load}." for name, load in self.scarce.items()),
             *dict.fromkeys(self._uneven()),
             *self._during_faults(),
-            *self._unlike_lags(),
             *dict.fromkeys(chain.from_iterable(map(aligned_input_sentences, self._scenarios))),
             *self._of_each(shared_file_sentence),
             *self._without_p99(),
@@ -306,8 +305,8 @@ class Comparison:
 
     @cached_property
     def remarks(self) -> list[str]:
-        """Return the sentences on the effect of single axes, and on the runs of each strategy."""
-        return [*axis_sentences(self.strategies), *self._of_each(_run_sentences)]
+        """Return the sentences on the effect of single axes, on lags that differ, and on the runs of each strategy."""
+        return [*axis_sentences(self.strategies), *self._unlike_lags(), *self._of_each(_run_sentences)]
 
     @cached_property
     def outcomes(self) -> list[str]:
