@@ -766,6 +766,18 @@ def come_within(run, match):
 
 
 @of_each_run
+def has_no_room(run, match):
+    """A restart has read so much, and two copies on all disks would not fit in so much room."""
+    read, disk = run.recoveries["restored_bytes"].max(), run.scenario.storage.disk
+    found = (bytes_text(read), bytes_text(disk.space_bytes))
+    return (
+        run.scenario.checkpoint.state.local_recovery
+        and match.group("most", "room") == found
+        and read > disk.space_bytes
+    )
+
+
+@of_each_run
 def reads_no_state(run, match):
     """So many restarts of the whole job read no bytes from storage, and the most that others read is named."""
     tasks = sum(vertex.parallelism for vertex in run.scenario.job.vertices)
@@ -1652,7 +1664,9 @@ TEMPLATES = (
     template(
         "on fewer slots",
         rf"{ABOUT}The job runs on fewer slots (?:for (?P<ms>MS)|from (?P<since>MS) to the end of the run): it is rescaled "
-        r"when slots are back, (?P<cool>MS) \(restart\.cooldown\) after it began at the earliest",
+        r"when slots are back, (?P<cool>MS) \(restart\.cooldown\) after it "
+        r"began at the earliest, and then when a checkpoint has completed, 2 have failed \(restart\.rescale-failures\) or (?P<most>MS) are "
+        r"over \(restart\.rescale-delay\)",
         of_each_run(
             lambda run, match: (
                 (
@@ -1661,6 +1675,7 @@ TEMPLATES = (
                     else same_ms(match["ms"], *(run.recoveries["failed"] - run.recoveries["deployed"].shift()))
                 )
                 and same_ms(match["cool"], run.scenario.restart.cooldown_ns / 1e6)
+                and same_ms(match["most"], 3 * run.scenario.checkpoint.interval_ns / 1e6)
             )
         ),
     ),
@@ -2043,6 +2058,12 @@ TEMPLATES = (
         come_within,
     ),
     template(
+        "no room for local copies",
+        rf"{ABOUT}Restarts read up to (?P<most>SIZE) from storage, as a local copy that does not fit into the (?P<room>SIZE) of its "
+        r"TaskManager is left out \(local-recovery, storage\.disk\.space\)",
+        has_no_room,
+    ),
+    template(
         "local copies",
         rf"{ABOUT}(?P<local>\d+) of (?P<all>\d+) restarts read no state from storage, as tasks have copies on their disks "
         r"\(local-recovery\)(?P<free>, which take no time to read \(storage\.disk\.bandwidth\))?(?:, others up to (?P<most>SIZE))?",
@@ -2115,7 +2136,7 @@ TEMPLATES = (
         "full size",
         rf"{ABOUT}The full size goes from (?P<low>SIZE) \(checkpoint (?P<first>\d+)\) to (?P<high>SIZE) \(checkpoint (?P<last>\d+)\), and "
         r"(?:(?P<restarts>grows with each restart \(union-state\))|(?:still grows, by (?P<each>SIZE) per checkpoint|hardly grows) in the "
-        r"second half of the run)",
+        r"second half of the run(?P<logs>; each materialization makes it smaller again)?)",
         full_size_grows,
     ),
 )

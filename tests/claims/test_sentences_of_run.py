@@ -55,6 +55,13 @@ SLOW_FILES = "storage: {bandwidth: 30 MB/s, retry: {timeout: 600 ms, attempts: 1
 SERIALISED = "storage: {bandwidth: 8 MB/s}\nactions: [{savepoint: canonical, at: 6 s}]"
 CIRCLE = (WORLDS / "standstill-behind-event-time-windows.yaml").read_text()
 SCENARIOS = {
+    "a local copy that does not fit": """version: 1
+job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: hash}, service: 2 ms, state: {size: 40 MB, backend: hashmap}}}
+checkpoint: {interval: 3 s, local-recovery: true}
+storage: {bandwidth: 100 MB/s, disk: {space: 30 MB}}
+faults: [{kill: 'b[0]', at: 8 s}]
+run: {duration: 15 s}
+""",
     "failures without time to catch up": """version: 1
 job: {a: {source: {rate: 96/s, record: 1 kB}}, b: {input: {a: hash}, service: 10 ms}}
 checkpoint: {interval: 3 s}

@@ -202,6 +202,8 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
         )
         still += " in the second half of the run"
         vertices = result.scenario.job.vertices
+        if any(vertex.state and vertex.state.changelog for vertex in vertices):
+            still += "; each materialization makes it smaller again"
         if len(result.recoveries) and any(vertex.union_state and not vertex.union_state.clears for vertex in vertices):
             still = "grows with each restart (union-state)"
         yield (

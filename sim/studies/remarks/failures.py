@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sim.model.cluster import spills_recovered_data
-from sim.model.faults import TaskManagerLost
+from sim.model.faults import Restart, TaskManagerLost
 from sim.model.job import Vertex
 from sim.model.quantities import PLANNED_RESTARTS
 from sim.model.scenario import Scenario
@@ -26,7 +26,7 @@ from sim.results.rates import overload_since
 from sim.results.summary import bottleneck
 from sim.results.tables import NO_SLOTS
 from sim.runtime.host_loop import can_be_redistributed
-from sim.runtime.plane_spec import restarts_after_loss
+from sim.runtime.plane_spec import hosts, restarts_after_loss
 from sim.runtime.result import NOT_STOPPED, Result
 from sim.studies.remarks.checkpoints import completed
 from sim.studies.remarks.load import sources_of, uneven_subtask
@@ -211,6 +211,12 @@ def _restore_sentences(result: Result) -> Iterator[str]:
             f"{', which take no time to read (storage.disk.bandwidth)' * (scenario.storage.disk.bytes_per_second is None)}"
             f"{f', others up to {bytes_text(read.max())}' * bool(read.max())}"
         )
+    disk, managers = scenario.storage.disk, len({*hosts(scenario)})
+    if options.state.local_recovery and disk.space_bytes is not None and read.max() > managers * disk.space_bytes:
+        yield (
+            f"Restarts read up to {bytes_text(read.max())} from storage, as a local copy that does not fit into the "
+            f"{bytes_text(disk.space_bytes)} of its TaskManager is left out (local-recovery, storage.disk.space)"
+        )
     logs = any(vertex.state and vertex.state.changelog for vertex in scenario.job.vertices)
     if logs and options.state.load_bytes_per_second is None and (rows["restored_bytes"] > 0).any():
         yield (
@@ -346,17 +352,27 @@ def sentences_on_slots(result: Result) -> Iterator[str]:
             f"The simulation waits for all slots, because of the transactions or windows of processing time of {listed(fixed)}; Flink goes "
             f"on with the slots that are left after {format_duration(restart.stabilization_ns)} (restart.stabilization)"
         )
-    tasks, begun_ms = result.tasks, rows["deployed"].shift()
-    ran_ms = (rows["failed"] - begun_ms)[(rows["kind"] == "rescale") & (begun_ms >= 0)].max()
-    last = tasks[tasks["x_job"] == tasks["x_job"].max()] if "x_job" in tasks else tasks
-    lasts = f"for {ms_text(ran_ms)}" if ran_ms >= _MIN_WAIT_MS else ""
+    last = (
+        result.tasks[result.tasks["x_job"] == result.tasks["x_job"].max()] if "x_job" in result.tasks else result.tasks
+    )
     if len(last) < sum(vertex.parallelism for vertex in scenario.job.vertices) and result.job_status == "RUNNING":
-        lasts = f"from {ms_text(rows['deployed'].iloc[-1])} to the end of the run"
-    if lasts:
-        yield (
-            f"The job runs on fewer slots {lasts}: it is rescaled when slots are back, {format_duration(restart.cooldown_ns)} "
-            "(restart.cooldown) after it began at the earliest"
-        )
+        since = f"from {ms_text(rows['deployed'].iloc[-1])} to the end of the run"
+        yield f"The job runs on fewer slots {since}: {_rescale_conditions(scenario, restart)}"
+    ran_ms = (rows["failed"] - rows["deployed"].shift())[(rows["kind"] == "rescale") & (rows["deployed"].shift() >= 0)]
+    if ran_ms.max() >= _MIN_WAIT_MS:
+        yield f"The job runs on fewer slots for {ms_text(ran_ms.max())}: {_rescale_conditions(scenario, restart)}"
+
+
+def _rescale_conditions(scenario: Scenario, restart: Restart) -> str:
+    """Return a clause on what an adaptive job waits for before it is rescaled."""
+    cooldown = f"it is rescaled when slots are back, {format_duration(restart.cooldown_ns)} (restart.cooldown) after it began at the earliest"
+    interval_ns = scenario.checkpoint.interval_ns
+    if scenario.cluster.profile != "2.x" or not interval_ns:
+        return cooldown
+    return (
+        f"{cooldown}, and then when a checkpoint has completed, {restart.rescale_failures} have failed (restart.rescale-failures) or "
+        f"{format_duration(restart.longest_rescale_delay_ns(interval_ns))} are over (restart.rescale-delay)"
+    )
 
 
 def sentences_on_windows(result: Result) -> Iterator[str]:
