@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sim.results.sweep_answers import choose, differences, joint_confidence, means, surely_worse
+from sim.results.sweep_answers import choose, differences, is_significantly_worse, joint_confidence, means
 
 __all__ = ["COVERED", "NULL", "Study", "covered", "main", "winners"]
 
@@ -153,7 +153,7 @@ def winners(study: Study, count: int, seed: int) -> tuple[float, float]:
         values, unfinished = study.draw(chance)
         bound = np.broadcast_to(values.max(axis=1, keepdims=True), values.shape)
         scores, is_open = np.where(unfinished, bound, values).mean(axis=2), unfinished.any(axis=2)
-        kept = ~surely_worse(scores, is_open, joint_confidence(scores.shape[1])).any(axis=1)
+        kept = ~is_significantly_worse(scores, is_open, joint_confidence(scores.shape[1])).any(axis=1)
         named, left_out = named + (kept.sum() == 1), left_out + (not kept.all())
     return named / count, left_out / count
 

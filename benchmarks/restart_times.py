@@ -38,8 +38,8 @@ class Compared(NamedTuple):
 
     recorded_ms: float
     redeployed_ms: float
-    least_ms: float
-    most_ms: float
+    min_ms: float
+    max_ms: float
 
 
 def recorded_ms(log: Path) -> float:

@@ -324,8 +324,8 @@ def leading_parts_of_paths(paths: Iterable[Mapping[LeadingPart, int]]) -> frozen
 def _longest(parts: Mapping[LeadingPart, int]) -> Iterator[LeadingPart]:
     first = leading_part(parts)
     if first is not None:
-        least_ns = parts[first] - NEAR_CRITICAL_SHARE * sum(parts.values())
-        yield from (part for part in parts if parts[part] >= least_ns)
+        min_ns = parts[first] - NEAR_CRITICAL_SHARE * sum(parts.values())
+        yield from (part for part in parts if parts[part] >= min_ns)
 
 
 def leading_parts(history: History, point: RecordedCheckpoint) -> frozenset[LeadingPart]:

@@ -473,7 +473,7 @@ def _expiring(search: CandidateSearch, today: Setting) -> list[str]:
     is_rare = bool(today.rare) and math.isinf(today.checkpoint_ms)
     if not (expired or is_rare):
         return [] if today.completed else ["no checkpoint completes within a trial"]
-    tolerated, attempts = options.tolerable_failed, restart.most_restarts
+    tolerated, attempts = options.tolerable_failed, restart.max_restarts
     then = f"{tolerated + 1} that expire in a row restart the job" if tolerated else "each restarts the job"
     ends = restart.strategy == "fixed-delay" and attempts is not None
     after = format_duration(options.timeout_ns)

@@ -257,7 +257,7 @@ class CandidateSearch:
         self.rows = pd.DataFrame()  # rows of all settings
         self.skipped: list[Skipped] = []
         self.is_over = False  # whether nothing will run any more
-        self.least_share = 0.0  # share of the budget that every stage may plan at least
+        self.min_share = 0.0  # share of the budget that every stage may plan at least
         now_ns, self.current_barriers = todays_setting(self.scenario)
         self.current_candidate = (
             make_candidate(self.scenario, now_ns, self.current_barriers) if now_ns is not None else None
@@ -466,8 +466,8 @@ class CandidateSearch:
             return settings
         kept = [setting.recovery_ms for setting in settings if setting.keeps_limits]
         # all settings that keep the limits may recover more slowly than the current one
-        usual_ms = max(now.recovery_ms, min(kept, default=0.0))
-        near = [setting for setting in settings if setting.recovery_ms <= usual_ms * MAX_RECOVERY_RATIO]
+        typical_ms = max(now.recovery_ms, min(kept, default=0.0))
+        near = [setting for setting in settings if setting.recovery_ms <= typical_ms * MAX_RECOVERY_RATIO]
         best_near, best = choose(near, self.changes), choose(settings, self.changes)
         if (
             best_near is None
@@ -746,14 +746,14 @@ class CandidateSearch:
         return self._affords(self._scenarios(self.runs | dict.fromkeys(candidates, replications)), share)
 
     def _affords(self, scenarios: Sequence[Scenario], share: float) -> bool:
-        return self.runner.affords(scenarios, max(share, self.least_share))
+        return self.runner.affords(scenarios, max(share, self.min_share))
 
     def spend_rest(self, share: float) -> None:
         """Let every stage plan up to this share of the budget, because no later one needs what was kept for it.
 
         Trials that the budget did not cover so far are forgotten; those that it still does not cover are recorded again.
         """
-        self.least_share = share
+        self.min_share = share
         self.skipped = [left for left in self.skipped if left.settings]
 
     def replicate_if_affordable(

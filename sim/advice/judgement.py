@@ -109,7 +109,7 @@ def room(value: float, at_most: float) -> float:
     return at_most / value - 1 if value > 0 else math.inf
 
 
-class Tight(NamedTuple):
+class NarrowLimit(NamedTuple):
     """A limit that is kept with too little room."""
 
     column: str  # the limited quantity, a name in MEASURED
@@ -147,7 +147,7 @@ class Setting(Measured):
     lost: float  # share of time lost to checkpoints and failures, mean over worlds
     lost_by_run: tuple[float, ...]  # the same for each replication
     breaks: tuple[str, ...]  # fields of Measured whose limit is exceeded
-    tight: tuple[Tight, ...] = ()  # limits kept with too little room
+    tight: tuple[NarrowLimit, ...] = ()  # limits kept with too little room
     checkpoints: int = 0  # number of checkpoints from which checkpoint_ms is computed, in the world with fewest
     rare: str = ""  # why rare checkpoints take as long as checkpoint_ms, though none of the trial's does
     ran_long: bool = False  # checkpoint_ms is the longest of long runs; else p99, or the longest of fewer than 100
@@ -166,7 +166,7 @@ class Setting(Measured):
 
     @property
     def lack(self) -> float:
-        """Return the largest `Tight.lack`, or 1 if there is enough room."""
+        """Return the largest `NarrowLimit.lack`, or 1 if there is enough room."""
         return max((tight.lack for tight in self.tight), default=1.0)
 
 
@@ -234,7 +234,7 @@ def measure(
     recovery_ms = recoveries_ms(failed, steady, rate, unlimited=unlimited)
     if has_random_start:
         failed, recovery_ms = with_late_failures(failed, recovery_ms, periods_s, steady["busiest_subtask_share"])
-    again_ms = _again_ms(failed, rate)
+    again_ms = _reprocessing_ms(failed, rate)
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     bare = np.where(is_silent, 0.0, bare)
     backlog = KEEPS_UP * steady["throughput_per_second"] * seconds
@@ -307,7 +307,7 @@ def recoveries_ms(
     `per_second` records/s.
     """
     if unlimited:
-        return _again_ms(failed, per_second)
+        return _reprocessing_ms(failed, per_second)
     recovery_ms = ended(failed, "caught_up_ms")
     if not (recovery_ms.isna() & failed["caught_up_ms"].notna()).any():
         return recovery_ms.fillna(math.inf)
@@ -367,7 +367,7 @@ def falls_behind(steady: pd.DataFrame) -> pd.Series[bool]:
     return falls_short(steady) | (steady["busiest_subtask_share"] >= FULL)
 
 
-def _again_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float) -> pd.Series[float]:
+def _reprocessing_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float) -> pd.Series[float]:
     """Return the downtime plus the time to process the replayed records at the job's throughput [ms]."""
     return failed["downtime_ms"] + 1e3 * failed["replayed_records"] / per_second
 
@@ -407,7 +407,7 @@ def judge(
         breaks = tuple(column for column, bound in bounds.items() if not values_of[column] <= bound * (1 + AT_LIMIT))
         runs_by_world = trials[(interval, protocol)]
         kept = (
-            _room_below(column, bound, values_of[column], runs_by_world, margins((interval, protocol), column))
+            _margin_below(column, bound, values_of[column], runs_by_world, margins((interval, protocol), column))
             for column, bound in bounds.items()
             if column not in breaks
         )
@@ -427,18 +427,18 @@ def judge(
     return tuple(settings)
 
 
-def _room_below(column: str, bound: float, value: float, worlds: Mapping[str, _Values], margin: float) -> Tight:
+def _margin_below(column: str, bound: float, value: float, worlds: Mapping[str, _Values], margin: float) -> NarrowLimit:
     """Return the room of a value below its limit, and the room that it needs.
 
     It needs the larger of the prediction margin and the spread of runs.  For checkpoint p99 the spread is ignored, because
     long runs confirm it.
     """
     if not value > 0:
-        return Tight(column, math.inf, 0.0)
+        return NarrowLimit(column, math.inf, 0.0)
     spread = 0.0
     if column != "checkpoint_ms" and min(map(len, worlds.values())) >= SPREAD_RUNS:
         spread = SPREADS * max(float(values[:, _AT[column]].std(ddof=1)) for values in worlds.values()) / value
-    return Tight(column, room(value, bound), max(margin, spread))
+    return NarrowLimit(column, room(value, bound), max(margin, spread))
 
 
 def choose(settings: Sequence[Setting], changes: Mapping[SettingName, int]) -> Setting | None:
@@ -523,7 +523,7 @@ def near_ties(settings: Sequence[Setting]) -> list[Setting]:
     roomy = np.array([[bool(setting.completed) and not (setting.breaks or setting.tight) for setting in settings]])
     if not roomy.any():
         return []
-    good = _with_room(lost, roomy, loss_noise(settings))[0]
+    good = _with_margin(lost, roomy, loss_noise(settings))[0]
     return [setting for setting, is_good in zip(settings, good, strict=True) if is_good]
 
 
@@ -545,13 +545,13 @@ def _pick(
     kept = kept & np.isfinite(lost)
     roomy = kept & (lack <= 1)
     good: _Flags = np.where(
-        roomy.any(axis=1, keepdims=True), _with_room(lost, roomy, noise), _without_room(lost, kept, lack)
+        roomy.any(axis=1, keepdims=True), _with_margin(lost, roomy, noise), _without_margin(lost, kept, lack)
     )
     ranks = np.where(good, rank, len(names))
     return [int(row.argmin()) if row.min() < len(names) else -1 for row in ranks]
 
 
-def _with_room(lost: _Values, roomy: _Flags, noise: _Array) -> _Flags:
+def _with_margin(lost: _Values, roomy: _Flags, noise: _Array) -> _Flags:
     """Return which settings are good if some have room (rule 1 of the module)."""
     lost = np.where(roomy, lost, np.inf)
     least = lost.min(axis=1, keepdims=True)
@@ -559,7 +559,7 @@ def _with_room(lost: _Values, roomy: _Flags, noise: _Array) -> _Flags:
     return good
 
 
-def _without_room(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
+def _without_margin(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
     """Return which settings are good if none has room (rule 2 of the module)."""
     lost = np.where(kept, lost, np.inf)
     cheap = kept & (lost <= lost.min(axis=1, keepdims=True) + NOTABLE_LOSS_SHARE)
@@ -625,8 +625,8 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
     with np.errstate(divide="ignore", invalid="ignore"):
         replay_ms = np.where(per_second > 0, replayed / per_second * 1e3, 0.0)
         down_ms = np.maximum(again_ms - replay_ms, 0.0)
-        usual_ms = down_ms + (waited_ms - down_ms) * FAILURE_PHASE[1] / FAILURE_PHASE[0] / 2
-    lost: _Array = (np.maximum(loss, 0.0) + restarting + usual_ms / 1e3 / mtbf_s).mean(axis=0)
+        typical_ms = down_ms + (waited_ms - down_ms) * FAILURE_PHASE[1] / FAILURE_PHASE[0] / 2
+    lost: _Array = (np.maximum(loss, 0.0) + restarting + typical_ms / 1e3 / mtbf_s).mean(axis=0)
     return lost
 
 

@@ -147,16 +147,16 @@ def _times(restarts: _Restarts, recorded_ms: float | None, factors: Sequence[flo
         if (parallelism := restarts.parallelisms(factor)) in seen:
             continue
         seen.append(parallelism)
-        usual_ms, state_bytes = restarts.run(parallelism)
-        in_place_ms = usual_ms if factor <= 1 else restarts.run(parallelism, fresh=True)[0]
-        least_ms, most_ms = (restarts.run(parallelism, extra=extra)[0] for extra in (restarts.best, restarts.worst))
-        spread = (most_ms + restarts.fresh_ms[1]) / (least_ms + restarts.fresh_ms[0])
-        most_ms = max((most_ms + restarts.fresh_ms[1]) * (1 + RECOVERY_ERROR), (usual_ms + fresh_ms) * off)
+        typical_ms, state_bytes = restarts.run(parallelism)
+        in_place_ms = typical_ms if factor <= 1 else restarts.run(parallelism, fresh=True)[0]
+        min_ms, max_ms = (restarts.run(parallelism, extra=extra)[0] for extra in (restarts.best, restarts.worst))
+        spread = (max_ms + restarts.fresh_ms[1]) / (min_ms + restarts.fresh_ms[0])
+        max_ms = max((max_ms + restarts.fresh_ms[1]) * (1 + RECOVERY_ERROR), (typical_ms + fresh_ms) * off)
         yield RestartTime(
             parallelism,
             in_place_ms,
-            usual_ms + fresh_ms,
-            (min(least_ms, usual_ms * off), most_ms),
+            typical_ms + fresh_ms,
+            (min(min_ms, typical_ms * off), max_ms),
             recorded_ms is not None or spread <= MAX_SPREAD,
             state_bytes,
         )

@@ -329,10 +329,10 @@ def checkpoint_period_ns(options: CheckpointOptions, duration_ns: float = 0.0) -
     It is the configured interval, unless min-pause is longer, or checkpoints take so long that the maximum number of
     concurrent checkpoints delays the next one.
     """
-    least_ns = effective_interval_ns(options.interval_ns or 0, options.min_pause_ns)
+    min_ns = effective_interval_ns(options.interval_ns or 0, options.min_pause_ns)
     if options.max_concurrent == 1 or options.min_pause_ns:  # with a min-pause, Flink runs one checkpoint at a time
-        return max(least_ns, duration_ns + options.min_pause_ns)
-    return max(least_ns, duration_ns / options.max_concurrent)
+        return max(min_ns, duration_ns + options.min_pause_ns)
+    return max(min_ns, duration_ns / options.max_concurrent)
 
 
 def with_files_after_barrier(scenario: Scenario, base: BarrierSetting) -> BarrierSetting | None:

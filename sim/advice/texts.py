@@ -20,8 +20,8 @@ from sim.advice.judgement import (
     Choice,
     FileRun,
     Limits,
+    NarrowLimit,
     Setting,
-    Tight,
     falls_short,
     near_ties,
     rows_of,
@@ -375,7 +375,7 @@ def room_text(search: CandidateSearch, setting: Setting) -> str:
     return "; ".join(texts)
 
 
-def _lacking(search: CandidateSearch, setting: Setting, tight: Tight) -> str:
+def _lacking(search: CandidateSearch, setting: Setting, tight: NarrowLimit) -> str:
     if tight.column != "checkpoint_ms" or (probabilities := chances(search, setting)) is None:
         return f"and may be {percentage(tight.needed)} more"
     return f"which {percentage(probabilities.kept)} of recorded changes like it would keep (four of five: {ms_text(probabilities.likely_ms)})"

@@ -306,8 +306,8 @@ class VaryingLoad(NamedTuple):
     is_whole: bool  # whether the load does not vary after `until_ns`
 
 
-def varying_load(scenario: Scenario, most_ns: int, own_ns: int) -> VaryingLoad | None:
-    """Return how trials meet the load of a scenario within their first `most_ns`, or None if it is constant by then.
+def varying_load(scenario: Scenario, max_ns: int, own_ns: int) -> VaryingLoad | None:
+    """Return how trials meet the load of a scenario within their first `max_ns`, or None if it is constant by then.
 
     `own_ns`: the duration that the user gave, for which trials follow the load at least.
     """
@@ -318,9 +318,9 @@ def varying_load(scenario: Scenario, most_ns: int, own_ns: int) -> VaryingLoad |
         for rate in vertex.source.rates
     ]
     changes_ns = sorted({start_ns for start_ns, *_ in rates} - {0})
-    if not changes_ns or changes_ns[0] >= most_ns:
+    if not changes_ns or changes_ns[0] >= max_ns:
         return None
-    until_ns = min(max(changes_ns[-1] + OBSERVED_NS, own_ns), most_ns)
+    until_ns = min(max(changes_ns[-1] + OBSERVED_NS, own_ns), max_ns)
 
     def per_second(at_ns: int) -> Fraction:
         latest = {name: rate for start_ns, name, rate in rates if start_ns <= at_ns}
@@ -381,10 +381,10 @@ class Bench:
     @cached_property
     def varying(self) -> dict[str, VaryingLoad]:
         """World -> its load, if it varies within trials."""
-        most_ns, own_ns = WINDOW_NS * (1 if len(self.worlds) > 1 else 2), self.load(self.common).run.duration_ns
-        read = {"run.duration": format_duration(2 * most_ns)}  # a trace is read as far as a run lasts
+        max_ns, own_ns = WINDOW_NS * (1 if len(self.worlds) > 1 else 2), self.load(self.common).run.duration_ns
+        read = {"run.duration": format_duration(2 * max_ns)}  # a trace is read as far as a run lasts
         loads = {
-            world: varying_load(self.load({**self.common, **changes, **read}), most_ns, own_ns)
+            world: varying_load(self.load({**self.common, **changes, **read}), max_ns, own_ns)
             for world, changes in self.worlds.items()
         }
         return {world: load for world, load in loads.items() if load is not None}

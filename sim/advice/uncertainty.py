@@ -77,9 +77,9 @@ def with_rare_checkpoints(trials: Trials, rare: Mapping[SettingName, RareCheckpo
                     values[:, _RESTARTING] = np.fmin(own.restarts_per_s * values[:, _RECOVERY] / 1e3, 1.0)
 
 
-def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: float) -> None:
-    """Raise all checkpoint durations by the same amount, so that their mean is at least `least_ms`.  Changes `table`."""
-    table[:, _DURATION] += max(least_ms - float(table[:, _DURATION].mean()), 0.0)
+def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], min_ms: float) -> None:
+    """Raise all checkpoint durations by the same amount, so that their mean is at least `min_ms`.  Changes `table`."""
+    table[:, _DURATION] += max(min_ms - float(table[:, _DURATION].mean()), 0.0)
 
 
 def with_capped_confidence(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:

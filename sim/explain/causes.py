@@ -197,7 +197,7 @@ class Causes:
             return f"it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests(part)}"
         if self._is_open(part):
             return f"{self._ahead(part)}, not drained {self._until}"
-        if self._is_in_hand(part):
+        if self._is_in_progress(part):
             return f"the thread of {self._task(part.task)} was processing a record, which no barrier overtakes: its service time decides"
         rate = f"{bytes_text(row.total * SECOND / part.duration_ns)}/s"
         full = self._full_requests(part)
@@ -219,9 +219,9 @@ class Causes:
         """
         row = self._queued(part)
         is_held = (self._firing(part) or self._committing(part)) is not None
-        return is_held or row is None or not row.total or self._overtook(part) or self._is_in_hand(part)
+        return is_held or row is None or not row.total or self._overtook(part) or self._is_in_progress(part)
 
-    def _is_in_hand(self, part: PathPart) -> bool:
+    def _is_in_progress(self, part: PathPart) -> bool:
         """Return whether less than a record lay before the barrier in the only input of the task: the rest of one that it serves."""
         row, layout = self._queued(part), self.context.layout
         edge = self.context.spec.edges[layout.edge[part.channel]]

@@ -130,8 +130,8 @@ class Account:
             if (change := line.what_if) is not None:
                 before_ns = saved[change.change].saved_ns if change.change in saved else 0
                 saved[change.change] = change._replace(saved_ns=before_ns + change.saved_ns)
-        least_ns = NOTABLE * self.duration_ns
-        return () if self.is_open else tuple(change for change in saved.values() if change.saved_ns >= least_ns)
+        min_ns = NOTABLE * self.duration_ns
+        return () if self.is_open else tuple(change for change in saved.values() if change.saved_ns >= min_ns)
 
 
 def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int) -> Account:

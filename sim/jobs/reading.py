@@ -105,7 +105,7 @@ def _read_one(path: Path, job: str | None) -> RecordingSource:
 def other_kind(path: Path) -> str:
     """Return what a file or folder is that is not a source, and which command reads it, or "" if it is not recognized."""
     if path.is_dir():
-        if answers := answers_beside(path):
+        if answers := answers_next_to(path):
             name, request = next(iter(answers.items()))
             return f"{name} in it is the answer to {request}, and would have to be called {request[1:]}.json; {HOW_TO_SAVE}"
         is_kept = any((path / name).is_file() for name in ("comparison.json", "manifest.json"))
@@ -163,7 +163,7 @@ def _mapping(text: str) -> Mapping[str, Any]:
     return plain if isinstance(plain, dict) else {}
 
 
-def answers_beside(folder: Path) -> dict[str, str]:
+def answers_next_to(folder: Path) -> dict[str, str]:
     """Return file name -> request of the REST answers in a folder that do not have the file names that are expected."""
     requests = {}
     for file in [] if (folder / "jobs").is_dir() else sorted(folder.glob("*.json"))[:_MAX_ANSWERS]:
@@ -279,7 +279,7 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
         "flink_version": job.flink_version,
         "duration_s": _covered_s(ended, snapshot.samples, job.job.duration),
         "failures": len(job.failures_ms),
-        "ran_ms": max(job.job.now - _begun_ms(job), 0),
+        "ran_ms": max(job.job.now - _start_ms(job), 0),
         "graph": tuple(replace(vertex, id=vertex.name) for vertex in job.vertices),
         "checkpoints": {"list": job.checkpoints},
         "series": job.series,
@@ -302,7 +302,7 @@ MAX_EXCEPTION_HISTORY = 16
 """Default of web.exception-history-size.  If the job has failed more often, the first failures are unknown."""
 
 
-def _begun_ms(job: RestJob) -> int:
+def _start_ms(job: RestJob) -> int:
     """Return the time from which on all failures of the job are known [epoch ms]."""
     failures = job.failures_ms
     return failures[0] if len(failures) >= MAX_EXCEPTION_HISTORY else max(job.job.start_time, 0)

@@ -414,7 +414,7 @@ class Restart:
         return self
 
     @property
-    def most_restarts(self) -> int | None:
+    def max_restarts(self) -> int | None:
         """The minimum number of restarts before the strategy gives up; None if it never does."""
         limit = RESTARTS[self.strategy].limit
         most: int | None = getattr(self, limit) if limit else 0

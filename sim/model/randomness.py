@@ -100,7 +100,7 @@ class DistributionKind:
     name: str  # as a scenario writes it
     sentence: str
     partial_mean: Callable[[Distribution], PartialMean]
-    most_cv: int = 0  # maximum of the key `cv`; 0: the kind has no such key
+    max_cv: int = 0  # maximum of the key `cv`; 0: the kind has no such key
     of_sizes: bool = True  # sizes may have it, too
 
 
@@ -177,13 +177,13 @@ def _poisson_tail(k: int, x: float) -> float:
 DISTRIBUTIONS: Catalog[DistributionKind] = Catalog(
     DistributionKind("exponential", "Mean.", _exponential),
     DistributionKind("uniform", "Mean; from 0 to twice the mean.", _uniform),
-    DistributionKind("lognormal", "A long tail.", _lognormal, most_cv=100),
-    DistributionKind("erlang", "cv in (0, 1]: 1 / cv^2 stages.", _erlang, most_cv=1),
+    DistributionKind("lognormal", "A long tail.", _lognormal, max_cv=100),
+    DistributionKind("erlang", "cv in (0, 1]: 1 / cv^2 stages.", _erlang, max_cv=1),
     DistributionKind(
         "shifted-exponential",
         "cv in (0, 1]: 1 - cv of the mean is constant, the rest exponential.",
         _shifted_exponential,
-        most_cv=1,
+        max_cv=1,
         of_sizes=False,
     ),
 )

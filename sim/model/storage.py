@@ -30,7 +30,7 @@ class Retry:
 
     attempts: Positive = option(8, "Maximum attempts, including the first one.")
     backoff_ns: Duration = option(500 * MS, "Delay before the second attempt; it doubles with each further one.")
-    most_backoff_ns: Duration = option(30 * SECOND, "Maximum delay between two attempts.", key="max-backoff")
+    max_backoff_ns: Duration = option(30 * SECOND, "Maximum delay between two attempts.", key="max-backoff")
     timeout_ns: Duration | None = option(
         None,
         "Timeout of an attempt at a request, block or part; during an outage attempts fail immediately.  Default: none.",

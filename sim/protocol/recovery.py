@@ -185,7 +185,7 @@ class LostSlots:
         return min(self.missed_ns, self.released_ns)
 
     @property
-    def given_ns(self) -> int:
+    def offered_ns(self) -> int:
         """When the ResourceManager can allocate other slots."""
         return max(self.released_ns, self.replaced_ns)
 
@@ -236,10 +236,10 @@ class Slots:
             return Deployment(unreachable, min(min(now + slots.refusal_ns, slots.gone_ns) for slots in lost))
         if not concerned:
             return Deployment(unreachable, now)
-        missing = {n: ns for n, slots in concerned.items() if slots.given_ns > (ns := self._fails_ns(slots, now))}
+        missing = {n: ns for n, slots in concerned.items() if slots.offered_ns > (ns := self._fails_ns(slots, now))}
         if missing:
             return Deployment(frozenset(missing), int(min(missing.values())), is_lost=True)
-        return Deployment(frozenset(), max(now + self.check_ns, *(slots.given_ns for slots in concerned.values())))
+        return Deployment(frozenset(), max(now + self.check_ns, *(slots.offered_ns for slots in concerned.values())))
 
     def _fails_ns(self, slots: LostSlots, now: int) -> float:
         """Return when a request at `now` for other slots than these lost ones fails; infinity if it waits."""

@@ -110,8 +110,8 @@ def spread_text(column: str, half_width: float) -> str:
     return f" ± {text(column, half_width).lstrip('+±')}" if math.isfinite(half_width) else ""
 
 
-def text_beside(column: str, value: float, bound: float) -> str:
-    """Format a value with enough digits to differ from a bound: ``text_beside("downtime_ms", 1041, 1000) == "1.04 s"``."""
+def text_unlike(column: str, value: float, bound: float) -> str:
+    """Format a value with enough digits to differ from a bound: ``text_unlike("downtime_ms", 1041, 1000) == "1.04 s"``."""
     scale = {"ms": 1.0, "s": 1e3}.get(unit_of(column).symbol)
     return text(column, value) if scale is None else apart_text(scale * value, scale * bound, ms_text)
 

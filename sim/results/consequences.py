@@ -505,8 +505,8 @@ def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Coll
         best, worst = _best_and_worst(compared, "replayed_records")
         if worst.value("replayed_records") <= 1.1 * best.value("replayed_records"):
             downtimes_ms = [line.value("downtime_ms") for line in compared]
-            least_ms, most_ms = min(downtimes_ms), max(downtimes_ms)
-            may_differ = any(line.bounds for line in compared) or most_ms - least_ms >= max(100.0, 0.1 * most_ms)
+            min_ms, max_ms = min(downtimes_ms), max(downtimes_ms)
+            may_differ = any(line.bounds for line in compared) or max_ms - min_ms >= max(100.0, 0.1 * max_ms)
             return "" if may_differ else f"Downtime and replay after a {kind} are the same with all of them."
     sentence = f"After a {kind} {worst}; {best}."
     shares = [line.row.interval_passed_share for line in (worst, best)]

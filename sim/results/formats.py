@@ -127,7 +127,7 @@ def share_text(share: float) -> str:
     return MISSING if math.isnan(share) else f"{100 * share:.0f} %"
 
 
-def others_text(count: int) -> str:
+def more_text(count: int) -> str:
     """Return `` (and 3 more)`` after the first of several, or ""."""
     return f" (and {count} more)" if count else ""
 

@@ -58,7 +58,7 @@ class LongSavepoint(NamedTuple):
     kind: str  # canonical or native
     duration_ms: float
     written_bytes: float
-    usual_bytes: float  # median of the bytes that checkpoints write
+    typical_bytes: float  # median of the bytes that checkpoints write
     blocks_checkpoints: bool  # it is longer than the interval, and no checkpoint is triggered while it is in progress
     overdue: int = 0  # number of overdue checkpoints after it, each triggered when the previous one ends
     overdue_ms: float = 0.0  # from the end of the savepoint to the end of the last overdue checkpoint
@@ -219,7 +219,7 @@ def long_savepoint_sentence(by_strategy: Sequence[tuple[str, LongSavepoint]], *,
     if savepoint.failed:
         text += f"fails after {ms_text(savepoint.duration_ms)}"
     else:
-        usual = "" if math.isnan(savepoint.usual_bytes) else f" (a checkpoint: {bytes_text(savepoint.usual_bytes)})"
+        usual = "" if math.isnan(savepoint.typical_bytes) else f" (a checkpoint: {bytes_text(savepoint.typical_bytes)})"
         text += f"writes {bytes_text(savepoint.written_bytes)}{usual} and takes {ms_text(savepoint.duration_ms)}"
     if savepoint.blocks_checkpoints:
         text += ", during which no checkpoint is triggered"

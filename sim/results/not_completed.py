@@ -247,7 +247,7 @@ def not_completed(
         ].tolist()
         for fate, lasted_ms, path_rows in _rows_not_completed(rows, run["path"], end_ms):
             by_fate.setdefault(fate, []).append((lasted_ms, path_rows))
-    usual_ms = float(np.median(completed)) if completed else 0.0
+    typical_ms = float(np.median(completed)) if completed else 0.0
     return tuple(
         _summary_of(fate, counted)
         for fate, checkpoints in by_fate.items()
@@ -255,7 +255,7 @@ def not_completed(
             # all expired and failed checkpoints count; of the others only those that were slow
             counted := checkpoints
             if fate.removeprefix("savepoint ") in ("expired", "failed")
-            else [pair for pair in checkpoints if not is_noise(pair[0], usual_ms)]
+            else [pair for pair in checkpoints if not is_noise(pair[0], typical_ms)]
         )
     )
 

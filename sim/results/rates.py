@@ -64,7 +64,7 @@ def emitted_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> 
     return float(load.loc[sources, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
 
 
-def again_per_second(runs: Sequence[Tables], column: str, warmup_s: float) -> float:
+def reprocessed_per_second(runs: Sequence[Tables], column: str, warmup_s: float) -> float:
     """Return the records/s that were repeated because of failures after the warm-up, mean over all runs.
 
     `column`: column of the table `recoveries` that counts them.

@@ -27,10 +27,10 @@ from sim.results.formats import MISSING, bytes_text, change_text, ms_text, per_s
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, path
 from sim.results.rates import (
     Tables,
-    again_per_second,
     backlog,
     backlog_per_second,
     emitted_per_second,
+    reprocessed_per_second,
     served_per_second,
 )
 from sim.results.stored import COST_COLUMN, StorageUse, whole_periods_ms
@@ -83,10 +83,10 @@ def cold_start(results: Sequence[Any]) -> WarmUpEnd:
     A cold start ends when tasks are warm, the initial backlog is drained, and throughput has reached its later level.
     """
     scenario = results[0].scenario
-    least_ns = scenario.run.cold_start_ns
-    if not least_ns:
+    min_ns = scenario.run.cold_start_ns
+    if not min_ns:
         return WarmUpEnd(0)
-    warm = WarmUpEnd(least_ns + scenario.restart.warm_up_ns)
+    warm = WarmUpEnd(min_ns + scenario.restart.warm_up_ns)
     settled = [
         WarmUpEnd(ns, cause) for result in results for cause, ns in _settling_of_queues(result.tables, drained_after)
     ]
@@ -438,7 +438,7 @@ class Summary:
         Population.AFTER_WARMUP,
         lambda run: (
             served_per_second(run.load, run.edges, run.without_records)
-            - again_per_second(run.runs, "served_again", run.rates_s)
+            - reprocessed_per_second(run.runs, "served_again", run.rates_s)
         ),
         worse="less",
         title="throughput",
@@ -549,7 +549,7 @@ def summarize(
         delays=subtasks[subtasks["start_delay"] >= 0].groupby("vertex", sort=False)["start_delay"].median(),
         slowest=subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median(),
         load=load,
-        emitted=emitted_per_second(load, edges) - again_per_second(runs, "replayed_records", rates_s),
+        emitted=emitted_per_second(load, edges) - reprocessed_per_second(runs, "replayed_records", rates_s),
         materialized=0.0 if of_first_uploads else _materialized_per_hour(_pooled(runs, "tasks")),
         bottleneck=bottleneck(_pooled(runs, "tasks")),
         waiting=_name_of_largest(load["backPressured"]),

@@ -73,7 +73,7 @@ def planned(results: pd.DataFrame) -> pd.DataFrame:
 def has_no_result(rows: pd.DataFrame) -> pd.Series[bool]:
     """Return, for each row, whether the cell has no result or its job failed."""
     wrong = rows["status"] != "ok"
-    return wrong | _having(rows, "job_status", lambda status: status.startswith(DEAD))
+    return wrong | _runs_where(rows, "job_status", lambda status: status.startswith(DEAD))
 
 
 def ended(rows: pd.DataFrame, column: str) -> pd.Series[float]:
@@ -180,10 +180,10 @@ def _sample(rows: pd.DataFrame, axes: Sequence[str]) -> tuple[list[str], list[st
 
 def is_named(rows: pd.DataFrame, mark: str, column: str) -> pd.Series[bool]:
     """Return, for each row, whether the list in column `mark` contains the name `column`."""
-    return _having(rows, mark, lambda names: column in names.split())
+    return _runs_where(rows, mark, lambda names: column in names.split())
 
 
-def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd.Series[bool]:
+def _runs_where(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd.Series[bool]:
     """Return, for each row, whether the predicate `holds` is true for the text in `column`; False if there is no text.
 
     The predicate is called once per distinct text.
@@ -494,7 +494,7 @@ def choose(
     return _with_choice(selection, ranking, counted, tuple(reference))
 
 
-def surely_worse(values: Floats, unfinished: Flags, confidence: float) -> Flags:
+def is_significantly_worse(values: Floats, unfinished: Flags, confidence: float) -> Flags:
     """Return a (settings x settings) matrix whose element [i, j] is True if setting i is significantly worse than j.
 
     `confidence`: of each comparison (`joint_confidence`).  No setting is worse than one that
@@ -581,7 +581,7 @@ def _with_choice(selection: Selection, ranking: Observed, counted: pd.DataFrame,
     chosen = [places[name] for name in names]
     values = counted.iloc[:, chosen].to_numpy(dtype=float)
     unfinished = ranking.unfinished.loc[counted.index].iloc[:, chosen].to_numpy(dtype=bool)
-    worse = surely_worse(values, unfinished, joint_confidence(counted.shape[1]))
+    worse = is_significantly_worse(values, unfinished, joint_confidence(counted.shape[1]))
     best = tuple(
         name for name, is_worse in zip(names, [bool(row.any()) for row in worse], strict=True) if not is_worse
     ) or (names[0],)

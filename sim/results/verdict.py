@@ -863,8 +863,8 @@ _median_ms: Callable[[StrategyRow], float] = attrgetter("summary.end_to_end_p50_
 def _has_long_tail(strategy: StrategyRow) -> bool:
     """Return whether the longest checkpoint of a strategy is so much longer than the median that sentences give it, too."""
     median_ms = _median_ms(strategy)
-    least_ms = 2 * MAX_QUICK_MS if median_ms < MAX_QUICK_MS else _MIN_TAIL_FACTOR * median_ms
-    return strategy.summary.end_to_end_max_ms >= least_ms
+    min_ms = 2 * MAX_QUICK_MS if median_ms < MAX_QUICK_MS else _MIN_TAIL_FACTOR * median_ms
+    return strategy.summary.end_to_end_max_ms >= min_ms
 
 
 def _median_text(strategy: StrategyRow) -> str:

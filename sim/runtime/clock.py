@@ -9,7 +9,7 @@
 #   simpy.Event     run its callbacks, as SimPy does
 #   _Call           call the action once                           (call_in)
 #   _Round          call the actions up to one that did something  (call_each_in)
-#   _Looks          the data plane advances through several        (look_every)
+#   _Polls          the data plane advances through several        (poll_every)
 #                   look times in one call, up to the next entry
 #                   or a notice
 #
@@ -89,7 +89,7 @@ class TwoPlaneEnvironment(simpy.Environment):
             simpy.core.EmptySchedule: nothing is scheduled.
         """
         entries, advance = self._entries, self.plane.advance
-        if entries and isinstance(looks := entries[0][3], _Looks):
+        if entries and isinstance(looks := entries[0][3], _Polls):
             self._look(entries[0][0], looks)
             return
         while (notice := advance(entries[0][0] if entries else END_OF_TIME_NS)).kind is not NoticeKind.REACHED_TIME:
@@ -104,7 +104,7 @@ class TwoPlaneEnvironment(simpy.Environment):
             if any(action() for action in entry.remaining):
                 self._enter_round(self._time_ns, entry)
         else:
-            assert isinstance(entry, simpy.Event), "only `look_every`, before the run, makes looks the first entry"
+            assert isinstance(entry, simpy.Event), "only `poll_every`, before the run, makes looks the first entry"
             self._run_callbacks(entry)
 
     def _run_callbacks(self, event: simpy.Event) -> None:
@@ -145,7 +145,7 @@ class TwoPlaneEnvironment(simpy.Environment):
             for action in actions:
                 action()
 
-    def look_every(
+    def poll_every(
         self, period_ns: int, look: Callable[[Sequence[int], np.ndarray], None], left: Callable[[], int]
     ) -> None:
         """Sample the number of records served by each task once per period, for the first time after one period.
@@ -153,10 +153,10 @@ class TwoPlaneEnvironment(simpy.Environment):
         `look(times, rows)` is called with one row per time; a call has the samples of one or more periods.  `left` returns
         the maximum number of periods for the next call.
         """
-        self._enter(period_ns, _Looks(period_ns, look, left))
+        self._enter(period_ns, _Polls(period_ns, look, left))
 
-    def _look(self, first_ns: int, looks: _Looks) -> None:
-        """Process an entry of `look_every`.  One call of the data plane takes all samples before the next other entry or a notice."""
+    def _look(self, first_ns: int, looks: _Polls) -> None:
+        """Process an entry of `poll_every`.  One call of the data plane takes all samples before the next other entry or a notice."""
         following_ns = min((entry[0] for entry in self._entries[1:3]), default=END_OF_TIME_NS)  # children of the root
         times = min(looks.left(), max(1, -(-(following_ns - first_ns) // looks.period_ns)))
         rows, notice = self.plane.sample_served(first_ns, looks.period_ns, times)
@@ -195,7 +195,7 @@ class _Call(NamedTuple):
     action: Callable[[], None]
 
 
-class _Looks(NamedTuple):
+class _Polls(NamedTuple):
     """An entry that reads the data plane once per period."""
 
     period_ns: int
@@ -203,7 +203,7 @@ class _Looks(NamedTuple):
     left: Callable[[], int]
 
 
-_Entry = simpy.Event | _Call | _Round | _Looks
+_Entry = simpy.Event | _Call | _Round | _Polls
 
 # ---- Background work with callbacks.  It starts at once, and becomes a process only if it takes time.
 

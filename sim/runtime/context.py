@@ -444,7 +444,7 @@ class CommittedOutput:
         """Return whether the transaction is committed or known to be lost."""
         return self._transaction(committable) in self._committed | self._expired
 
-    def throw_away(self, expired: Iterable[Committable]) -> None:
+    def discard_uncommitted(self, expired: Iterable[Committable]) -> None:
         """Record that transactions have timed out and their records are lost."""
         self._expired.update(self._transaction(committable) for committable in expired)
 
@@ -461,10 +461,10 @@ class CommittedOutput:
             if committable.epoch > self.counted_from:
                 self.covered[committable.writer] = [end for _, end in committable.inputs]
 
-    def continue_from(self, before: CommittedOutput, checkpoint: int, stands_at: Mapping[int, list[int]]) -> None:
+    def continue_from(self, before: CommittedOutput, checkpoint: int, written_counts: Mapping[int, list[int]]) -> None:
         """Continue from the output of another job, whose checkpoint this job is restored from.
 
-        `stands_at` has the number of records that each writer had written in the checkpoint, by input channel.  If task
+        `written_counts` has the number of records that each writer had written in the checkpoint, by input channel.  If task
         numbers have changed, these records count as committed.
         """
         self.files |= before.files
@@ -473,7 +473,7 @@ class CommittedOutput:
         self._newest_commit |= before._newest_commit
         renumbered = list(self.names) != list(before.names)
         self.counted_from = checkpoint if renumbered else before.counted_from
-        self.covered_before = dict(stands_at) if renumbered else dict(before.covered)
+        self.covered_before = dict(written_counts) if renumbered else dict(before.covered)
         self.covered |= self.covered_before
 
     def _transaction(self, committable: Committable) -> _Transaction:
@@ -652,7 +652,7 @@ class Checks:
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """Observe that a task has reached its cut."""
 
-    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+    def part_reused(self, checkpoint: int, task: int, before: int) -> None:
         """Observe that a task reuses its part of the earlier checkpoint `before`."""
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:

@@ -26,7 +26,7 @@ from sim.runtime.jobmanager.restore import RestoreContext
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability, TaskManagers, WarmUp
 from sim.runtime.plane_spec import hosts, plane_spec, service_factors
-from sim.runtime.sampling import UsualBacklog
+from sim.runtime.sampling import NormalBacklog
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.tasks import Tasks
 from sim.storage.filesystem import CheckpointStorage
@@ -47,7 +47,7 @@ class JobManager:
         self.coordinator = host(context, tasks, self.files, self.job_end, reachability, checks)
         self.warm_up = WarmUp(context)
         self.task_managers = TaskManagers(context)
-        usual = UsualBacklog(context, lambda: {host.task for host in tasks if host.stopped} <= self.job_end.finished)
+        usual = NormalBacklog(context, lambda: {host.task for host in tasks if host.stopped} <= self.job_end.finished)
         cluster = RestoreContext(
             context, self.files, tasks, self.job_end, self.warm_up, self.task_managers, usual, checks
         )

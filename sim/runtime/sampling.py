@@ -228,7 +228,7 @@ buffers that were just flushed, or always buffers that are just about to be flus
 """
 
 
-class UsualBacklog:
+class NormalBacklog:
     """Samples of the backlog, taken at regular intervals except while tasks are down, catching up, or about to stop.
 
     `is_up` returns whether all tasks run.
@@ -306,7 +306,7 @@ class CatchUp:
     """
 
     def __init__(
-        self, context: Context, stats: RecoveryStats, parts: dict[int, TaskSnapshot], usual: UsualBacklog
+        self, context: Context, stats: RecoveryStats, parts: dict[int, TaskSnapshot], usual: NormalBacklog
     ) -> None:
         self.context = context
         self.usual = usual
@@ -464,7 +464,7 @@ class Sampler:
 
     def _begin(self) -> None:
         self._sum_up()
-        self.context.env.look_every(SAMPLE_NS // _COPIES_PER_SAMPLE, self._sample, self._copies_left)
+        self.context.env.poll_every(SAMPLE_NS // _COPIES_PER_SAMPLE, self._sample, self._copies_left)
 
     def _copies_left(self) -> int:
         """Return the number of looks until the next sample."""

@@ -55,7 +55,7 @@ The Flink Kubernetes Operator checks an upgrade in progress at this interval
 (`kubernetes.operator.observer.progress-check.interval`)."""
 
 
-class NothingToBeginFrom(Exception):  # a phrase, so without the suffix "Error"
+class NoSnapshotToStartFrom(Exception):  # a phrase, so without the suffix "Error"
     """Raised if there is no snapshot that the next job instance can be restored from.  The message gives the reason."""
 
 
@@ -119,7 +119,7 @@ class Chain:
                     return
                 try:
                     beginning = self._prepare_next_instance(instance, parts[number + 1])
-                except NothingToBeginFrom as reason:
+                except NoSnapshotToStartFrom as reason:
                     self.stopped = f"FAILED: job {number + 1} cannot start: {reason}"
                     return
 
@@ -209,7 +209,7 @@ class Chain:
                 if segment.kind == "rescale":
                     self._await_job_manager(instance)
                 return
-            if segment.stop is not None and not any(map(_still_stops, instance.stats.values())):
+            if segment.stop is not None and not any(map(_is_stopping, instance.stats.values())):
                 request(instance.context, instance.job.coordinator, segment.stop)
 
     def _is_over(self, instance: JobInstance) -> bool:
@@ -230,7 +230,7 @@ class Chain:
     def _prepare_next_instance(self, instance: JobInstance, segment: Segment) -> InitialState:
         """Cancel the job and return the initial state of the next instance.
 
-        Pending checkpoints are aborted, completed ones are retained.  Raise NothingToBeginFrom if no snapshot can be
+        Pending checkpoints are aborted, completed ones are retained.  Raise NoSnapshotToStartFrom if no snapshot can be
         restored.
         """
         if segment.kind == "rescale":
@@ -270,7 +270,7 @@ class Chain:
     def _choose_snapshot(self, instance: JobInstance, start_from: str) -> StoredSnapshot:
         """Return the latest snapshot of the kind `start_from`, "checkpoint" or "savepoint".
 
-        Without one of its own, an instance passes on the snapshot it was restored from.  Raise NothingToBeginFrom if there
+        Without one of its own, an instance passes on the snapshot it was restored from.  Raise NoSnapshotToStartFrom if there
         is none, or if files of the snapshot were not copied.
         """
         chain, directories = self.scenario.instances, self.scenario.directories
@@ -283,7 +283,7 @@ class Chain:
                 if row.instance != instance.job.files.store.instance
             ]
         if not kept:
-            raise NothingToBeginFrom(f"no {start_from} of job {len(self.instances) - 1} was completed")
+            raise NoSnapshotToStartFrom(f"no {start_from} of job {len(self.instances) - 1} was completed")
         snapshot = kept[-1]
         if chain.copied == "nothing":
             return snapshot
@@ -293,11 +293,11 @@ class Chain:
             "job": directory if snapshot.is_savepoint else directories.job_directory(snapshot.instance),
         }.get(chain.copied, directories.savepoints if snapshot.is_savepoint else directories.root)
         if not restorable(snapshot, directories, copied=copied, exists=instance.job.files.exists):
-            raise NothingToBeginFrom(f"{directory} names files that a copy of {copied} does not bring along")
+            raise NoSnapshotToStartFrom(f"{directory} names files that a copy of {copied} does not bring along")
         return snapshot
 
 
-def _still_stops(stats: CheckpointStats) -> bool:
+def _is_stopping(stats: CheckpointStats) -> bool:
     """Return whether a savepoint can still stop the job: it is in progress or completed, and its JobManager knows of it."""
     return stats.stops and stats.status != "FAILED" and not stats.stop_forgotten
 

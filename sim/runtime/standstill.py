@@ -61,7 +61,7 @@ def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None
         loop.insert(0, (row, origin))
     if len(loop) < MIN_RESTARTS:
         return None
-    if recorded[-1].running_ns >= 0 and _outlived([row for row, _ in loop], context.env.now):
+    if recorded[-1].running_ns >= 0 and _has_ended_loop([row for row, _ in loop], context.env.now):
         return None
     checkpoint, reasons = loop[0][0].checkpoint, [origin.what for _, origin in loop]
     where = f"from checkpoint {checkpoint}" if checkpoint else "from the beginning"
@@ -106,7 +106,7 @@ def _proposed_changes(reasons: Iterable[str]) -> str:
     return ", and ".join(dict.fromkeys(changes))
 
 
-def _outlived(row: Sequence[RecoveryStats], now_ns: int) -> bool:
+def _has_ended_loop(row: Sequence[RecoveryStats], now_ns: int) -> bool:
     """Return whether the job has recovered from a series of restarts.
 
     It has if, since the last restart, it has run for more than twice the longest time between two of them.
@@ -219,14 +219,14 @@ class Queues:
         if task in self._storing:
             return False
         if self._state[task] != ThreadState.IDLE:
-            return bool(self._jammed(task, others))
+            return bool(self._blocked_outputs(task, others))
         open_ = [c for c in self.inputs(task) if not self.blocked[c]]
         if any(self._coming[c] for c in open_) or (task not in self._late_tasks and self._plane.position(task).late):
             return False  # it has a record to serve
         writers = [self._layout.writer[c] in others for c in open_]
         return any(writers) if self.aligns(task) else bool(writers) and all(writers)
 
-    def _jammed(self, task: int, others: frozenset[int]) -> list[int]:
+    def _blocked_outputs(self, task: int, others: frozenset[int]) -> list[int]:
         """Return the full outputs (partitions) of a task whose buffers are all held by readers in `others`."""
         return [
             p

@@ -409,7 +409,7 @@ class LogUploads:
         self._waiting: list[LogPart] = []
         self._batches = 0  # closed so far
 
-    def hand_in(self, part: LogPart, options: Changelog) -> None:
+    def submit_upload(self, part: LogPart, options: Changelog) -> None:
         """Add a part to the current batch, which is uploaded after the batch delay, or at once when it is large enough."""
         self._waiting.append(part)
         if not options.batch_delay_ns or sum(waiting.size_bytes for waiting in self._waiting) >= options.batch_bytes:

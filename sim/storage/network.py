@@ -200,7 +200,7 @@ class SharedNetwork:
         """Close the groups that change, end completed flows, and compute the rates of all flows without a group."""
         now = self.attempts.now
         self._changed = False
-        self._loosen(now)
+        self._release_idle_links(now)
         arrived = sorted((flow for flow in self._loose if flow.left <= 0), key=lambda flow: flow.number)
         for flow in arrived:
             self._leave(flow)
@@ -209,7 +209,7 @@ class SharedNetwork:
         if not self._changed:  # otherwise this method runs again at the present time
             self._share(now)
 
-    def _loosen(self, now: int) -> None:
+    def _release_idle_links(self, now: int) -> None:
         """Close the groups that a flow has left, whose links a new flow crosses, or that are due."""
         links = dict.fromkeys(link for flow in self._loose for link in flow.links)
         crossed = (

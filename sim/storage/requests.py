@@ -280,7 +280,7 @@ class Attempts:
             except Transient as failure:
                 last = failure
             if number + 1 < self.retry.attempts:
-                yield self.env.timeout(min(self.retry.backoff_ns << number, self.retry.most_backoff_ns))
+                yield self.env.timeout(min(self.retry.backoff_ns << number, self.retry.max_backoff_ns))
         raise StorageFailed(f"{last} ({self.retry.attempts} attempts)")
 
     def _limited(self, work: Work[T], limit_ns: int) -> Work[T]:

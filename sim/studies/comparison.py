@@ -24,7 +24,7 @@ from sim.model.text import capitalised, listed
 from sim.protocol.options import forced_aligned_edges
 from sim.results.consequences import Consequences, consequences_sentence, consequences_texts, planned_restarts_table
 from sim.results.end_of_job import finish, last_trigger_s
-from sim.results.formats import TextTable, bytes_text, ms_text, others_text, share_text
+from sim.results.formats import TextTable, bytes_text, more_text, ms_text, share_text
 from sim.results.late_triggers import late_triggers, long_savepoint
 from sim.results.not_completed import not_completed
 from sim.results.rates import Tables
@@ -324,7 +324,7 @@ class Comparison:
             *self._of_each(lambda runs: interruption_sentences(runs.results[0])),
             *self._drained(),
             *(
-                f"Refused: {name}: {rows[0]}{others_text(len(rows) - 1)}."
+                f"Refused: {name}: {rows[0]}{more_text(len(rows) - 1)}."
                 for name, rows in self._of_runs(lambda result: result.refused)
             ),
         ]
@@ -348,7 +348,7 @@ class Comparison:
         """Yield sentences on records that at-least-once strategies processed twice, or by chance did not after a restart."""
         repetitions = dict(self._of_runs(lambda result: result.repetitions))
         for name, rows in repetitions.items():
-            yield f"At least once, as asked for: {name}: {rows[0].where}: {rows[0].fact}{others_text(len(rows) - 1)}."
+            yield f"At least once, as asked for: {name}: {rows[0].where}: {rows[0].fact}{more_text(len(rows) - 1)}."
         names = [
             name
             for name, runs in self.replications.items()

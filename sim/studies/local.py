@@ -36,7 +36,9 @@ def delayed_signals() -> Iterator[None]:
         return
     arrived: list[int] = []
     before = {
-        number: signal.signal(number, lambda number, _: arrived.append(number)) for number in ENDING if _heeded(number)
+        number: signal.signal(number, lambda number, _: arrived.append(number))
+        for number in ENDING
+        if _has_default_handler(number)
     }
     try:
         yield
@@ -66,7 +68,7 @@ def end_with_parent(*, forked_by_main_thread: bool) -> None:
     `forked_by_main_thread`: the main thread of the parent forked the worker, so the kernel may signal the parent's end.
     """
     for number in ENDING:
-        if _heeded(number):
+        if _has_default_handler(number):
             signal.signal(number, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
@@ -89,7 +91,7 @@ def _end_after(parent: multiprocessing.process.BaseProcess) -> None:
     os._exit(1)
 
 
-def _heeded(number: int) -> bool:
+def _has_default_handler(number: int) -> bool:
     """Return True unless the signal is ignored, as under `nohup`."""
     return signal.getsignal(number) is not signal.SIG_IGN
 
@@ -137,7 +139,7 @@ def run_each(
     killed worker raises WorkerDiedError.
     """
     if jobs is None:
-        yield from _short_ones_here(work, items, watch, died)
+        yield from _run_short_cells_here(work, items, watch, died)
         return
     jobs = min(jobs, len(items))
     yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died)
@@ -162,7 +164,7 @@ def _one_by_one(
         watch(i + 1, ended_ns)
 
 
-def _short_ones_here(
+def _run_short_cells_here(
     work: Callable[[Item, Progress], Outcome],
     items: Sequence[Item],
     watch: Watch,

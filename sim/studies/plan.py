@@ -115,7 +115,7 @@ class Cell:
     @property
     def is_baseline(self) -> bool:
         """Return True if the run has no checkpoints."""
-        return _is_bare(self.scenario)
+        return _is_without_checkpoints(self.scenario)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class CellPlan(Sequence[Cell]):
     seed: Integers  # seed of the cell
     replication: Integers
     ids: Ids
-    bare_ids: Ids  # ids of the same runs without checkpoints (baselines)
+    checkpointless_ids: Ids  # ids of the same runs without checkpoints (baselines)
 
     def __len__(self) -> int:
         return len(self.seed)
@@ -158,9 +158,9 @@ class CellPlan(Sequence[Cell]):
         return values[self.scenarios.of]
 
     @property
-    def is_bare(self) -> NDArray[np.bool_]:
+    def is_without_checkpoints(self) -> NDArray[np.bool_]:
         """Return, for each cell, whether it has no checkpoints."""
-        return self.per_scenario(_is_bare).astype(bool)
+        return self.per_scenario(_is_without_checkpoints).astype(bool)
 
     def simulated_ns(self) -> int:
         """Return the total simulated time of all cells [ns]."""
@@ -181,7 +181,7 @@ class CellPlan(Sequence[Cell]):
         return CellPlan(
             SeededScenarios(self.scenarios.different, changed(self.scenarios.of), seeds),
             seeds if self.seed is self.scenarios.seeds else changed(self.seed),
-            *map(changed, (self.replication, self.ids, self.bare_ids)),
+            *map(changed, (self.replication, self.ids, self.checkpointless_ids)),
         )
 
 
@@ -249,16 +249,18 @@ def with_baselines(planned: Sequence[Cell]) -> CellPlan:
     which would count as throughput.
     """
     plan = planned_of(planned)
-    needs = ~plan.per_scenario(_restarts_for_sure).astype(bool) & ~np.isin(plan.bare_ids, plan.ids[plan.is_bare])
+    needs = ~plan.per_scenario(_restarts_for_sure).astype(bool) & ~np.isin(
+        plan.checkpointless_ids, plan.ids[plan.is_without_checkpoints]
+    )
     places = np.flatnonzero(needs)
-    first = np.sort(places[np.unique(plan.bare_ids[places], return_index=True)[1]])
+    first = np.sort(places[np.unique(plan.checkpointless_ids[places], return_index=True)[1]])
     different, of = plan.scenarios.different, plan.scenarios.of
     bases = np.unique(of[first])  # scenarios that need a baseline
     bare = tuple(baseline(different[base]) for base in bases.tolist())
     joined = plan.with_columns(lambda column: np.insert(column, first, column[first]))
     at = first + np.arange(len(first))  # positions of the baselines in the new plan
     joined.scenarios.of[at] = len(different) + np.searchsorted(bases, of[first])
-    joined.ids[at] = joined.bare_ids[at]
+    joined.ids[at] = joined.checkpointless_ids[at]
     return replace(joined, scenarios=replace(joined.scenarios, different=(*different, *bare)))
 
 
@@ -266,8 +268,8 @@ def _with_ids(scenarios: SeededScenarios, seed: Integers, replication: Integers)
     """Return the plan with these columns, and compute the ids of its cells and of their baselines."""
     single = [with_run(scenario, scenario.run.seed) for scenario in scenarios.different]
     ids = _identities([content(scenario) for scenario in single], scenarios.of, seed)
-    bare_ids = _identities([content(baseline(scenario)) for scenario in single], scenarios.of, seed)
-    return CellPlan(scenarios, seed, replication, ids, bare_ids)
+    checkpointless_ids = _identities([content(baseline(scenario)) for scenario in single], scenarios.of, seed)
+    return CellPlan(scenarios, seed, replication, ids, checkpointless_ids)
 
 
 def _identities(contents: Sequence[bytes], of: Integers, seeds: Integers) -> Ids:
@@ -288,7 +290,7 @@ def with_run(scenario: Scenario, seed: int) -> Scenario:
     return replace(scenario, run=replace(scenario.run, seed=seed, replications=1))
 
 
-def _is_bare(scenario: Scenario) -> bool:
+def _is_without_checkpoints(scenario: Scenario) -> bool:
     return scenario.checkpoint.interval_ns is None
 
 

@@ -311,11 +311,11 @@ def test_a_task_manager_that_falls_silent_is_lost_in_trials_as_in_the_file(job):
     bench = Bench(job, {})
     (trial,) = bench.trials(make_candidate(bench.load({}), 30 * 10**9, protocols()[0]), (FAILURE,))
     where = replace(situation(), is_lost_silently=True, recovery_limit_ms=40_000.0)
-    least_ms, most_ms = slots_ms(bench.load({}))
+    min_ms, max_ms = slots_ms(bench.load({}))
 
     assert trial.point["faults"] == [{"task-manager": "random", "silent": True, "at": "87 s"}]
     assert bench.scenario(trial).faults[0].what == TaskManagerLost(None, silent=True)
-    assert 40_000 < least_ms < most_ms < 53_000
+    assert 40_000 < min_ms < max_ms < 53_000
     assert [change.point for change in HEARTBEATS.proposes(where)] == [
         {"restart.heartbeat-interval": "2 s", "restart.heartbeat-timeout": "10 s"}
     ]

@@ -13,7 +13,7 @@ from sim.advice.judgement import (
     MEASURED,
     RESAMPLES,
     Limits,
-    Tight,
+    NarrowLimit,
     _bare,
     _draw_means,
     choose,
@@ -62,7 +62,7 @@ def judged_alone(*runs, worlds=None, limits=None, **options):
 
 def setting(name, lost=0.01, lack=1.0, **others):
     """A setting that loses so much, and lacks so much room."""
-    tight = (Tight("recovery_ms", 0.0, lack - 1),) if lack > 1 else ()
+    tight = (NarrowLimit("recovery_ms", 0.0, lack - 1),) if lack > 1 else ()
     return replace(judged_alone(), interval=name[0], protocol=name[1], lost=lost, tight=tight, **others)
 
 

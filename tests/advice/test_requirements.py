@@ -14,7 +14,7 @@ class Bursts(MadeUp):
         (scenario,) = scenarios[-1:]
         service_ns = scenario.job.vertex("sink").inputs[0].service.mean
         is_late = scenario.overheads.first_trigger_ns > 1e9 or scenario.run.seed > 1
-        self.duration = {"aligned": 500.0 if service_ns * (16 if is_late else 4) <= self.usual_ns else 4000.0}
+        self.duration = {"aligned": 500.0 if service_ns * (16 if is_late else 4) <= self.typical_ns else 4000.0}
         return super().run(scenarios)
 
 
@@ -22,7 +22,7 @@ class Bursts(MadeUp):
 def test_a_change_is_enough_at_all_times_of_the_first_checkpoint(job, profile):
     """One of eight times as fast keeps the limit in one trial."""
     bench = Bench(job, {"cluster.profile": profile})
-    Bursts.usual_ns = bench.load({}).job.vertex("sink").inputs[0].service.mean
+    Bursts.typical_ns = bench.load({}).job.vertex("sink").inputs[0].service.mean
     found = searched(bench, Bursts({}), most=1, checkpoint_ms=1000)
 
     (sentence,) = (text for text in requirements(found) if "operators" in text)

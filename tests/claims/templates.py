@@ -740,7 +740,7 @@ def are_beyond_the_frame(run, match):
 
 
 @of_each_run
-def goes_back(run, match):
+def is_out_of_order(run, match):
     """Each restart restores that checkpoint, and none completes between the first and the last failure."""
     restored = [entry.checkpoint or 0 for entry in run.journal if entry.event_type is EventType.JOB_RESTORED]
     failed = run.recoveries["failed"]
@@ -936,11 +936,11 @@ def lags_differ(told, match):
         label: runs[0].series[runs[0].series["time"] * 1e3 > told.warmup_ms(runs[0])].groupby("vertex")["lag"].max()
         for label, runs in told.comparison.results.items()
     }
-    own_s = {label: waits[match["source"]] for label, waits in waits_s.items()}
-    least_s = own_s[match["early"]]
+    own_s = {label: waits.get(match["source"], math.nan) for label, waits in waits_s.items()}
+    least_s = own_s.get(match["early"], math.nan)
     return (
         same_ms(match["most"], 1e3 * max(waits.max() for waits in waits_s.values()))
-        and same_ms(match["most"], 1e3 * own_s[match["late"]])
+        and same_ms(match["most"], 1e3 * own_s.get(match["late"], math.nan))
         and least_s == min(own_s.values())
         and (same_ms(match["least"], 1e3 * least_s) if match["least"] else least_s == 0)
         and all(run.recoveries.empty for runs in told.all_runs for run in runs)
@@ -1305,8 +1305,8 @@ def triggered_late(told, match):
     if match["apart"] and 4 * sum(1 / 1.26 < gap / median(apart) < 1.26 for gap in gaps) < 3 * len(gaps):
         return False
     if match["restarts"]:
-        moments, least_ms = EventType.JOB_RESTARTING, 0.99 * number(match["longest"] or match["interval"])
-        late = [(run, a, b) for run in runs for a, b in pairwise(triggers_ms(run)) if b - a > least_ms]
+        moments, min_ms = EventType.JOB_RESTARTING, 0.99 * number(match["longest"] or match["interval"])
+        late = [(run, a, b) for run in runs for a, b in pairwise(triggers_ms(run)) if b - a > min_ms]
         if 2 * sum(any(a < at < b for at in moments_ms(run, moments)) for run, a, b in late) <= len(late):
             return False
         if match["longest"]:
@@ -1337,10 +1337,10 @@ def waits_once(match, runs):
                 match["expires"]
             ):
                 found.append(apart[-1])
-    usual_ms = median(apart)
-    are_alike = 4 * sum(1 / 1.24 < gap / usual_ms < 1.24 for gap in apart) >= 3 * len(apart)
+    typical_ms = median(apart)
+    are_alike = 4 * sum(1 / 1.24 < gap / typical_ms < 1.24 for gap in apart) >= 3 * len(apart)
     return same_ms(match["longest"], *found) and (
-        len(apart) < 3 or usual_ms < 1.1 * number(match["interval"]) or not are_alike
+        len(apart) < 3 or typical_ms < 1.1 * number(match["interval"]) or not are_alike
     )
 
 
@@ -2005,7 +2005,7 @@ TEMPLATES = (
         "restarts go back",
         rf"{ABOUT}(?P<which>All|The first) (?P<count>\d+) restarts go back to (?:the beginning|checkpoint (?P<checkpoint>\d+)): "
         r"no checkpoint completes in between",
-        goes_back,
+        is_out_of_order,
     ),
     template(
         "replayed output",
@@ -2114,8 +2114,8 @@ TEMPLATES = (
     ),
     template(
         "lags that differ",
-        r"Records of '(?P<source>[^']+)' are read up to (?P<most>MS) after they are due with (?P<late>.+?), and "
-        r"(?:up to (?P<least>MS)|at once) with (?P<early>.+)",
+        r"Records of '(?P<source>[^']+)' are read up to (?P<most>MS) after they are due with (?P<late>NAME), and "
+        r"(?:up to (?P<least>MS)|at once) with (?P<early>NAME)",
         lags_differ,
     ),
     template(

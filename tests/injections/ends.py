@@ -93,7 +93,7 @@ def checkpoints_go_on_while_a_job_stops(original):
     return request
 
 
-@add(TaskEnding, "still_takes_part", STOPPED)
+@add(TaskEnding, "takes_part_in_checkpoint", STOPPED)
 def sources_read_on_behind_the_savepoint(original):
     """Sources read on while the job stops with a savepoint."""
     return lambda self, checkpoint, stop, again: original(self, checkpoint, None, again)

@@ -133,16 +133,16 @@ def output_is_emitted_before_its_commit(original):
     return before
 
 
-@add(SinkCommitter, "take_in", GLOBAL)
+@add(SinkCommitter, "receive_committable", GLOBAL)
 def a_committable_comes_late(original):
     """The global committer leaves the transactions of the first writer for the next checkpoint."""
 
-    def take_in(self, checkpoint):
+    def receive_committable(self, checkpoint):
         left_out, self._in_transit = self._in_transit[:1], self._in_transit[1:]
         original(self, checkpoint)
         self._in_transit = [*left_out, *self._in_transit]
 
-    return take_in
+    return receive_committable
 
 
 @add(SinkCommitter, "_receive", SINK)

@@ -94,7 +94,7 @@ def actions(*rows):
 
 
 def counted(*rows, attempts=1, tolerable=1):
-    options = {"most_restarts": attempts}
+    options = {"max_restarts": attempts}
     scenario = SimpleNamespace(
         restart=SimpleNamespace(**options), checkpoint=SimpleNamespace(tolerable_failed=tolerable)
     )

@@ -65,7 +65,7 @@ OPERATORS = (
     Rule(
         "a committer has what came before the barriers it snapshots",
         "runtime/task/epochs.py",
-        "            self.committer.take_in(checkpoint)\n",
+        "            self.committer.receive_committable(checkpoint)\n",
         "            pass\n",
         f"{LAWS}sinks.py::test_invariant_16_there_is_something_to_carry_over",
     ),

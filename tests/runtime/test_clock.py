@@ -46,7 +46,7 @@ def test_looks_stand_where_a_repetition_would():
             story.append(len(times))
             heard.extend(zip(times, rows.tolist(), strict=True))
 
-        env.look_every(10, look, lambda: 3)
+        env.poll_every(10, look, lambda: 3)
 
     assert run(one_by_one) == run(together)
     assert max(story) == 3

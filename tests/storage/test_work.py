@@ -102,7 +102,7 @@ def test_the_latency_of_a_file_is_added_to_reading(read_latency_ns, latency_ms):
 
 
 def test_an_outage_holds_up_reading_that_takes_no_time():
-    lab = Lab(Storage(retry=Retry(attempts=9, backoff_ns=100 * MS, most_backoff_ns=100 * MS)))
+    lab = Lab(Storage(retry=Retry(attempts=9, backoff_ns=100 * MS, max_backoff_ns=100 * MS)))
     lab.storage.fail_until(250 * MS)
 
     assert lab.took_ms(lab.read_all(files(1), threads=1)) == 300

@@ -32,10 +32,10 @@ def lifted(scenario, held_up):
     job = replace(scenario.job, vertices=tuple(map(_patient, scenario.job.vertices)))
     restart = replace(scenario.restart, cancellation_timeout_ns=0)
     free = replace(scenario, job=job, checkpoint=checkpoint, storage=storage, restart=restart)
-    return _with_room(free) if _lacks_room(scenario, held_up) else free
+    return _with_margin(free) if _lacks_room(scenario, held_up) else free
 
 
-def _with_room(scenario):
+def _with_margin(scenario):
     storage = scenario.storage
     store = None if storage.object_store is None else replace(storage.object_store, requests_per_second=None)
     storage = replace(storage, disk=replace(storage.disk, space_bytes=None), object_store=store)

@@ -22,7 +22,7 @@ from sim.explain.explanation import (
 )
 from sim.jobs.history.explanation import HistoryAnswer, answer, answer_text, plain
 from sim.jobs.history.reading import history_of, history_of_answer
-from sim.jobs.reading import answers_beside, is_scenario, logs_in
+from sim.jobs.reading import answers_next_to, is_scenario, logs_in
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.text import Address
 from sim.studies.cells import warm
@@ -220,7 +220,7 @@ def is_real(name: str) -> bool:
         return True
     path = Path(name)
     if path.is_dir():
-        return bool((path / "jobs").is_dir() or logs_in(path) or answers_beside(path))
+        return bool((path / "jobs").is_dir() or logs_in(path) or answers_next_to(path))
     if path.suffix in _SCENARIOS or not path.is_file():
         return False
     with path.open("rb") as file:

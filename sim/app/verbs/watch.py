@@ -226,7 +226,7 @@ class _Session:
             self.url,
             headers=self.options["headers"] or {},
             total_s=total_s,
-            most_requests=MAX_REQUESTS,
+            max_requests=MAX_REQUESTS,
             pause=self.clock.wait,
         )
 

@@ -131,12 +131,12 @@ def process_pauses(history: History, point: RecordedCheckpoint) -> Iterator[Proc
     for work in due_work(history, moments(history, point)):
         work_by_manager[history.task_managers.get(work.subtask, "")].append(work)
     work_by_manager.pop("", None)
-    usual, least_ns = _median_work_ns(history, point.id), _MIN_PAUSE_SHARE * point.end_to_end_duration * MS
+    usual, min_ns = _median_work_ns(history, point.id), _MIN_PAUSE_SHARE * point.end_to_end_duration * MS
     stages = {manager: sorted({work.end_ns for work in rows}) for manager, rows in work_by_manager.items()}
     for manager, rows in work_by_manager.items():
         pauses = _find_pauses(rows, stages[manager], usual)
         begin_ns, end_ns, subtasks = max(pauses, key=lambda pause: pause[1] - pause[0], default=(0, 0, 0))
-        if end_ns - begin_ns >= max(_MIN_PAUSE_NS, least_ns):
+        if end_ns - begin_ns >= max(_MIN_PAUSE_NS, min_ns):
             others = [time_ns for other, times in stages.items() if other != manager for time_ns in times]
             moved = any(begin_ns < time_ns < end_ns for time_ns in others) if others else None
             yield ProcessPause(manager, begin_ns, end_ns, subtasks, moved)
@@ -178,9 +178,9 @@ def _find_pauses(
 
 def _overran(work: DueWork, pause_ns: int, usual: Mapping[tuple[SubtaskId, PathKind], float]) -> bool:
     """Return whether work took much longer than its median, and at least half of the pause explains why."""
-    usual_ns = usual.get((work.subtask, work.kind))
+    typical_ns = usual.get((work.subtask, work.kind))
     took_ns = work.end_ns - work.begin_ns
-    return usual_ns is not None and took_ns >= _OVERRUN_FACTOR * usual_ns and took_ns - usual_ns >= pause_ns / 2
+    return typical_ns is not None and took_ns >= _OVERRUN_FACTOR * typical_ns and took_ns - typical_ns >= pause_ns / 2
 
 
 def _median_work_ns(history: History, but: int) -> Mapping[tuple[SubtaskId, PathKind], float]:
@@ -351,10 +351,10 @@ class HistoryCauses:
         others = [row.start_delay for name, row in self._siblings(step.at) if row.start_delay >= 0]
         if not others:
             return ""
-        usual_ns = median(others) * MS
-        if step.end_ns - usual_ns < step.duration_ns / 2:
+        typical_ns = median(others) * MS
+        if step.end_ns - typical_ns < step.duration_ns / 2:
             return ""
-        earlier = ms_text((step.end_ns - usual_ns) / 1e6)
+        earlier = ms_text((step.end_ns - typical_ns) / 1e6)
         return f"; {'the other subtask' if len(others) == 1 else 'other subtasks'} had theirs {earlier} earlier"
 
     def _kept(self, step: PathStep) -> str:
@@ -475,12 +475,12 @@ class HistoryCauses:
         others = [other for other in others if other.checkpoint.async_ >= 0]
         if len(others) < 3:
             return ""
-        usual_ms = median(other.checkpoint.async_ for other in others)
-        usual_bytes = median(other.checkpointed_size for other in others)
-        if row.checkpoint.async_ < _MIN_RATIO * usual_ms:
+        typical_ms = median(other.checkpoint.async_ for other in others)
+        typical_bytes = median(other.checkpointed_size for other in others)
+        if row.checkpoint.async_ < _MIN_RATIO * typical_ms:
             return ""
-        text = f"; in its other {len(others)} checkpoints {ms_text(usual_ms)} for {bytes_text(max(usual_bytes, 0))} (median)"
-        if row.checkpointed_size > _MIN_RATIO * usual_bytes and not self._is_slow_for_its_bytes(row):
+        text = f"; in its other {len(others)} checkpoints {ms_text(typical_ms)} for {bytes_text(max(typical_bytes, 0))} (median)"
+        if row.checkpointed_size > _MIN_RATIO * typical_bytes and not self._is_slow_for_its_bytes(row):
             return text
         why = "a savepoint has a folder and a format of its own" if self.point.is_savepoint else self._ended_with(step)
         return f"{text}: bytes do not explain it; {why}"
@@ -527,9 +527,9 @@ class HistoryCauses:
             return (
                 f"the other subtasks of its task manager were through {earlier} earlier: no pause of the process does"
             )
-        return self._quicker_siblings(step) or "the disk, the network, a pause or a shared file may"
+        return self._faster_siblings(step) or "the disk, the network, a pause or a shared file may"
 
-    def _quicker_siblings(self, step: PathStep) -> str:
+    def _faster_siblings(self, step: PathStep) -> str:
         """Return a clause if a sibling in another TaskManager wrote a similar file far quicker: then not all storage is slow."""
         if step.kind is PathKind.CHANNEL_STATE:
             return ""  # subtasks that share the file wait for each other, so their phases do not compare

@@ -24,7 +24,7 @@ from sim.jobs.history.history import (
     slow_subtasks_text,
     split,
 )
-from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, held_triggers, in_common, profile
+from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, delayed_triggers, in_common, profile
 from sim.jobs.history.path import steps
 from sim.jobs.source.job_log import clock
 from sim.jobs.source.recorded_job import RecordedCheckpoint
@@ -209,7 +209,7 @@ def choice_text(answer: HistoryAnswer) -> str:
         parts += _acknowledged_counts(groups.failed)
     if groups.in_progress:
         parts.append(f"{len(groups.in_progress)} in progress.")
-    parts += held_triggers(answer.history)
+    parts += delayed_triggers(answer.history)
     parts += _growth(answer.history.usual)
     if answer.history.restored:
         parts.append(
@@ -351,12 +351,12 @@ def profile_table(answer: HistoryAnswer) -> TextTable:
     header = [f"{slow} slow (mean)", f"{others} others (median)"] if slow else [f"{others} checkpoints (median)"]
     if answer.asked_for is not None:
         header = [f"checkpoint {answer.asked_for}", "others (median)"]
-    least_ns = _MIN_NOTABLE_SHARE * max(
+    min_ns = _MIN_NOTABLE_SHARE * max(
         sum(row.slow_ns for row in answer.profile), sum(row.others_ns for row in answer.profile)
     )
     rows = []
     for row in answer.profile:
-        if max(row.slow_ns, row.others_ns) >= least_ns:
+        if max(row.slow_ns, row.others_ns) >= min_ns:
             kind, vertex = row.where
             times = [row.slow_ns, row.others_ns][-len(header) :]
             name = f"{kind.value}{f' of {one_line(vertex, 24)}' if vertex else ''}"

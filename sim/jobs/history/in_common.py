@@ -93,14 +93,14 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
     elif (
         before is not None
         and before.is_savepoint
-        and 0 < _usual_distance_ms(history) < _ended_ms(before) - before.trigger_timestamp
+        and 0 < _typical_distance_ms(history) < _ended_ms(before) - before.trigger_timestamp
     ):
         passed = ms_text(max(0, point.trigger_timestamp - _ended_ms(before)))
         took = ms_text(before.end_to_end_duration)
         yield f"Savepoint {before.id} had taken {took} until {passed} before it was triggered: periodic checkpoints wait for savepoints."
     elif before is not None and is_after_gap(history, point):
         distance, usual = (
-            ms_text(ms) for ms in (point.trigger_timestamp - before.trigger_timestamp, _usual_distance_ms(history))
+            ms_text(ms) for ms in (point.trigger_timestamp - before.trigger_timestamp, _typical_distance_ms(history))
         )
         is_known = any(before.trigger_timestamp < at_ms <= point.trigger_timestamp for at_ms in history.restarts_ms)
         restarted = "was restarted" if is_known else "may have been restarted"
@@ -129,17 +129,17 @@ def _steps_back(history: History) -> list[int]:
     ]
 
 
-def held_triggers(history: History) -> Iterator[str]:
+def delayed_triggers(history: History) -> Iterator[str]:
     """Yield sentences on triggers: a clock that was set back, and savepoints that delayed them."""
     if steps := _steps_back(history):
         yield f"The clock goes back before checkpoint {first_names(list(map(str, steps)))}: times before and after do not compare."
-    usual_ms = _usual_distance_ms(history)
+    typical_ms = _typical_distance_ms(history)
     triggers = [point.trigger_timestamp for point in history.checkpoints]
     delaying = [
         f"{point.id} ({ms_text(point.end_to_end_duration)})"
         for point in history.checkpoints
         if point.is_savepoint
-        and point.end_to_end_duration > _LATE_TRIGGER_FACTOR * usual_ms > 0
+        and point.end_to_end_duration > _LATE_TRIGGER_FACTOR * typical_ms > 0
         and not any(point.trigger_timestamp < trigger < _ended_ms(point) for trigger in triggers)
     ]
     if delaying:
@@ -156,12 +156,12 @@ def previous(history: History, point: RecordedCheckpoint) -> RecordedCheckpoint 
 
 def is_after_gap(history: History, point: RecordedCheckpoint) -> bool:
     """Return whether a checkpoint was triggered late although the one before was short, as after a restart."""
-    before, usual_ms = previous(history, point), _usual_distance_ms(history)
-    if before is None or before.id != point.id - 1 or not usual_ms or before.is_savepoint or point.is_savepoint:
+    before, typical_ms = previous(history, point), _typical_distance_ms(history)
+    if before is None or before.id != point.id - 1 or not typical_ms or before.is_savepoint or point.is_savepoint:
         return False
     return (
-        point.trigger_timestamp - before.trigger_timestamp > _LATE_TRIGGER_FACTOR * usual_ms
-        and before.end_to_end_duration < usual_ms
+        point.trigger_timestamp - before.trigger_timestamp > _LATE_TRIGGER_FACTOR * typical_ms
+        and before.end_to_end_duration < typical_ms
     )
 
 
@@ -182,7 +182,7 @@ def _failures_since(history: History, point: RecordedCheckpoint, before: Recorde
     return [failure for failure in history.failures_ms if since_ms <= failure <= point.trigger_timestamp]
 
 
-def _usual_distance_ms(history: History) -> float:
+def _typical_distance_ms(history: History) -> float:
     """Return the median time between consecutive triggers [ms], or 0 if there are too few.
 
     Triggers that a savepoint delayed are left out: the first one after it, and those that catch up after that.

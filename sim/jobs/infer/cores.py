@@ -78,7 +78,7 @@ class Rest:
         return max(self.all_ms, 0.0) - self.before_barrier_ms
 
 
-def usual_checkpoints(job: WatchedJob) -> list[RecordedCheckpoint]:
+def typical_checkpoints(job: WatchedJob) -> list[RecordedCheckpoint]:
     """Return the completed periodic checkpoints, oldest first.
 
     The job's first checkpoint is left out if there are others, because caches were cold and queues were short.
@@ -102,7 +102,7 @@ def is_unaligned(job: WatchedJob) -> bool:
 def rests(job: WatchedJob) -> Mapping[str, list[Rest]]:
     """Return the remainders of all acknowledgements in usual checkpoints, by vertex."""
     remainders: dict[str, list[Rest]] = {vertex.name: [] for vertex in job.vertices}
-    for point in usual_checkpoints(job):
+    for point in typical_checkpoints(job):
         acknowledged = acknowledged_in(job, point)
         for vertex in job.vertices:
             for subtask in acknowledged[vertex.name].values():
@@ -277,7 +277,7 @@ def infer_async_io(draft: Draft, job: RestJob) -> None:
 def _requests_in_snapshots(job: RestJob, vertex: str, flow: Flows) -> list[float]:
     """Return the mean number of records in the operator state of a subtask, per checkpoint; empty if sizes are unknown."""
     size = flow.bytes_per_record - _LENGTH_BYTES
-    snapshots = [list(map(own_bytes, acknowledged_by(point, vertex))) for point in usual_checkpoints(job)]
+    snapshots = [list(map(own_bytes, acknowledged_by(point, vertex))) for point in typical_checkpoints(job)]
     return [fmean(sizes) / size for sizes in snapshots if sizes] if size > 0 else []
 
 

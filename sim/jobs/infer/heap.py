@@ -272,13 +272,13 @@ def infer_fresh_start(draft: Draft, job: RestJob) -> None:
                 started_ms[subtask.taskmanager_id] = max(started_ms.get(subtask.taskmanager_id, 0), took_ms)
     if not started_ms:
         return
-    usual_ms = round(median(started_ms.values()))
+    typical_ms = round(median(started_ms.values()))
     deploy_ms = Overheads().deploy_ns // 10**6
     origin = (
-        f"{usual_ms:,} ms from DEPLOYING to RUNNING when the job began, less {deploy_ms} ms (overheads: deploy); "
+        f"{typical_ms:,} ms from DEPLOYING to RUNNING when the job began, less {deploy_ms} ms (overheads: deploy); "
         f"median over {len(started_ms)} task managers of their slowest task"
     )
-    draft.put("restart.fresh-start", format_whole_ms(max(usual_ms - deploy_ms, 0)), origin)
+    draft.put("restart.fresh-start", format_whole_ms(max(typical_ms - deploy_ms, 0)), origin)
 
 
 def last_restart_ms(source: object) -> float | None:

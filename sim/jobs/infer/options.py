@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from pydantic import TypeAdapter
 
-from sim.jobs.infer.cores import is_unaligned, task_managers_of, usual_checkpoints
+from sim.jobs.infer.cores import is_unaligned, task_managers_of, typical_checkpoints
 from sim.jobs.infer.draft import Draft, format_whole_ms
 from sim.jobs.infer.file_history import seconds_between
 from sim.jobs.source.recorded_job import RecordingError
@@ -75,7 +75,7 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
     """Set `checkpoint:`."""
     config = job.checkpoint_config
     if not config.is_known:
-        points, configured = usual_checkpoints(job), job.options
+        points, configured = typical_checkpoints(job), job.options
         every = format_whole_ms(max(1000 * seconds_between(points), MIN_INTERVAL_MS)) if points[1:] else "1 min"
         why = "the time between two checkpoints of the history" if points[1:] else "every minute"
         if INTERVAL not in configured:

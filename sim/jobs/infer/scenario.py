@@ -16,7 +16,7 @@ from sim.jobs.infer.cores import (
     is_unaligned,
     pre_barrier_ms,
     rests,
-    usual_checkpoints,
+    typical_checkpoints,
     works_before_barrier,
 )
 from sim.jobs.infer.draft import Draft
@@ -66,7 +66,7 @@ Residuals = npt.NDArray[np.float64]
 
 def infer_residuals(draft: Draft, job: RestJob) -> None:
     """Set `residuals:` if the history is long enough and contains any residual."""
-    points = usual_checkpoints(job)[-MAX_RESIDUAL_CHECKPOINTS:]
+    points = typical_checkpoints(job)[-MAX_RESIDUAL_CHECKPOINTS:]
     if len(points) < MIN_RESIDUAL_CHECKPOINTS:
         return
     by_vertex = {}

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from statistics import correlation, linear_regression, median
 
-from sim.jobs.infer.cores import infer_pauses, usual_checkpoints
+from sim.jobs.infer.cores import infer_pauses, typical_checkpoints
 from sim.jobs.infer.draft import Draft, Section, format_whole_ms, size_3_digits
 from sim.jobs.infer.file_history import (
     FALLS_FOR_GROWTH,
@@ -85,7 +85,7 @@ def infer_rewritten(
 
 def ask_for_updates(draft: Draft, job: RestJob) -> None:
     """Ask for the updates of each state on the heap.  They matter only when `advise` tries RocksDB or a changelog."""
-    points = usual_checkpoints(job)
+    points = typical_checkpoints(job)
     for vertex in job.vertices:
         section, flow = draft.vertex(vertex.name), job.flows[vertex.name]
         state = section.values.get("state", {})
@@ -182,7 +182,7 @@ _MIN_LATE_SLOPE = 0.6
 
 def infer_state(draft: Draft, job: RestJob) -> None:
     """Set `state:` and `snapshot:` of each vertex, and `checkpoint.incremental`."""
-    points = usual_checkpoints(job)
+    points = typical_checkpoints(job)
     savepoints = [point for point in job.checkpoints if point.status == "COMPLETED" and point.is_savepoint]
     for vertex in job.vertices:
         section, flow = draft.vertex(vertex.name), job.flows[vertex.name]
@@ -459,7 +459,7 @@ def _why_incremental(job: RestJob) -> str:
 
     Those that are configured as incremental are, unless they write all that they refer to, and more than goes inline.
     """
-    points = usual_checkpoints(job)
+    points = typical_checkpoints(job)
     subtasks = [subtask for point in points for task in point.tasks.values() for subtask in task.subtasks]
     if is_incremental_configured(job):
         are_files = max(map(own_bytes, subtasks), default=0) > inline_bytes(job)

@@ -17,7 +17,7 @@ from sim.jobs.infer.cores import (
     is_unaligned,
     last_barrier_ms,
     task_managers_of,
-    usual_checkpoints,
+    typical_checkpoints,
     works_before_barrier,
 )
 from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
@@ -226,9 +226,7 @@ def _select_phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     if not is_unaligned(job):
         return [phase for vertex in job.vertices for phase in _phases_of_vertex(draft, job, vertex, lambda _: True)]
     sinks = [vertex for vertex in job.vertices if not job.readers(vertex.name)]
-    without_wait = [
-        phase for vertex in sinks for phase in _phases_of_vertex(draft, job, vertex, _waited_for_no_barrier)
-    ]
+    without_wait = [phase for vertex in sinks for phase in _phases_of_vertex(draft, job, vertex, _without_barrier_wait)]
     line = fit_async_phases(without_wait)
     if line is not None and line.is_significant:
         return without_wait
@@ -240,7 +238,7 @@ def _select_phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
 
 def _measured_phases(job: RestJob, vertex: str) -> Iterator[RecordedSubtask]:
     """Yield the subtasks of a vertex that acknowledged usual checkpoints and reported the asynchronous phase."""
-    for point in usual_checkpoints(job):
+    for point in typical_checkpoints(job):
         yield from (snapshot for snapshot in acknowledged_by(point, vertex) if snapshot.checkpoint.async_ >= 0)
 
 
@@ -276,7 +274,7 @@ def _phases_after_last_barrier(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     ]
 
 
-def _waited_for_no_barrier(subtask: RecordedSubtask) -> bool:
+def _without_barrier_wait(subtask: RecordedSubtask) -> bool:
     """Return whether the snapshot was aligned, and all barriers arrived at about the same time."""
     return not subtask.unaligned_checkpoint and subtask.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
 
@@ -325,7 +323,7 @@ def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
 
     If a checkpoint takes longer than the interval, the next one is triggered as soon as its metadata is written.
     """
-    config, points = job.checkpoint_config, usual_checkpoints(job)
+    config, points = job.checkpoint_config, typical_checkpoints(job)
     if config.interval <= 0 or config.max_concurrent != 1 or config.min_pause:
         return None, ""
     gaps = [
@@ -354,7 +352,7 @@ def infer_uploads(draft: Draft, job: RestJob) -> None:
         return
     managers = task_managers_of(job)
     checkpoints_of: dict[str, list[_SmallSnapshots]] = defaultdict(list)
-    for point in usual_checkpoints(job):
+    for point in typical_checkpoints(job):
         for vertex, snapshots in _small_snapshots(job, point, managers):
             checkpoints_of[vertex].append(snapshots)
     for vertex, checkpoints in checkpoints_of.items():
@@ -480,7 +478,7 @@ def _has_overtaking_barriers(job: RestJob) -> bool:
     """Return whether barriers overtake records in most checkpoints, so that the history shows what that takes."""
     if not is_unaligned(job) or not job.checkpoint_config.aligned_checkpoint_timeout:
         return is_unaligned(job)
-    tasks_of = [list(point.tasks.values()) for point in usual_checkpoints(job)]
+    tasks_of = [list(point.tasks.values()) for point in typical_checkpoints(job)]
     overtaken = [any(subtask.unaligned_checkpoint for task in tasks for subtask in task.subtasks) for tasks in tasks_of]
     return 2 * sum(overtaken) > len(overtaken)
 
@@ -513,7 +511,7 @@ def _waits_ms(job: RestJob, vertex: RestVertex) -> Iterator[float]:
     upstream = {edge.upstream for edge in vertex.inputs if edge.is_pipelined and edge.ship in ALL_TO_ALL}
     if len(upstream) < len(vertex.inputs):
         return
-    for point in usual_checkpoints(job):
+    for point in typical_checkpoints(job):
         tasks = acknowledged_in(job, point)
         sent = [task for name in upstream for task in tasks[name].values()]
         for task in tasks[vertex.name].values() if sent else ():

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from sim.jobs.infer.cores import WatchedJob, usual_checkpoints
+from sim.jobs.infer.cores import WatchedJob, typical_checkpoints
 from sim.jobs.infer.draft import Draft, Section, duration_3_digits, format_whole_ms
 from sim.jobs.infer.file_history import acknowledged_by, own_bytes
 from sim.jobs.infer.state import backend_of
@@ -366,7 +366,7 @@ def find_periodic_timers(job: WatchedJob, vertex: RestVertex) -> SawTooth | None
         return None
     if tooth.r2 >= MIN_R2_WITHOUT_PLAN:
         return tooth
-    points = usual_checkpoints(job)
+    points = typical_checkpoints(job)
     phases = [point.trigger_timestamp % tooth.period_ms / tooth.period_ms for point in points]
     p_value = phase_concentration_p_value(phases, [point.end_to_end_duration for point in points])
     return tooth if p_value < MAX_P_VALUE else None
@@ -378,7 +378,7 @@ def _sizes(job: WatchedJob, vertex: RestVertex) -> list[tuple[float, float]]:
     The trigger time would be too early, because a source receives the trigger RPC with a delay.
     """
     sizes, sources = [], [source.name for source in job.vertices if not source.inputs]
-    for point in usual_checkpoints(job):
+    for point in typical_checkpoints(job):
         acknowledged = acknowledged_by(point, vertex.name)
         if len(acknowledged) == vertex.parallelism:
             tasks = [point.tasks[source] for source in sources if source in point.tasks]
@@ -441,7 +441,7 @@ def _trigger_grid_ms(job: RestJob) -> float | None:
     The median over all triggers removes their jitter.  Returns None without an interval or without checkpoints.
     """
     every_ms = job.checkpoint_config.interval
-    triggers = [point.trigger_timestamp for point in usual_checkpoints(job)]
+    triggers = [point.trigger_timestamp for point in typical_checkpoints(job)]
     if not triggers or every_ms <= 0:
         return None
     offset = median((trigger - triggers[0] + every_ms / 2) % every_ms - every_ms / 2 for trigger in triggers)

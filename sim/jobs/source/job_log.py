@@ -777,9 +777,9 @@ class Silence:
         """
         gaps = [after - before for before, after in pairwise(triggers) if after > before]
         took = (point.end_to_end_duration for point in points if point.status == "COMPLETED")
-        usual_ms = max(median(gaps) if gaps else 0, max(took, default=0))
+        typical_ms = max(median(gaps) if gaps else 0, max(took, default=0))
         not_completed = len(self.refusals) + len(self.failed)
-        return not_completed > (0 if self.is_whole else 1) or (0 < usual_ms * SILENT_GAPS < self.lasts_ms)
+        return not_completed > (0 if self.is_whole else 1) or (0 < typical_ms * SILENT_GAPS < self.lasts_ms)
 
 
 def _exceeded(count: int, tolerable: int | None) -> Iterator[str]:

@@ -160,7 +160,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         silence_s: float = SILENCE_S,
         total_s: float = math.inf,
-        most_requests: float = math.inf,
+        max_requests: float = math.inf,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """Create a client.
@@ -170,7 +170,7 @@ class Client:
             headers: Additional headers of each request.
             silence_s: Maximum time between two bytes of a response.
             total_s: Maximum time of all requests together.
-            most_requests: Maximum number of requests.
+            max_requests: Maximum number of requests.
             pause: Function that waits between two attempts.
 
         Raises:
@@ -189,7 +189,7 @@ class Client:
         self.ends = time.monotonic() + total_s
         self.reading = _Reading()
         self.counting = threading.Lock()
-        self.most_requests = most_requests
+        self.max_requests = max_requests
         self.requests = 0  # sent so far
         self.answered = 0  # number of them with a response
         self.wait = pause
@@ -221,9 +221,9 @@ class Client:
 
     def _attempt(self, path: str, kept_as: str) -> Any:
         with self.counting:
-            if self.requests >= self.most_requests:
+            if self.requests >= self.max_requests:
                 raise RestError(
-                    self.url + path, f"is not asked: {self.most_requests:g} requests were sent", is_final=True
+                    self.url + path, f"is not asked: {self.max_requests:g} requests were sent", is_final=True
                 )
             self.requests += 1
         self.reading.ends = min(time.monotonic() + ANSWER_S, self.ends)

@@ -31,7 +31,7 @@ from sim.model.schema.text import (
     Reading,
     ScenarioError,
     compose,
-    read_beside,
+    read_referenced_text,
     value_at,
 )
 from sim.model.text import one_line
@@ -115,7 +115,7 @@ def read_flink_file(file: Path) -> FlinkFile:
     path, sharp, name = str(file).rpartition("#")
     if not sharp or file.exists():
         path, name = str(file), ""
-    return parse_flink_file(read_beside(Path(path)), path, name)
+    return parse_flink_file(read_referenced_text(Path(path)), path, name)
 
 
 def parse_flink_file(text: str, file: str, name: str = "") -> FlinkFile:

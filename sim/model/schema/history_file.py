@@ -24,7 +24,7 @@ from sim.model.quantities import Kind, Level, of_history, quantities
 from sim.model.scenario import MAX_KEPT_DURATIONS
 from sim.model.schema.sections import Options, Section, build_model, validate_as
 from sim.model.schema.text import Mapping as Document
-from sim.model.schema.text import Mark, Reading, ScenarioError, compose, read_beside
+from sim.model.schema.text import Mark, Reading, ScenarioError, compose, read_referenced_text
 from sim.model.text import did_you_mean
 from sim.model.units import format_duration, format_rate, format_size
 from sim.model.value_types import Duration, Natural, Number, Positive, RecordRate, Size, choice
@@ -411,7 +411,7 @@ def put_history(document: Any, reading: Reading, folder: Path) -> None:
             reading.wrong((key,), f"conflicts with history: {name}; remove one of the two")
             return
     try:
-        sections, history, source = _load_history(read_beside(folder / name), str(folder / name))
+        sections, history, source = _load_history(read_referenced_text(folder / name), str(folder / name))
     except ScenarioError as error:
         (problem,) = error.problems
         reading.wrong(("history",), f"{folder / name}: {problem.message}; {_MISSING}")

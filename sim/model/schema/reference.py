@@ -274,7 +274,7 @@ def default_of(record: Option) -> str:
         return ""
     if isinstance(value, Distribution):
         mean = format_duration(value.mean)
-        spread = f", cv {value.cv:g}" if value.kind != "constant" and DISTRIBUTIONS[value.kind].most_cv else ""
+        spread = f", cv {value.cv:g}" if value.kind != "constant" and DISTRIBUTIONS[value.kind].max_cv else ""
         return mean if value.kind == "constant" else f"{value.kind}, mean {mean}{spread}"
     return str(record.leaf.write(value))
 

@@ -448,7 +448,7 @@ def _distribution_section(
     """Return a section class of which exactly one key is written, the name of a distribution."""
     one_or_axis: Any = Axis
     axis, alone = one_or_axis[mean], Annotated[mean, BeforeValidator(_mean)]
-    types = {kind.name: spread if kind.most_cv else alone if kind.name == "uniform" else axis for kind in kinds}
+    types = {kind.name: spread if kind.max_cv else alone if kind.name == "uniform" else axis for kind in kinds}
     keys: dict[str, Any] = {
         attribute_of(kind.name): (types[kind.name] | None, Field(None, description=kind.sentence)) for kind in kinds
     }
@@ -484,7 +484,7 @@ def build_distribution(
     kind, value = section.only_key
     if isinstance(value, int):
         return Distribution(value, kind)
-    most = DISTRIBUTIONS[kind].most_cv
+    most = DISTRIBUTIONS[kind].max_cv
     if not 0 < value.cv <= most:
         at.error(f"must lie between 0 (excluded) and {most}; cv is standard deviation / mean", kind, "cv")
     return Distribution(value.mean, kind, float(value.cv))

@@ -221,7 +221,7 @@ def read_text(file: Path) -> str:
     return text
 
 
-def read_beside(file: Path) -> str:
+def read_referenced_text(file: Path) -> str:
     """Return the text of a file that a scenario refers to.  Raises `ScenarioError` with one problem."""
     data = _data(file, "file")
     if len(data) > MAX_BYTES:

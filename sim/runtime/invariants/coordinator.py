@@ -127,7 +127,7 @@ class CheckpointOrder(Invariant):
 
         It counts every failure that Flink might count, so that it does not report correct runs.
         """
-        attempts = self.context.scenario.restart.most_restarts
+        attempts = self.context.scenario.restart.max_restarts
         tolerable = self.context.scenario.checkpoint.tolerable_failed
         restarts, failed = 0, 0  # since the election of this JobManager
         for row in self.run.events:

@@ -47,7 +47,7 @@ def longest_deletion_ns(storage: Storage, files: int) -> int:
         attempt_ns *= 1 if slow is None else _most_slow(slow)
     elif store.requests_per_second is not None:
         attempt_ns += 2 * files * SECOND // store.requests_per_second
-    backoffs_ns = sum(min(retry.backoff_ns << number, retry.most_backoff_ns) for number in range(retry.attempts - 1))
+    backoffs_ns = sum(min(retry.backoff_ns << number, retry.max_backoff_ns) for number in range(retry.attempts - 1))
     return _MAX_REQUESTS_PER_DELETION * (retry.attempts * attempt_ns + backoffs_ns)
 
 
@@ -436,8 +436,8 @@ class StoredSnapshots(Invariant):
             elif left_bytes > 0:
                 return f"{number_of(left_bytes, 'byte')} in flight to {self.formatter.task(task)} are in no file"
         for file, size_bytes in in_file.items():
-            if (there_bytes := self.context.storage.files[file].size_bytes) < size_bytes:
-                return f"{number_of(size_bytes, 'byte')} were in flight, their file has {there_bytes}"
+            if (file_bytes := self.context.storage.files[file].size_bytes) < size_bytes:
+                return f"{number_of(size_bytes, 'byte')} were in flight, their file has {file_bytes}"
         return None
 
 

@@ -97,7 +97,7 @@ class Invariant(Checks):
         for name, data in self._by_checkpoint():
             data[checkpoint] = getattr(before, name).get(checkpoint, {})
 
-    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+    def part_reused(self, checkpoint: int, task: int, before: int) -> None:
         """Let a task have the data of the earlier checkpoint `before`, whose part it reuses in this one."""
         name = self.context.names[task]
         for _, data in self._by_checkpoint():

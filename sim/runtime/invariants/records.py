@@ -263,7 +263,7 @@ class RecordPositions(Invariant):
         )
         self.report(NOTED, fact, checkpoint=checkpoint, task=task)
 
-    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+    def part_reused(self, checkpoint: int, task: int, before: int) -> None:
         self.ledger.keep(checkpoint, task, before)
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:

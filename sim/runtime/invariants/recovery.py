@@ -177,8 +177,8 @@ class Restarts(Invariant):
                 begun_ns[row.number] = row.time_ns
                 counted_ns.append(row.time_ns)
                 recent = sum(row.time_ns - at_ns <= within_ns for at_ns in counted_ns)
-                if options.most_restarts is not None and recent > options.most_restarts:
-                    fact = f"it is the restart number {recent}, the strategy allows {options.most_restarts}"
+                if options.max_restarts is not None and recent > options.max_restarts:
+                    fact = f"it is the restart number {recent}, the strategy allows {options.max_restarts}"
                     self._report(ATTEMPTS, fact, row)
             elif row.event_type is EventType.JOB_RESTORED and row.number in begun_ns:
                 if (after_ns := row.time_ns - begun_ns[row.number]) < options.delay_ns:
@@ -261,13 +261,13 @@ class Restarts(Invariant):
     def _check_task_managers(self) -> None:
         """Check that no task is deployed on a lost TaskManager before it can have been replaced."""
         hosts, shortest_ns = self.context.hosts, int(min(quantile_table(self.context.scenario.restart.replacement)))
-        there_ns: dict[int, int] = {}  # lost TaskManager -> earliest time of its replacement
+        replaced_ns: dict[int, int] = {}  # lost TaskManager -> earliest time of its replacement
         for row in self.run.events:
             if row.event_type is EventType.TASK_MANAGER_LOST:
-                there_ns[row.number] = row.time_ns + shortest_ns
+                replaced_ns[row.number] = row.time_ns + shortest_ns
             elif row.event_type is EventType.JOB_RESTORED:
                 for task in sorted(self.run.deployed[row.number]):
-                    if row.time_ns < (at_ns := there_ns.get(hosts[task], 0)):
+                    if row.time_ns < (at_ns := replaced_ns.get(hosts[task], 0)):
                         fact = f"{self.formatter.task(task)} is deployed on task manager {hosts[task]}, which can be there from {time_text(at_ns)} on"
                         self._report(SLOT_THERE, fact, row)
 

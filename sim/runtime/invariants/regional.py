@@ -75,7 +75,7 @@ class Regions(Invariant):
         resized = self.context.names[task][0] in self._resized
         return part is not None and resized and part.checkpoint <= self.context.begun_from < checkpoint
 
-    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+    def part_reused(self, checkpoint: int, task: int, before: int) -> None:
         """Check where the part comes from."""
         part = self.contents.checkpoints[checkpoint][task]
         self._replaced[checkpoint, task], self._fallbacks[checkpoint] = part.checkpoint, before
@@ -212,8 +212,8 @@ class ReferencedLifetimes(FileLifetimes):
         kept = {*retained, *referenced_by(retained, self._fallbacks)}
         self._oldest_kept.append((self.now_ns, min(kept, default=0)))
 
-    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
-        super().part_kept(checkpoint, task, before)
+    def part_reused(self, checkpoint: int, task: int, before: int) -> None:
+        super().part_reused(checkpoint, task, before)
         self._fallbacks[checkpoint] = before
         if self.stats[checkpoint].of(task).ack_ns >= 0:
             self._overwritten.add((checkpoint, task))
@@ -243,7 +243,7 @@ class ReferencedLifetimes(FileLifetimes):
 class UnconfirmedMaterialisations(Materialisations):
     """Checks when changelogs are materialised: a task of a failed region does not hear of the completion, and waits."""
 
-    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+    def part_reused(self, checkpoint: int, task: int, before: int) -> None:
         """Take over nothing from the checkpoint before."""
 
 
@@ -265,10 +265,10 @@ def regional_invariants(invariants: Iterable[type[Invariant]]) -> list[type[Inva
 def forget_replaced_parts(checks: Checks, observers: Iterable[Invariant]) -> None:
     """Let invariants forget what a task does for a checkpoint in which its part is replaced, before and after that."""
     replaced = set[tuple[int, int]]()
-    keep, take, restore = checks.part_kept, checks.state_taken, checks.restored
+    keep, take, restore = checks.part_reused, checks.state_taken, checks.restored
     (regions,) = (row for row in observers if isinstance(row, Regions))
 
-    def part_kept(checkpoint: int, task: int, before: int) -> None:
+    def part_reused(checkpoint: int, task: int, before: int) -> None:
         replaced.add((checkpoint, task))
         for invariant in observers:
             invariant.ledger.of(checkpoint)  # files the counts of its cut, which are written over then
@@ -286,4 +286,4 @@ def forget_replaced_parts(checks: Checks, observers: Iterable[Invariant]) -> Non
         if not regions.is_redistributed(checkpoint, task):
             restore(checkpoint, task, restored_parts, restored_record_count)
 
-    vars(checks).update(part_kept=part_kept, state_taken=state_taken, restored=restored)
+    vars(checks).update(part_reused=part_reused, state_taken=state_taken, restored=restored)

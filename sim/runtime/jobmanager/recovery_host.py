@@ -88,7 +88,7 @@ class Elasticity:
             self._give_up_later(restart, first_ns)
         start = compute_start(first_ns, lost.values(), self.options)
         left = [number for number, back_ns in lost.items() if back_ns > start.at_ns]
-        if start.complete or not self.managers.can_do_without(left) or not self.coordinator.machine.latest_completed:
+        if start.complete or not self.managers.has_slots_without(left) or not self.coordinator.machine.latest_completed:
             return False
         self.env.call_at(start.at_ns, lambda: self._rescale(restart))
         return True
@@ -96,7 +96,7 @@ class Elasticity:
     def executes(self, restart: int, at_ns: int) -> None:
         """Handle a deployment at `at_ns`.  If TaskManagers are missing, schedule a rescale for when they return."""
         self._restart, self._rescales_with_checkpoint = restart, False
-        missing = [slots.given_ns for slots in self.managers.absent.values()]
+        missing = [slots.offered_ns for slots in self.managers.absent.values()]
         if self.is_adaptive and missing:
             self._slots_ns, self._failures_left = min(missing), self.options.rescale_failures
             ready_ns = compute_rescale_ns(at_ns, missing, self.options)
@@ -147,7 +147,7 @@ class Elasticity:
         self._failures_left = 0 if completed else self._failures_left - 1
         lost = self.managers.returning()
         is_due = completed or self._failures_left == 0
-        if is_due and self._rescales_with_checkpoint and self.managers.can_do_without(lost):
+        if is_due and self._rescales_with_checkpoint and self.managers.has_slots_without(lost):
             self.context.outcome.rescale(frozenset(lost))
 
     def _rescale(self, restart: int) -> None:
@@ -155,7 +155,7 @@ class Elasticity:
         if not self.is_current(restart) or not self.coordinator.machine.latest_completed:
             return
         lost = self.managers.returning()
-        if self.managers.can_do_without(lost):
+        if self.managers.has_slots_without(lost):
             self.context.outcome.rescale(frozenset(lost))
         else:
             self.env.call_at(min(lost.values()), lambda: self._rescale(restart))

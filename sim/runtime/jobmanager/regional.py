@@ -109,5 +109,5 @@ class RegionalCoordinatorHost(CoordinatorHost):
             self.contents.replaced.add((checkpoint, task))
             self.files.keep(checkpoint, part)
             self._note(EventType.PART_REPLACED, checkpoint, task, part.checkpoint)
-            self.checks.part_kept(checkpoint, task, command.fallback)
+            self.checks.part_reused(checkpoint, task, command.fallback)
         self.files.store = without_claim(self.files.store)

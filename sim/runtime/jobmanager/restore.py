@@ -15,7 +15,7 @@ from sim.runtime.context import Checks, Context, StateSnapshot, TaskSnapshot, in
 from sim.runtime.jobmanager.coordinator_host import JobEnd
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import TaskManagers, WarmUp
-from sim.runtime.sampling import CatchUp, UsualBacklog
+from sim.runtime.sampling import CatchUp, NormalBacklog
 from sim.runtime.task.tasks import Tasks
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import Work
@@ -76,7 +76,7 @@ class RestoreContext:
     job_end: JobEnd
     warm_up: WarmUp
     task_managers: TaskManagers
-    usual_backlog: UsualBacklog
+    normal_backlog: NormalBacklog
     checks: Checks
 
 
@@ -146,7 +146,7 @@ class Restore:
         parts = {task: self._part(task) for task in tasks}
         if context.scenario.checkpoint.recover_output_on_downstream:
             parts = move_captured_output_downstream(parts, context.layout)
-        self._catch_up = CatchUp(context, stats, parts, cluster.usual_backlog)
+        self._catch_up = CatchUp(context, stats, parts, cluster.normal_backlog)
         context.plane.start({task: part.position for task, part in parts.items()})
         cluster.checks.restarted(self.checkpoint, tasks)
         for task in tasks:

@@ -172,7 +172,7 @@ class TaskManagers:
                 **before.absent,
                 **{before.numbers[k]: slots for k, slots in known.lost.items() if k < len(before.numbers)},
             }
-            self.absent = {number: slots for number, slots in lost.items() if slots.given_ns > now}
+            self.absent = {number: slots for number, slots in lost.items() if slots.offered_ns > now}
             self.scenario, self.hosts, self.written = before.scenario, before.hosts, before.written
             self.numbers = [number for number in self.written if number not in self.absent]
             back = {k: lost[number] for k, number in enumerate(self.numbers) if number in lost}
@@ -183,14 +183,14 @@ class TaskManagers:
         returning = {self.numbers[k]: slots for k, slots in self.slots.lost.items() if k < len(self.numbers)}
         now = self.context.env.now
         return {
-            number: slots.given_ns for number, slots in {**self.absent, **returning}.items() if slots.given_ns > now
+            number: slots.offered_ns for number, slots in {**self.absent, **returning}.items() if slots.offered_ns > now
         }
 
     def without_any(self, missing: Collection[int]) -> bool:
         """Return whether all TaskManagers of the scenario are missing."""
         return set(self.written) <= set(missing)
 
-    def can_do_without(self, missing: Collection[int]) -> bool:
+    def has_slots_without(self, missing: Collection[int]) -> bool:
         """Return whether the job can run without these TaskManagers."""
         return without_task_managers(self.scenario, self.hosts, missing) is not None
 

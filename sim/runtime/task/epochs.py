@@ -56,7 +56,7 @@ class Epochs(TaskPart):
                 written = records if self.operator.drained() else self._written(records, self.writer.read)
                 self._dispatch_to_writer(EpochEnded(self.slot.now, checkpoint, written, size_bytes, names))
         if self.committer is not None:
-            self.committer.take_in(checkpoint)
+            self.committer.receive_committable(checkpoint)
         return 0
 
     def work_before_barrier(self, checkpoint: int, pieces: tuple[Piece, ...]) -> Work[None] | None:
@@ -97,7 +97,7 @@ class Epochs(TaskPart):
     def end_input(self) -> None:
         """Let a global committer receive the last committables of its writers."""
         if self.committer is not None and not self._end:
-            self.committer.take_in_all()
+            self.committer.receive_committables()
 
     def work_at_end(self) -> Work[None] | None:
         """Send the open transaction to the committer, and return the work that writes the last files, or None."""

@@ -85,7 +85,7 @@ class TaskEnding:
             if int(self.context.plane.served()[self.slot.task]) >= total:
                 self.dispatch(task_finishing.DataEnded(self.slot.now, StopMode.DRAIN))
 
-    def still_takes_part(self, checkpoint: int, stop: StopMode | None, again: Callable[[], None]) -> bool:
+    def takes_part_in_checkpoint(self, checkpoint: int, stop: StopMode | None, again: Callable[[], None]) -> bool:
         """Return whether the task takes part in a checkpoint whose trigger call is executed now.
 
         A closing task declines.  In a stop-with-savepoint a source ends its data first; if its operators have to emit
@@ -352,7 +352,9 @@ class TaskHost:
         self.thread.post(lambda: self._on_trigger(checkpoint, options))
 
     def _on_trigger(self, checkpoint: int, options: BarrierOptions) -> None:
-        if self.ending.still_takes_part(checkpoint, options.stop, lambda: self._on_trigger(checkpoint, options)):
+        if self.ending.takes_part_in_checkpoint(
+            checkpoint, options.stop, lambda: self._on_trigger(checkpoint, options)
+        ):
             self._note(EventType.TRIGGER_RECEIVED, checkpoint)
             self.dispatch(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
 

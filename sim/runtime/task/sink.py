@@ -348,12 +348,12 @@ class SinkCommitter:
             for sent in self._in_transit:
                 sent.overtaken = sent.overtaken or (sent.committable.writer == writer and not sent.arrived)
 
-    def take_in(self, checkpoint: int) -> None:
+    def receive_committable(self, checkpoint: int) -> None:
         """Receive the committables that precede the barriers of a checkpoint, just before its snapshot."""
         before = [sent for sent in self._in_transit if sent.committable.epoch <= checkpoint and not sent.overtaken]
         self._receive(before, behind=False)
 
-    def take_in_all(self) -> None:
+    def receive_committables(self) -> None:
         """Receive all committables in transit: the input has ended."""
         self._receive(list(self._in_transit), behind=self._overtaken)
 
@@ -367,7 +367,7 @@ class SinkCommitter:
         behind = [sent.committable for sent in self._in_transit if sent.committable.epoch <= checkpoint]
         if self._overtaken:
             self._in_flight[checkpoint] = behind
-            self.slot.thread.post(self._take_in_late)
+            self.slot.thread.post(self._receive_late_committable)
         return Uncommitted(checkpoint, (*self._waiting, *self.machine.committables), behind)
 
     def restored(self, content: Uncommitted) -> None:
@@ -383,7 +383,7 @@ class SinkCommitter:
 
     def close(self) -> None:
         """Commit everything: the task ends without waiting for a final checkpoint."""
-        self.take_in_all()
+        self.receive_committables()
         self._dispatch(TaskClosed(self.slot.now))
 
     def _arrived(self, sent: _Sent) -> None:
@@ -392,9 +392,9 @@ class SinkCommitter:
         It is received now if the snapshot of its checkpoint is taken, otherwise with the barriers of that checkpoint.
         """
         sent.arrived = True
-        self._take_in_late()
+        self._receive_late_committable()
 
-    def _take_in_late(self) -> None:
+    def _receive_late_committable(self) -> None:
         """Receive the committables that have arrived after the snapshot of their checkpoint."""
         late = [sent for sent in self._in_transit if sent.arrived and sent.committable.epoch <= self._cut]
         self._receive(late, behind=True)
@@ -524,7 +524,7 @@ class SinkCommitter:
         `why` is the reason for the loss; `again` means that the commit follows a restore and makes nothing visible.
         """
         context, now, task = self.context, self.slot.now, self.slot.task
-        self.output.throw_away(lost)
+        self.output.discard_uncommitted(lost)
         visible, gone = (
             tuple(self._stats(committable) for committable in committables) for committables in (committed, lost)
         )

@@ -146,9 +146,9 @@ class KeyedState(NoKeyedState):
         self.backend = backend(state, subtask.keyed_bytes, subtask.options, subtask.slot.manager.compaction)
         self.expiry = None if state.ttl is None else Expiry(state.ttl.after_ns, subtask.keyed_bytes, state.value_bytes)
         self.log = LogWriter(self, self.backend) if isinstance(self.backend, ChangelogBackend) else None
-        tells_updates = state.kind.keeps_files or state.changelog is not None  # the heap does not
+        writes_changed_entries = state.kind.keeps_files or state.changelog is not None  # the heap does not
         # whether the state depends on the number of records served
-        self.counts_records = (tells_updates and state.update_share > 0) or state.turns_over
+        self.counts_records = (writes_changed_entries and state.update_share > 0) or state.turns_over
         incremental = subtask.options.incremental and state.kind.keeps_files
         self.listens = subtask.options.local_recovery or incremental or state.changelog is not None
         self._updates = 0  # entries rewritten up to the latest count
@@ -427,7 +427,7 @@ class LogWriter:
         """Pass a file to the uploads of the TaskManager.  An upload continues when the snapshot that needs it fails."""
         options = self.backend.options
         uploads = self.slot.manager.log_uploads(options.upload_threads)
-        uploads.hand_in(
+        uploads.submit_upload(
             LogPart(self._name(file), file.size_bytes, lambda stored: self._written(file, done, stored)), options
         )
 

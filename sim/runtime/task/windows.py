@@ -450,9 +450,9 @@ class WatermarkGenerator(WatermarkSender):
         self._seen = (served, 0)
         if self.watermark.idle_timeout_ns is not None:
             self._idleness = Idleness(self.watermark.idle_timeout_ns, served)
-        self._look_at(self.slot.now)
+        self._poll_at(self.slot.now)
 
-    def _look_at(self, time_ns: int) -> None:
+    def _poll_at(self, time_ns: int) -> None:
         """Schedule the next check: the first multiple of the watermark interval, shifted by a phase, at or after `time_ns`."""
         interval_ns = self.watermark.interval_ns
         at_ns = time_ns + (self._phase_ns - time_ns) % interval_ns
@@ -466,10 +466,10 @@ class WatermarkGenerator(WatermarkSender):
         if self._idleness is None or self._is_active(self._idleness, reached_ns):
             self._advance(reached_ns)
         if self._idleness is not None:
-            self._look_at(self.slot.now + 1)
+            self._poll_at(self.slot.now + 1)
             return
         ahead_ns = min(next_end(*end, reached_ns) for end in self._ends)
-        self._look_at(max(self.slot.now + 1, ahead_ns + self._behind_ns))
+        self._poll_at(max(self.slot.now + 1, ahead_ns + self._behind_ns))
 
     def _is_active(self, idleness: Idleness, reached_ns: int) -> bool:
         """Return whether the source is active, and send its status if that has changed.

@@ -178,7 +178,7 @@ class _Object:
                 yield from self.store.look(self.name)
                 yield from self._request("initiate")
             self._send(self.store.options.part_bytes)
-        self._complain()
+        self._reject()
 
     def _close(self) -> Work[None]:
         if self._parts == 0:
@@ -214,12 +214,12 @@ class _Object:
         while len(self._under_way) > parts and self._failure is None:
             self._next_end = ImmediateEvent(self.store.attempts.env)
             yield self._next_end
-        self._complain()
+        self._reject()
 
     def _request(self, what: str, size_bytes: int = 0, number: int = 0) -> Work[None]:
         yield from self.store.request(what, self.name, size_bytes, self.store.cards.out(self.host), number)
 
-    def _complain(self) -> None:
+    def _reject(self) -> None:
         """Raise the failure of a part, if there is one."""
         if self._failure is not None:
             raise self._failure

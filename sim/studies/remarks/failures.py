@@ -189,12 +189,12 @@ def _failure_rate_sentence(result: Result, failed_ms: pd.Series[float]) -> str:
 def _in_canonical_format(result: Result, took_ms: float, number: int) -> str:
     """Return a clause on how much longer the savepoint of a rescale would take in Flink's default format, or ""."""
     rate = result.scenario.checkpoint.state.savepoint_bytes_per_second
-    most_bytes = float(result.subtasks.loc[result.subtasks["id"] == number, "checkpointed_size"].max())
-    if not result.scenario.rescale or not rate or 1e3 * most_bytes / rate < _LONGER_FACTOR * took_ms:
+    max_bytes = float(result.subtasks.loc[result.subtasks["id"] == number, "checkpointed_size"].max())
+    if not result.scenario.rescale or not rate or 1e3 * max_bytes / rate < _LONGER_FACTOR * took_ms:
         return ""
     return (
-        f" in native format; in canonical format, Flink's default, {bytes_text(most_bytes)} of a subtask take about "
-        f"{ms_text(1e3 * most_bytes / rate)} (checkpoint.savepoint-rate)"
+        f" in native format; in canonical format, Flink's default, {bytes_text(max_bytes)} of a subtask take about "
+        f"{ms_text(1e3 * max_bytes / rate)} (checkpoint.savepoint-rate)"
     )
 
 

@@ -13,7 +13,7 @@ from sim.model.randomness import slowdown
 from sim.model.scenario import Scenario
 from sim.model.state import MAX_ROCKSDB_ACCESS_NS, MIN_ROCKSDB_ACCESS_NS, ROCKSDB_ACCESS_NS
 from sim.model.units import format_duration
-from sim.results.formats import change_text, count_text, ms_text, others_text, share_text
+from sim.results.formats import change_text, count_text, more_text, ms_text, share_text
 from sim.results.rates import MAX_REMAINING_SHARE, backlog
 from sim.runtime.plane_spec import hosts
 from sim.runtime.result import Result
@@ -53,7 +53,7 @@ def rocksdb_access_sentence(scenarios: Iterable[Scenario]) -> str:
     access, least, most = map(format_duration, (ROCKSDB_ACCESS_NS, MIN_ROCKSDB_ACCESS_NS, MAX_ROCKSDB_ACCESS_NS))
     change, largest = (change_text(ns / alike[name]) for ns in (ROCKSDB_ACCESS_NS, MAX_ROCKSDB_ACCESS_NS))
     return (
-        f"What RocksDB costs each record is not included, about {access} ({least} to {most}): '{name}'{others_text(len(alike) - 1)} takes "
+        f"What RocksDB costs each record is not included, about {access} ({least} to {most}): '{name}'{more_text(len(alike) - 1)} takes "
         f"{ms_text(alike[name] / 1e6)} with both backends, and {access} are {change}, {most} {largest}. Give RocksDB a longer service."
     )
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import pandas as pd
 
-from sim.results.columns import spread_text, text, text_beside
+from sim.results.columns import spread_text, text, text_unlike
 from sim.results.estimates import PairedChange
 from sim.results.formats import TextTable
 from sim.results.rates import MIN_SHORTFALL_SHARE
@@ -82,7 +82,7 @@ def _failures(question: Question, results: pd.DataFrame, selection: Selection) -
     """Yield sentences on windows in which every setting fails, and on settings that fail in some windows."""
     if selection.failed:
         why = f"{_reason(results)}{_window_names(selection.failed, selection)}"
-        yield f"In {_window_count(len(selection.failed), selection)} every {_noun(question)} fails{why}."
+        yield f"In {_window_count(len(selection.failed), selection)} every {_kind_of_run(question)} fails{why}."
     failing = [standing for standing in selection.standings if standing.failed]
     for standing in failing[:MAX_NAMED]:
         rows = planned(results)
@@ -312,7 +312,7 @@ def _exceeded(question: Question, selection: Selection, advised: Standing) -> It
             continue
         bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
         named = _listed_names(
-            [f"{window.window}: {text_beside(limit.column, window.value, bound)}" for window in windows]
+            [f"{window.window}: {text_unlike(limit.column, window.value, bound)}" for window in windows]
         )
         count = len(selection.windows)
         yield (
@@ -345,7 +345,7 @@ def _window_count(count: int, selection: Selection) -> str:
     return f"{count} of {len(selection.windows)} {selection.sample}" if len(selection.windows) > 1 else "this window"
 
 
-def _noun(question: Question) -> str:
+def _kind_of_run(question: Question) -> str:
     """Return the noun for a setting: the last part of the only key, e.g. ``interval``, or ``setting`` for several keys."""
     return question.settings[0].rpartition(".")[2] if len(question.settings) == 1 else "setting"
 

@@ -162,7 +162,7 @@ class _Results:
         if not len(self._plan):
             return pa.array([], pa.float64())
         throughput, restarts = self._kept.column("throughput_per_second"), self._kept.column("restarts")
-        baselines = self._kept.indices_of(self._plan.bare_ids)
+        baselines = self._kept.indices_of(self._plan.checkpointless_ids)
         baseline_throughput = np.where(baselines >= 0, throughput[baselines], np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
             change = throughput[self._cell_indices] / baseline_throughput - 1

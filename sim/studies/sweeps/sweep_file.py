@@ -487,7 +487,7 @@ def _check_runs(scenarios: SeededScenarios, document: SweepDocument, reading: Re
 def _runs_text(scenarios: SeededScenarios) -> str:
     """Return ``6 runs, 3 of them without checkpoints``."""
     planned = distinct(with_baselines(cells(scenarios)))
-    bare = int(planned.is_bare.sum())
+    bare = int(planned.is_without_checkpoints.sum())
     return f"{len(planned):,} runs" + (f", {bare:,} of them without checkpoints" if bare else "")
 
 

@@ -38,11 +38,11 @@ def out_of_order(times: NDArray[np.float64], after: float, *, strictly: bool) ->
     A time that is larger than the next one is ahead if the next one follows the row before: one wrong time does not cost the
     rows after it.  `after`: time of the row before the first.  `strictly`: equal times count as out of order.
     """
-    goes_back = np.less_equal if strictly else np.less
+    is_out_of_order = np.less_equal if strictly else np.less
     previous, following = np.append(after, times[:-1]), np.append(times[1:], np.inf)
-    is_ahead = (times > following) & ~goes_back(following, previous) & ~goes_back(times, previous)
+    is_ahead = (times > following) & ~is_out_of_order(following, previous) & ~is_out_of_order(times, previous)
     latest = np.maximum.accumulate(np.append(after, np.where(is_ahead, -np.inf, times)))[:-1]
-    return np.select([is_ahead, goes_back(times, latest)], [AHEAD, BACK], "")
+    return np.select([is_ahead, is_out_of_order(times, latest)], [AHEAD, BACK], "")
 
 
 # ---- Lines of an untrusted file, read in bounded memory. It may have very long lines, or be a compression bomb.

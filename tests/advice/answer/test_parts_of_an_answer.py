@@ -13,7 +13,7 @@ from sim.advice.answer import (
 )
 from sim.advice.cautions import AT_LEAST_ONCE_CAUTION, cautions
 from sim.advice.configuration import differences
-from sim.advice.judgement import Limits, Tight
+from sim.advice.judgement import Limits, NarrowLimit
 from sim.advice.settings import BarrierSetting, Candidate, Change, Lever, protocols
 from sim.advice.texts import (
     breaks_text,
@@ -108,7 +108,7 @@ def test_a_quantile_is_named_with_its_sample(checkpoints, ran_long, ms, text, qu
 def test_tables_of_settings_by_how_often_they_ran():
     """Ascending by interval; what is visible has a column where sinks are transactional; remarks say what matters."""
     today = setting(ALIGNED, 0.02, runs=3, breaks=("loss",), loss=0.02)
-    tight = (Tight("recovery_ms", 0.083, 0.2),)
+    tight = (NarrowLimit("recovery_ms", 0.083, 0.2),)
     chosen = replace(setting(("10 s", "unaligned"), 0.01, runs=1, ran_long=True, checkpoints=300), tight=tight)
     once = setting(("5 s", "aligned"), 0.5, runs=1)
     search = search_of(today, once, chosen, chosen=chosen, current_name=ALIGNED)

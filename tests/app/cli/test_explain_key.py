@@ -23,7 +23,7 @@ def test_every_key_has_a_meaning_and_values():
         ("checkpoint.max-concurrent", "1", lambda s: s.checkpoint.max_concurrent == 1),
         ("checkpoint.transfer-threads", "4", lambda s: s.checkpoint.state.transfer_threads == 4),
         ("cluster.network.segment-size", "32 KiB", lambda s: s.cluster.network.segment_bytes == 32768),
-        ("storage.retry.max-backoff", "30 s", lambda s: s.storage.retry.most_backoff_ns == 30 * 10**9),
+        ("storage.retry.max-backoff", "30 s", lambda s: s.storage.retry.max_backoff_ns == 30 * 10**9),
         ("restart.jitter", "10 %", lambda s: s.restart.jitter == pytest.approx(0.1)),
         ("run.seed", "1", lambda s: s.run.seed == 1),
     ],

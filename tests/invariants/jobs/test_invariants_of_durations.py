@@ -242,7 +242,7 @@ def slowed(what, k):
 def failing(base, k):
     base = _scaled(base, k)
     faults = tuple(Fault(slowed(what, k), When((at_ms * MS * k,))) for what, at_ms in FAULTS)
-    storage = replace(base.storage, retry=Retry(attempts=4, backoff_ns=30 * MS * k, most_backoff_ns=90 * MS * k))
+    storage = replace(base.storage, retry=Retry(attempts=4, backoff_ns=30 * MS * k, max_backoff_ns=90 * MS * k))
     return replace(base, faults=faults, restart=restart(k), storage=storage)
 
 

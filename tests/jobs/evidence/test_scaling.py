@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from sim.jobs.infer.cores import usual_checkpoints
+from sim.jobs.infer.cores import typical_checkpoints
 from sim.jobs.reading import infer, read_any
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
@@ -31,7 +31,7 @@ def predicted(name, parallelism, slots, *overrides):
 def observed_ms(name):
     """The median duration of its checkpoints."""
     took = sorted(
-        point.end_to_end_duration for point in usual_checkpoints(RestJob(read_saved(SCALING / f"{name}.zip")))
+        point.end_to_end_duration for point in typical_checkpoints(RestJob(read_saved(SCALING / f"{name}.zip")))
     )
     return took[len(took) // 2]
 

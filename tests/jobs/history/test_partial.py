@@ -10,7 +10,7 @@ from sim.app.verbs.explain import explain_real_job, explain_source, is_real
 from sim.app.verbs.importing import JobPlace
 from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.history import History, split
-from sim.jobs.history.in_common import circumstances, held_triggers, in_common
+from sim.jobs.history.in_common import circumstances, delayed_triggers, in_common
 from sim.jobs.history.reading import history_of, history_of_answer
 from sim.jobs.reading import read_source
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError
@@ -204,7 +204,7 @@ def test_checkpoints_that_follow_a_savepoint_at_once_are_not_the_rhythm(tmp_path
     history = history_of_answer(read_lone_answer(tmp_path / "pasted.json"))
 
     assert [*circumstances(history, history.checkpoint(21))] == []
-    assert "during savepoint 24 (4 min)" in " ".join(held_triggers(history))
+    assert "during savepoint 24 (4 min)" in " ".join(delayed_triggers(history))
 
 
 def test_no_p_value_is_below_that_of_all_orders(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.lab.as_answers import as_answers
-from sim.jobs.infer.cores import usual_checkpoints
+from sim.jobs.infer.cores import typical_checkpoints
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
@@ -27,7 +27,7 @@ def run_of(name, duration, *overrides):
 
 def test_other_barriers_are_predicted_from_a_full_queue():
     """Unaligned: requests under way are a part of the snapshot, and records in front of them are in flight."""
-    points = usual_checkpoints(RestJob(saved("async-io/A2-full-unaligned")))
+    points = typical_checkpoints(RestJob(saved("async-io/A2-full-unaligned")))
     took = sorted(point.end_to_end_duration for point in points)
     result = run_of("async-io/A2-full-aligned", "40 s", "checkpoint.barriers=unaligned")
     summary = summarize([result.tables], result.scenario.job.edges)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sim.results.columns import numbers_of, text, text_beside, unit_of_ticks
+from sim.results.columns import numbers_of, text, text_unlike, unit_of_ticks
 from sim.results.estimates import PairedChange, half_width, renewal
 from sim.results.formats import (
     amount_text,
@@ -319,7 +319,7 @@ def test_a_limit_is_said_in_the_unit_of_its_column(column, condition):
 
 
 def test_a_value_beside_its_bound_has_the_digits_that_tell_them_apart():
-    assert (text_beside("downtime_ms", 1041, 1000), text_beside("lag_s", 1.041, 1.0), text("lag_s", 1.041)) == (
+    assert (text_unlike("downtime_ms", 1041, 1000), text_unlike("lag_s", 1.041, 1.0), text("lag_s", 1.041)) == (
         "1.04 s",
         "1.04 s",
         "1 s",

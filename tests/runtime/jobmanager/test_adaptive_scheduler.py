@@ -120,8 +120,8 @@ class Job:
         managers = SimpleNamespace(
             returning=self.returning,
             without_any=lambda missing: len(missing) == 3,
-            can_do_without=lambda missing: len(missing) < 3,
-            absent={number: SimpleNamespace(given_ns=at_s * SECOND) for number, at_s in dict(absent).items()},
+            has_slots_without=lambda missing: len(missing) < 3,
+            absent={number: SimpleNamespace(offered_ns=at_s * SECOND) for number, at_s in dict(absent).items()},
         )
         note = lambda event_type, detail: self.log.append((self.env.now, event_type, detail))  # noqa: E731
         outcome = SimpleNamespace(

@@ -45,7 +45,7 @@ class Sink:
         """The writers hand these over before their barriers; all of these arrive."""
         for row in rows:
             self.committer.receive(row)
-        self.committer.take_in(checkpoint)
+        self.committer.receive_committable(checkpoint)
         return self.committer.cut(checkpoint)
 
     def committed(self):

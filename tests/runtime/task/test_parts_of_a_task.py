@@ -225,7 +225,7 @@ class EndingTask:
 
 def test_a_stop_with_the_savepoint_first_ends_it_afterwards():
     task = EndingTask(SOURCE)
-    task.ending.still_takes_part(4, StopMode.FINISH_AFTER_SAVEPOINT, lambda: None)
+    task.ending.takes_part_in_checkpoint(4, StopMode.FINISH_AFTER_SAVEPOINT, lambda: None)
     assert (task.thread.mails_only, task.ending.machine.state) == (True, EndState.RUNNING)
     task.ending.snapshot_begun(4, StopMode.FINISH_AFTER_SAVEPOINT)
     task.ending.completed(3)

@@ -132,7 +132,7 @@ def test_a_failed_attempt_is_followed_by_another_after_a_pause(attempts, expecte
     env, durable = simpy.Environment(), []
     storage = CheckpointStorage(env, Storage(object_store=store, retry=Retry(1, LOG_UPLOADS_MS)), 1)
     part = LogPart(("changelog", "a"), 0, lambda file: durable.append((env.now / LOG_UPLOADS_MS, file)))
-    LogUploads(env, storage, 0, 5).hand_in(part, Changelog(batch_delay_ns=0, upload_attempts=attempts))
+    LogUploads(env, storage, 0, 5).submit_upload(part, Changelog(batch_delay_ns=0, upload_attempts=attempts))
     env.timeout(5 * LOG_UPLOADS_MS).callbacks.append(lambda _: storage.fail_until(100 * LOG_UPLOADS_MS))
     env.run()
 

@@ -7,7 +7,7 @@ from statistics import median
 import pytest
 import simpy
 
-from sim.jobs.infer.cores import usual_checkpoints
+from sim.jobs.infer.cores import typical_checkpoints
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
@@ -141,7 +141,7 @@ def _warm_pace(job):
             written_bytes(subtask),
             subtask.checkpoint.async_ - (max(subtask.alignment.duration, 0) if subtask.unaligned_checkpoint else 0),
         )
-        for point in usual_checkpoints(job)
+        for point in typical_checkpoints(job)
         for subtask in point.tasks[last].subtasks
         if written_bytes(subtask) > 2e6
     ]

@@ -66,7 +66,7 @@ def test_how_often_some_block_meets_a_slow_node(share, writers, blocks):
 def test_a_block_that_takes_too_long_goes_to_other_nodes():
     """One of two nodes is slow by 100; with a time limit no file waits for it: 100 ms limit, 50 ms pause, 10 ms on the other."""
     options = replace(
-        dfs(nodes=2), retry=Retry(attempts=20, backoff_ns=50 * MS, most_backoff_ns=50 * MS, timeout_ns=100 * MS)
+        dfs(nodes=2), retry=Retry(attempts=20, backoff_ns=50 * MS, max_backoff_ns=50 * MS, timeout_ns=100 * MS)
     )
     lab = Lab(options)
     lab.storage.medium._nodes[0].disk = ConstantRateLink(MB)

@@ -106,7 +106,9 @@ def test_scenarios_that_differ_in_their_seed_are_those_of_each_seed(study):
     planned = with_baselines(cells(scenarios))
     assert list(with_baselines(list(cells(tuple(by_hand))))) == list(planned)
     assert [identity(cell.scenario) for cell in planned] == [cell.id for cell in planned]
-    assert [identity(baseline(cell.scenario)) for cell in planned] == [name.decode() for name in planned.bare_ids]
+    assert [identity(baseline(cell.scenario)) for cell in planned] == [
+        name.decode() for name in planned.checkpointless_ids
+    ]
     assert [dict(cell.scenario.axes).get("run.seed") for cell in planned] == list(planned.axis("run.seed"))
     assert sum(cell.scenario.run.duration_ns for cell in planned) == planned.simulated_ns()
 

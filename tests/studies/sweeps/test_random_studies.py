@@ -162,7 +162,7 @@ def test_the_ranking_is_that_of_the_rows(seeds):
     assert failed > len(seeds) / 4
 
 
-def surely_worse(table, i, j, counted, confidence):
+def is_significantly_worse(table, i, j, counted, confidence):
     """Whether setting i is surely worse than j by a paired test of scipy over windows that both have.
 
     Where only i did not end, its difference counts no more than what makes the others clearest; where only j did not,
@@ -197,7 +197,9 @@ def test_the_set_of_the_best_is_that_of_paired_tests(seeds):
         expected = {
             name
             for name in names
-            if not any(other != name and surely_worse(table, name, other, counted, confidence) for other in names)
+            if not any(
+                other != name and is_significantly_worse(table, name, other, counted, confidence) for other in names
+            )
         } or set(names[:1])
         told_apart += len(expected) < len(names)
         assert {(name,) for name in expected} == set(selection.best), (seed, expected)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from sim.results.columns import text, text_beside
+from sim.results.columns import text, text_unlike
 from sim.results.sweep_answers import Limit, limit_text
 from sim.studies.sweeps.answer import sentence
 from sim.studies.sweeps.sweep_file import Question
@@ -136,7 +136,7 @@ class Known:
             for setting, own in self.table(limit.column).items():
                 broken = [cell[0] for cell in own if cell[0] > limit.at_most]
                 yield from (str(len(own) - len(broken)), str(len(broken) - 4))
-                yield from (text_beside(limit.column, value, limit.at_most) for value in broken if setting in named)
+                yield from (text_unlike(limit.column, value, limit.at_most) for value in broken if setting in named)
         for column in {question.least, *(limit.column for limit in question.limits)} & {"end_to_end_p99_ms"}:
             yield "100"
             runs = [

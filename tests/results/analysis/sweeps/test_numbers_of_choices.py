@@ -12,10 +12,10 @@ from sim.results.sweep_answers import (
     _cap_bounds,
     choose,
     counts,
+    is_significantly_worse,
     observed,
     pooled_samples,
     smallest_sample_of,
-    surely_worse,
 )
 from tests.results.analysis.sweeps.made_up import rows_of
 
@@ -71,7 +71,9 @@ def test_a_mean_above_zero_is_sure_by_students_t():
 
     settings = np.column_stack([apart, np.zeros(2)])  # each column against the last one
     unfinished = np.zeros(settings.shape, dtype=bool)
-    found = {share: surely_worse(settings, unfinished, share)[:-1, -1].tolist() for share in (0.95, 0.85, 0.75)}
+    found = {
+        share: is_significantly_worse(settings, unfinished, share)[:-1, -1].tolist() for share in (0.95, 0.85, 0.75)
+    }
     assert found[0.95] == found[0.85] == [False, True, True, False, False]  # t is 4.17
     assert found[0.75] == [True, True, True, False, False]  # t is 2.41
 
@@ -90,9 +92,9 @@ def test_a_window_in_which_a_setting_did_not_run():
 def test_values_that_agree_to_nine_digits_are_a_tie():
     values = 1e6 * np.array([[1 + 2 * TIE_TOLERANCE, 1.0], [1 + 2 * TIE_TOLERANCE, 1.0]])
 
-    assert surely_worse(values, np.zeros((2, 2), dtype=bool), 0.95)[0, 1]
+    assert is_significantly_worse(values, np.zeros((2, 2), dtype=bool), 0.95)[0, 1]
     close = 1e6 * np.array([[1 + TIE_TOLERANCE / 2, 1.0], [1 + TIE_TOLERANCE / 2, 1.0]])
-    assert not surely_worse(close, np.zeros((2, 2), dtype=bool), 0.95).any()
+    assert not is_significantly_worse(close, np.zeros((2, 2), dtype=bool), 0.95).any()
 
 
 def test_a_bound_counts_no_more_than_makes_differences_clearest():
