@@ -32,6 +32,7 @@ from sim.model.series.monitoring import (
     table_of_document,
 )
 from sim.model.text import printable
+from sim.model.units import MS, format_duration
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile, filesystem_of
 from sim.studies.traces.parsing import (
@@ -50,6 +51,10 @@ from sim.studies.traces.tables import MAX_GAP_S, UNION
 
 BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
 """Maximum rows and characters of a block."""
+MIN_GAP_STEPS = 1.5
+"""Minimum time between two rows of rates / median time between rows, for a gap."""
+MAX_GAP_SHARE = 0.25
+"""Maximum share of gaps.  With more of them, the times between rows have no usual length."""
 MIN_ORDERED_SHARE, MIN_ROWS_TO_JUDGE = 0.5, 10
 """Minimum share of rows in the order of time, below which a file is not a time series; minimum rows for this check."""
 MAX_ROW_CHARACTERS = 200
@@ -197,6 +202,9 @@ class _BlockReader:
         self.latest_s = -np.inf
         self.reader = ColumnReader(zone)
         self.blocks = self.rows = 0
+        self.step_s = np.nan  # median time between the rows of the first block with several rows
+        self.steps = self.gaps = 0  # number of times between rows, and of those that are gaps
+        self.gaps_s = 0.0  # sum of the gaps
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file.  If its rest cannot be read, TraceFileError is raised after the rows before it."""
@@ -223,6 +231,12 @@ class _BlockReader:
             raise read_error
         if not self.rows:
             yield quarantined(self.source, "there are no rows under the names of its columns")
+        if self.format.ordered == "rates" and 0 < self.gaps <= MAX_GAP_SHARE * self.steps:
+            length = format_duration(round(self.gaps_s * 1000) * MS)
+            gaps, each = (
+                (f"{self.gaps} gaps, {length} in all", "each") if self.gaps > 1 else (f"1 gap of {length}", "it")
+            )
+            yield noted(self.source, f"{gaps}: the rate before {each} goes on")
 
     def _block(self, block: list[TextRow], kept_back: int) -> Iterator[pa.RecordBatch]:
         """Parse a block, and yield its rows except the last `kept_back` ones, which the next block begins with."""
@@ -267,8 +281,19 @@ class _BlockReader:
             raise TraceFileError(f"time goes back: {first}: are columns swapped, or is it not sorted? Not read")
         wrong = misplaced.reindex(wrong.index).fillna(wrong)
         kept = time[(wrong.reindex(time.index) == "") & (time.index <= until)]
+        self._count_gaps(kept.to_numpy())
         self.latest_s = float(kept.iloc[-1]) if len(kept) else self.latest_s
         return wrong
+
+    def _count_gaps(self, times_s: np.ndarray) -> None:
+        """Count the gaps between rows.  `times_s`: times of the rows after the latest one."""
+        steps_s = np.diff(times_s, prepend=self.latest_s)
+        steps_s = steps_s[np.isfinite(steps_s)]
+        if np.isnan(self.step_s) and len(steps_s):
+            self.step_s = np.median(steps_s)
+        gaps_s = steps_s[steps_s > MIN_GAP_STEPS * self.step_s]
+        self.steps, self.gaps = self.steps + len(steps_s), self.gaps + len(gaps_s)
+        self.gaps_s += float(gaps_s.sum())
 
     def _batch(self, kind: str, rows: pd.DataFrame) -> pa.RecordBatch:
         if kind == "failures" and "run" not in rows and self.source.run is not None:

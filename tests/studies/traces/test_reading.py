@@ -303,3 +303,23 @@ def test_equal_times_may_be_asked_for():
 
     assert out_of_order(times, 1, strictly=False).tolist() == ["", "", ""]
     assert out_of_order(times, 1, strictly=True).tolist() == [BACK, BACK, ""]
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([*range(0, 200, 10), *range(1160, 1400, 10)], ["1 gap of 970 s: the rate before it goes on"]),
+        ([*range(100), *range(160, 200), *range(190, 300)], ["1 gap of 61 s: the rate before it goes on"]),
+        (
+            [*range(100), *range(160, 200), *range(260, 300)],
+            ["2 gaps, 122 s in all: the rate before each goes on"],
+        ),
+        ([n * n for n in range(40)], []),  # times between rows have no usual length
+    ],
+    ids=["minutes", "rows out of order", "two", "uneven"],
+)
+def test_gaps_are_counted(monkeypatch, times, expected):
+    """Across blocks as well, and not where rows are in quarantine."""
+    monkeypatch.setattr(reading, "BLOCK_ROWS", 50)
+
+    assert expected == notes("t_s,rate\n" + "".join(f"{at},1\n" for at in times))[1:]
