@@ -24,7 +24,7 @@ import pandas as pd
 from benchmarks.lab.envelope_build import replaced
 from benchmarks.lab.settings import RunName
 from sim.jobs.evidence.prediction import observed, predicted
-from sim.jobs.reading import infer, read_any
+from sim.jobs.reading import infer, read_any, to_recording
 from sim.jobs.source.saved import read_saved
 from sim.model.job import Job
 from sim.model.quantities import NEGLIGIBLE_MS
@@ -95,7 +95,8 @@ def runs(folder: Path = FOLDER) -> list[Run]:
             if path.exists():
                 recording = read_any(path)
                 sides = (summary_of(observed(recording)), blind[kind], again[family][kind])
-                found.append(Run(family, kind, *(values_of(side) for side in sides), recording.started_ms))
+                started_ms = min(point.trigger_timestamp for point in recording.checkpoints.list)
+                found.append(Run(family, kind, *(values_of(side) for side in sides), started_ms))
     return found
 
 
@@ -129,7 +130,7 @@ def predict(family: str, folder: Path = FOLDER) -> dict[str, Summary]:
     imported = infer(source)
     scenario = loads(imported.text, name=family).scenarios[0]
     lengths = {
-        path.stem.removeprefix(f"{family}-"): read_any(path).ended_ms - read_any(path).started_ms
+        path.stem.removeprefix(f"{family}-"): round(1000 * to_recording(read_saved(path)).duration_s)
         for path in folder.glob(f"{family}-*.zip")
     }
     return {

@@ -123,8 +123,8 @@ TIMING = (
     Rule(
         "every record has a byte",
         "model/randomness.py",
-        "    return tuple(max(1, size) for size in quantile_table(law))\n",
-        "    return quantile_table(law)\n",
+        "    return tuple(max(1, size) for size in quantile_table(distribution))\n",
+        "    return quantile_table(distribution)\n",
         "tests/runtime/setup/test_lowering.py::test_distributions_become_tables",
     ),
     Rule(

@@ -26,7 +26,7 @@ def test_a_live_job(ckptsim, fake_flink):
 
     assert done.exit_code == 0
     assert loads(done.stdout).warnings == ()
-    assert "24 values with a source, 3 assumed as in other jobs, 6 UNKNOWN:" in done.stderr
+    assert "24 values with a source, 5 assumed as in other jobs, 6 UNKNOWN:" in done.stderr
     assert "  src: How many records per second arrive here?" in done.stderr.splitlines()
 
 

@@ -69,9 +69,9 @@ def kept(tmp_path_factory, short_trials):
 
 
 def read(page):
-    """The words of a page, one blank between them."""
+    """The words of a page, one blank between them.  Numbers that are links are words of their sentence."""
     text = re.sub(r"<style>.*?</style>|<svg.*?</svg>", " ", page, flags=re.DOTALL)
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", re.sub(r"</?a\b[^>]*>", "", text))).split())
 
 
 def sentences(printed):
