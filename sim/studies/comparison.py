@@ -71,6 +71,8 @@ from sim.studies.replications import Replications
 if TYPE_CHECKING:
     import pandas as pd
 
+_MIN_LATE_FACTOR, _MIN_LATE_MS = 5, 1000
+"""Minimum ratio and size of the delays of records that are compared."""
 _MIN_UNLIKE_LAG_S, _MIN_LAG_RATIO = 1.0, 3.0
 """Lag of a source, and its ratio to that with another strategy, from which a sentence compares them."""
 _MIN_DISTURBED_SHARE = 0.5
@@ -305,8 +307,13 @@ class Comparison:
 
     @cached_property
     def remarks(self) -> list[str]:
-        """Return the sentences on the effect of single axes, on lags that differ, and on the runs of each strategy."""
-        return [*axis_sentences(self.strategies), *self._unlike_lags(), *self._of_each(_run_sentences)]
+        """Return the sentences on the effect of single axes, on lags that differ, on the runs of each strategy, and on late records."""
+        return [
+            *axis_sentences(self.strategies),
+            *self._unlike_lags(),
+            *self._of_each(_run_sentences),
+            *self._late_records(),
+        ]
 
     @cached_property
     def outcomes(self) -> list[str]:
@@ -388,6 +395,20 @@ class Comparison:
                         checkpoints_of[text].append(f"{_ids_text(ids)} ({name})")
         for fault_text, checkpoints in checkpoints_of.items():
             yield f"During {fault_text}: {'; '.join(checkpoints)}."
+
+    def _late_records(self) -> Iterator[str]:
+        """Yield a sentence on how late records are with each way to write files of operators, if that differs much."""
+        late_ms = {
+            line.label: 1e3 * self.consequences[line.label].delay_p99_s
+            for line in self.strategies
+            if "checkpoint.operator-io" in dict(line.axes) and line.overload is None and not line.failed
+        }
+        if late_ms and max(late_ms.values()) >= max(_MIN_LATE_FACTOR * min(late_ms.values()), _MIN_LATE_MS):
+            most, least = max(late_ms, key=late_ms.__getitem__), min(late_ms, key=late_ms.__getitem__)
+            yield (
+                f"Records are up to {ms_text(late_ms[most])} late with {most}, and {ms_text(late_ms[least])} with {least} (99th percentile): "
+                "tasks that write files before the barrier process no records meanwhile."
+            )
 
     def _unlike_lags(self) -> Iterator[str]:
         """Yield a sentence on the source whose lag depends most on the strategy, in jobs that keep up and never restart.

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from functools import wraps
-from itertools import chain, compress, pairwise
+from itertools import accumulate, chain, compress, pairwise
 from statistics import fmean, median
 
 import numpy as np
@@ -475,6 +475,17 @@ def timed_out_in_all(told, match):
     return all(same_count(match["count"], sum(own)) and int(match["n"]) == len(own) for own in lost)
 
 
+def late_records(told, match):
+    """The last and the first of the strategies, of which the last one writes files before the barrier."""
+    late_ms = {name: 1e3 * found.delay_p99_s for name, found in told.comparison.consequences.items()}
+    return (
+        (match["late"], match["early"]) == (max(late_ms, key=late_ms.get), min(late_ms, key=late_ms.get))
+        and same_ms(match["most"], late_ms[match["late"]])
+        and same_ms(match["least"], late_ms[match["early"]])
+        and "pre-barrier" in match["late"]
+    )
+
+
 def commits_in_its_thread(told, match):
     """Commits of that length keep the vertex busy for at least half of the wait."""
     run, row = told.run_of(match), told.row(match)
@@ -621,6 +632,38 @@ def is_steady(times, end_ms):
     return len(times) > 1 and end_ms - times[-1] <= 2 * median(b - a for a, b in pairwise(times))
 
 
+def visible_after(told, match):
+    """The median by records of commits after the warm-up; checkpoints and bytes of the first run, in all or per hour."""
+    for runs in told.about(match):
+        rows = [
+            (row["visible_latency"], max(row["records"], 1))
+            for run in runs
+            for row in run.commits.to_dict("records")
+            if not row["again"]
+            and row["visible_latency"] >= 0
+            and row["commit_timestamp"] - row["commit_latency"] >= told.warmup_ms(run)
+        ]
+        done = runs[0].checkpoints[runs[0].checkpoints["status"] == "COMPLETED"]
+        hours = 1 if match["run"] else runs[0].ended_ns / 3.6e12
+        counted, times = done, sorted(done["trigger_timestamp"])
+        if not match["run"] and is_steady(times, runs[0].ended_ns / 1e6):
+            counted, hours = done[done["trigger_timestamp"] > times[0]], (times[-1] - times[0]) / 3.6e6
+        if match["more"]:  # what no checkpoint has committed when a run ends waits since the last that completed
+            done_ms = [row["trigger_timestamp"] for row in told.periodic(runs, "COMPLETED", uploads=True)]
+            mean = sum(records for _, records in rows) / len(rows) if rows else 1
+            rows.append((runs[0].ended_ns / 1e6 - max(done_ms), mean))
+        rows.sort()
+        below = list(accumulate(records for _, records in rows))
+        wait = next(ms for (ms, _), records in zip(rows, below, strict=True) if records >= below[-1] / 2)
+        if not (
+            abs(number(match["wait"]) / wait - 1) < 0.1
+            and same_count(match["count"], len(counted) / hours)
+            and match["size"] == bytes_text(counted["checkpointed_size"].sum() / hours)
+        ):
+            return False
+    return True
+
+
 @of_each_run
 def sinks_wait(run, match):
     """The median of the transactions of each vertex that commits."""
@@ -711,6 +754,29 @@ def applies_changes(run, match):
     logs = [own.name for own in run.scenario.job.vertices if own.state is not None and own.state.changelog is not None]
     has_rate = run.scenario.checkpoint.state.load_bytes_per_second is not None
     return bool(logs) and not has_rate and bool((run.recoveries["restored_checkpoint"] > 0).any())
+
+
+@of_each_run
+def wait_for_slow_files(run, match):
+    """As many checkpoints have a file that takes longer than in a run without slow files; the longest is named."""
+    storage = run.scenario.storage
+    other = simulate(replace(run.scenario, storage=replace(storage, slow_probability=0.0)), check=False).path
+    usual = {(row["id"], row["file"]): row["duration"] for row in other.to_dict("records") if row["file"]}
+    done = run.checkpoints.loc[run.checkpoints["status"] == "COMPLETED", "id"]
+    rows = run.path[run.path["id"].isin(done) & (run.path["file"] != "")].to_dict("records")
+    # the latency of a file is not slowed down, and its size may differ; of a file that the other run did not wait for, it is not known
+    may = [row for row in rows if row["duration"] >= 1.002 * usual.get((row["id"], row["file"]), 0)]
+    known = {row["id"] for row in may if (row["id"], row["file"]) in usual}
+    is_told = int(match["factor"]) == storage.slow_factor and int(match["share"]) == round(
+        100 * storage.slow_probability
+    )
+    is_named = any(same_ms(match["ms"], row["duration"] / 1e6) for row in may)
+    return (
+        is_told
+        and is_named
+        and int(match["of"]) == len(done)
+        and len(known) <= int(match["count"]) <= len({row["id"] for row in may})
+    )
 
 
 def is_mostly_disturbed(told, match):
@@ -2131,6 +2197,35 @@ TEMPLATES = (
         r"(?P<each>COUNT) files in the median(?: into (?P<physical>COUNT) physical ones)?, beside its metadata; "
         r"(?P<all>COUNT) (?:are written per hour|of these are created per hour; the space that they waste is not counted)",
         writes_files,
+    ),
+    template(
+        "late records",
+        r"Records are up to (?P<most>MS) late with (?P<late>NAMES), and (?P<least>MS) with (?P<early>NAMES) \(99th percentile\): tasks that write "
+        r"files before the barrier process no records meanwhile",
+        late_records,
+    ),
+    template(
+        "visible after",
+        rf"{ABOUT}The oldest record of a transaction waits (?P<more>more than )?(?P<wait>MS) until it is visible, (?:at|with) "
+        r"(?P<count>COUNT) checkpoints? and (?P<size>SIZE) of state written (?:per hour|(?P<run>in this run))",
+        visible_after,
+    ),
+    template(
+        "slow files",
+        rf"{ABOUT}(?P<count>\d+) of (?P<of>\d+) completed checkpoints wait for a slow file, up to (?P<ms>MS) "
+        r"\(storage\.slow: (?P<share>\d+) % of the files take (?P<factor>\d+) times as long\)",
+        wait_for_slow_files,
+    ),
+    template(
+        "a peak of the full size",
+        rf"{ABOUT}The full size goes from (?P<low>SIZE) \(checkpoint (?P<first>\d+)\) to (?P<peak>SIZE) \(checkpoint (?P<top>\d+)\), and back "
+        r"to (?P<high>SIZE) \(checkpoint (?P<last>\d+)\)",
+        of_each_run(
+            lambda run, match: all(
+                match[size] == bytes_text(run.checkpoints.set_index("id").loc[int(match[id_]), "state_size"])
+                for size, id_ in (("low", "first"), ("peak", "top"), ("high", "last"))
+            )
+        ),
     ),
     template(
         "full size",

@@ -200,6 +200,13 @@ run: {duration: 40 s}
     "transactions that time out one after the other": job(
         b=", commit: {transaction-timeout: 1 s}", interval="3 s", duration="12 s"
     ),
+    "records behind files of operators": job(
+        b=", flush: {bytes: 20 MB}",
+        checkpoint=", operator-io: [pre-barrier, async]",
+        interval="10 s",
+        duration="40 s",
+        rest="storage: {bandwidth: 8 MB/s}",
+    ),
     "rows that are written again": """version: 1
 job: {a: {source: {rate: 200/s, record: 500 B}}, out: {input: {a: hash}, service: 100 us, connector: jdbc}}
 checkpoint: {interval: 5 s}

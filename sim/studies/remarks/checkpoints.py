@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -13,11 +14,12 @@ from sim.model.scenario import Scenario
 from sim.model.text import listed
 from sim.model.units import UnitError, parse_flink_size
 from sim.results.estimates import is_noise
-from sim.results.formats import bytes_text, count_text, ms_text, per_second_text
+from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
 from sim.results.journal import EventType
 from sim.results.stored import commits_per_hour, known_sinks, rolled_back_sentences, whole_periods_ms
 from sim.results.tables import EXPIRED, is_periodic, job_of
 from sim.runtime.result import Result
+from sim.storage.media.flat import slowness
 from sim.studies.remarks.load import FULL_SHARE
 from sim.studies.replications import Replications
 
@@ -32,6 +34,8 @@ _MIN_WAIT_MS = 1000.0
 """Shorter waits are not reported."""
 _MIN_FILES = 40
 """Minimum files per checkpoint (median) that are reported."""
+_MIN_CHECKPOINTS_FOR_RATE = 3
+"""With more completed checkpoints than this, their number is given per hour instead of per run."""
 _MIN_TIMEOUT_SHARE = 0.05
 """Share of the checkpoint timeout above which the longest checkpoint is reported."""
 _MIN_SIZES, _MIN_GROWN_BYTES, _GROWTH_FACTOR = 4, 8_000_000, 1.05
@@ -121,12 +125,13 @@ def file_sentences(result: Result) -> Iterator[str]:
 
 
 def limit_sentences(result: Result) -> Iterator[str]:
-    """Yield sentences on changed options, reached limits (asynchronous requests, acknowledgements, timeout) and growing sizes."""
+    """Yield sentences on changed options, slow files, reached limits (asynchronous requests, acknowledgements, timeout) and growing sizes."""
     done = completed(result)
     for row in result.journal.only({EventType.CHECKPOINTS_CHANGED}):
         yield f"From {ms_text(row.time_ns / 1e6)} on checkpoints have {row.detail}: the user changes them while the job runs (actions)"
     yield from _regional_sentences(result, done)
     yield from overlap_sentences(result)
+    yield from _slow_file_sentences(result, done)
     yield from refusal_sentences(result.scenario, result.tables["requests"])
     yield from _limit_sentences(result, done)
     yield from _size_sentences(result, done[is_periodic(done)])
@@ -143,6 +148,21 @@ def _regional_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
         yield (
             f"In {len(without)} of {len(done)} completed checkpoints tasks of regions that failed keep parts of older checkpoints, "
             f"the oldest that of checkpoint {part} in checkpoint {checkpoint}; after a failure these regions replay from there"
+        )
+
+
+def _slow_file_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the checkpoints that wait for a file that is slow by chance.  `done`: completed checkpoints."""
+    storage, path = result.scenario.storage, result.path
+    if not storage.slow_probability or storage.merging is not None:  # in a merged file, its physical file decides
+        return
+    waits = path[path["id"].isin(done["id"]) & (path["file"] != "")]
+    names = [tuple(int(part) if part.isdigit() else part for part in file.split("/")) for file in waits["file"]]
+    slow = waits[[slowness(storage, result.scenario.run.seed, name) > 1 for name in names]]
+    if len(slow):
+        yield (
+            f"{slow['id'].nunique()} of {len(done)} completed checkpoints wait for a slow file, up to {ms_text(slow['duration'].max() / 1e6)} "
+            f"(storage.slow: {share_text(storage.slow_probability)} of the files take {storage.slow_factor} times as long)"
         )
 
 
@@ -190,7 +210,14 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on the full size of checkpoints if it doubles during the run.  `rows`: completed checkpoints."""
     sizes = (rows["state_size"] - rows["persisted_data"]).tolist()
     half = len(sizes) // 2
-    if half >= _MIN_SIZES and sizes[-1] - sizes[0] >= max(sizes[0], _MIN_GROWN_BYTES):
+    peak_bytes = max(sizes, default=0)
+    if half >= _MIN_SIZES and peak_bytes - sizes[0] >= max(sizes[0], _MIN_GROWN_BYTES) and peak_bytes >= 2 * sizes[-1]:
+        peak = rows["id"].iloc[sizes.index(peak_bytes)]
+        yield (
+            f"The full size goes from {bytes_text(sizes[0])} (checkpoint {rows['id'].iloc[0]}) to {bytes_text(peak_bytes)} "
+            f"(checkpoint {peak}), and back to {bytes_text(sizes[-1])} (checkpoint {rows['id'].iloc[-1]})"
+        )
+    elif half >= _MIN_SIZES and sizes[-1] - sizes[0] >= max(sizes[0], _MIN_GROWN_BYTES):
         second_half = sizes[half:]
         is_growing = sizes[-1] > _GROWTH_FACTOR * max(sizes[half : -half // 2]) or all(
             a < b for a, b in pairwise(second_half)
@@ -218,6 +245,7 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
 def output_sentences(runs: Replications) -> Iterator[str]:
     """Yield sentences on the visibility of output, on commits, and on output that is written again after restarts."""
     result, cost = runs.results[0], runs.consequences
+    done = completed(result)
     if cost.commits:
         yield "Visible p50 is how long the oldest record of a transaction waits, by records; later ones wait less"
         waits_ms = {
@@ -228,6 +256,15 @@ def output_sentences(runs: Replications) -> Iterator[str]:
             listed_waits = listed([f"{ms_text(ms)} of '{vertex}'" for vertex, ms in sorted(waits_ms.items())])
             yield f"Sinks differ: output waits {listed_waits} (median of transactions)"
         yield from chained_commits_sentences(result.scenario, waits_ms)
+        if "checkpoint.interval" in dict(result.scenario.axes):
+            written_bytes = float(done["checkpointed_size"].sum())
+            usage = f"with {len(done)} checkpoint{'s' * (len(done) != 1)} and {bytes_text(written_bytes)} of state written in this run"
+            if len(done) > _MIN_CHECKPOINTS_FOR_RATE:
+                begin_ms, end_ms = whole_periods_ms(done["trigger_timestamp"], -math.inf, result.ended_ns / 1e6)
+                counted, span = done[done["trigger_timestamp"] > begin_ms], (end_ms - max(begin_ms, 0.0)) / 3.6e6
+                written_bytes = float(counted["checkpointed_size"].sum())
+                usage = f"at {count_text(len(counted) / span)} checkpoints and {bytes_text(written_bytes / span)} of state written per hour"
+            yield f"The oldest record of a transaction waits {cost.ms_text('visible_p50_ms')} until it is visible, {usage}"
     commits, files = commits_per_hour([result.tables], [result.ended_ns / 1e9], warmup_s=runs.warmup_s)
     if files > 0:
         is_compacted = any(kind.name == "file-sink-compaction" for _, kind in known_sinks(result.scenario.job).values())
