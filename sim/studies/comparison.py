@@ -421,13 +421,15 @@ class Comparison:
             not run.recoveries.empty for run in runs
         ):
             return
-        lags_s = {
-            name: own.results[0].series.query("time > @own.warmup_s").groupby("vertex")["lag"].max()
-            for name, own in self.replications.items()
-        }
+        lags_s: dict[str, pd.Series[float]] = {}
+        for name, own in self.replications.items():
+            due = [vertex.name for vertex in own.scenario.job.vertices if vertex.source and vertex.source.rates]
+            series = own.results[0].series
+            rows = series[(series["time"] > own.warmup_s) & series["vertex"].isin(due)]  # without a rate nothing is due
+            lags_s[name] = rows.groupby("vertex")["lag"].max().dropna()
         unlike = []
-        for source in {name for lags in lags_s.values() for name in lags.dropna().index}:
-            by_lag = sorted((float(lags.get(source, math.nan)), name) for name, lags in lags_s.items())
+        for source in {name for lags in lags_s.values() for name in lags.index}:
+            by_lag = sorted((float(lags[source]), name) for name, lags in lags_s.items() if source in lags)
             (least_s, early), (most_s, late) = by_lag[0], by_lag[-1]
             if most_s >= max(_MIN_UNLIKE_LAG_S, _MIN_LAG_RATIO * least_s):
                 unlike.append((most_s, source, late, least_s, early))

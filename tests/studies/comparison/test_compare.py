@@ -381,3 +381,18 @@ def test_local_copies_take_no_time_on_a_disk_without_a_bandwidth(disk, is_free):
     (said,) = [line for line in compare(loads(text), jobs=1, check=False).outcomes if "read no state" in line]
 
     assert ("take no time to read (storage.disk.bandwidth)" in said) == is_free
+
+
+@pytest.mark.parametrize("rates", ["[unlimited, 200/s]", "[200/s, unlimited]"])
+def test_a_source_without_a_rate_has_no_lag_to_compare(rates):
+    """Its records are never due; the other strategy lags by more than a second."""
+    text = (
+        f"version: 1\njob:\n  hot: {{source: {{rate: {rates}, record: 400 B}}}}\n"
+        "  cold: {source: {rate: 0.4/s, record: 400 B, waits: poll}, parallelism: 2}\n"
+        "  join: {input: {hot: hash, cold: hash}, service: 300 us}\ncheckpoint: {interval: 9 s}\nrun: {duration: 60 s}\n"
+    )
+    comparison = compare(loads(text), jobs=1, check=False)
+    lags_s = [runs[0].series.query("vertex == 'hot'")["lag"].max() for runs in comparison.results.values()]
+
+    assert sorted(lag >= 1 for lag in lags_s) == [False, True]
+    assert "are read up to" not in " ".join(comparison.remarks)
