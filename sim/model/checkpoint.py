@@ -190,7 +190,7 @@ class CheckpointOptions:
     operator_io: Literal["pre-barrier", "async"] = option(  # async is FLINK-37375 ...
         "pre-barrier",
         "When operators write the files of `flush`, and spend pre-barrier: before the barrier (sync), or in the "
-        "asynchronous phase (async).",
+        "asynchronous phase (async, FLINK-37375, a proposal).",
         keyword=True,
     )
     abort_policy: Literal["survive", "reupload", "drop"] = option(  # ... and this what an abort does to its uploads

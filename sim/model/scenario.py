@@ -65,8 +65,8 @@ class Instances:
     )
     copied: Literal["nothing", "own", "job", "root"] = option(
         "nothing",
-        "What is copied to another location before the start, with the originals deleted: the snapshot's own directory, "
-        "that of its job, or all.\n"
+        "What is copied to another location before the start, with the originals deleted, to see which snapshots are "
+        "relocatable (FLINK-24149): the snapshot's own directory, that of its job, or all.\n"
         "nothing: all files stay in place.",
     )
 

@@ -417,7 +417,9 @@ class Directories:
     """The layout of a checkpoint storage, the same for all jobs that share it."""
 
     paths: PathPolicy = option(
-        "absolute", "References in metadata.  absolute: as in Flink, relative only within a snapshot's own directory."
+        "absolute",
+        "References to files in metadata.  absolute: as in Flink, relative only within a snapshot's own directory. The others are "
+        "proposals for relocatable, self-contained checkpoints (FLINK-24149).",
     )
     root: str = "/checkpoints"  # execution.checkpointing.dir
     savepoints: str = "/savepoints"  # execution.checkpointing.savepoint-dir
