@@ -32,7 +32,7 @@ def lifted(scenario, held_up):
     job = replace(scenario.job, vertices=tuple(map(_patient, scenario.job.vertices)))
     restart = replace(scenario.restart, cancellation_timeout_ns=0)
     free = replace(scenario, job=job, checkpoint=checkpoint, storage=storage, restart=restart)
-    return _with_margin(free) if _lacks_room(scenario, held_up) else free
+    return _with_margin(free) if lacks_room(scenario, held_up) else free
 
 
 def _with_margin(scenario):
@@ -42,7 +42,7 @@ def _with_margin(scenario):
     return replace(scenario, checkpoint=replace(scenario.checkpoint, staging_bytes=None), storage=storage)
 
 
-def _lacks_room(scenario, result):
+def lacks_room(scenario, result):
     """As its restarts say; a checkpoint does not say why its files failed, so its store must be as busy as it may be."""
     reasons = _reasons(result)
     if any(room in reason for room in ROOM for reason in reasons):
@@ -72,7 +72,7 @@ def exceeded(scenario, held_up, free, write_ns=0):
 
     `write_ns`: what a file takes there at the most; some are of no checkpoint, as those of the end of the data.
     """
-    if _lacks_room(scenario, held_up):
+    if lacks_room(scenario, held_up):
         return True
     limits_ns = list(_limits_met(scenario, _reasons(held_up)))
     times_ms = [free.checkpoints["end_to_end_duration"].max(), free.recoveries["downtime"].max(), write_ns / 1e6]

@@ -18,7 +18,7 @@ from tests.oracle import oracle
 from tests.scenarios import read_scenario
 from tests.worlds.account import account, undisturbed
 from tests.worlds.generator import FOLDER
-from tests.worlds.limits import exceeded, lifted
+from tests.worlds.limits import exceeded, lacks_room, lifted
 from tests.worlds.rules import acting
 from tests.worlds.wrong import EXPIRING_NS
 
@@ -150,6 +150,8 @@ def _held_up(scenario, result, times):
     """By limits of its world: `limits` says when they are the reason."""
     jobs = []
     free = simulate(_longer(lifted(scenario, result), times), attach=jobs.append)
+    if _judged(scenario, free).kind == "endless" and lacks_room(scenario, free) and not lacks_room(scenario, result):
+        return _held_up(scenario, free, times)  # its timeout came before the limits of its storage
     goes_on = _judged(scenario, free).kind == "" or _hangs(scenario, free)
     return goes_on and exceeded(scenario, result, free, _longest_write_ns(jobs))
 
