@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from sim.model.checkpoint import CheckpointOptions
+from sim.model.units import MS
 from sim.results.formats import bytes_text, ms_text
 from sim.results.rates import Tables
 from sim.results.tables import EXPIRED, first_uploads, is_periodic, job_of
@@ -67,28 +69,24 @@ class LongSavepoint(NamedTuple):
     failed: bool = False
 
 
-def late_triggers(
-    runs: Sequence[Tables],
-    *,
-    interval_ms: float,
-    min_pause_ms: float,
-    max_concurrent: int,
-) -> LateTriggers | None:
+def late_triggers(runs: Sequence[Tables], options: CheckpointOptions) -> LateTriggers | None:
     """Return how late checkpoints are triggered, and why, or None if they are on time.
 
     If the median time between triggers is late and usual, it is returned.  If it is late and none is usual, the longest time is
     returned.  If it is on time, or if there are too few triggers for a median, that is the longest time before a trigger that
     waits for an older checkpoint, provided that it is late.
 
-    Intervals of less than a second, and triggers that wait for a first upload, are not examined.  `runs`: replications of one strategy.
+    Intervals of less than a second, or with another value during backlogs, and triggers that wait for a first upload are not
+    examined.  `runs`: replications of one strategy.
     """
+    interval_ms, min_pause_ms = (options.interval_ns or 0) / MS, options.min_pause_ns / MS
     rows = pd.concat(
         [
             rows.assign(x_job=job_of(rows), run=number, first=first_uploads(rows))[is_periodic(rows)]
             for number, rows in enumerate(run["checkpoints"] for run in runs)
         ]
     ).sort_values("trigger_timestamp", ignore_index=True)
-    if interval_ms < _MIN_REPORTED_MS or len(rows) < 2:
+    if interval_ms < _MIN_REPORTED_MS or options.interval_during_backlog_ns is not None or len(rows) < 2:
         return None
     jobs = rows.assign(ended=rows["trigger_timestamp"] + rows["end_to_end_duration"]).groupby(["run", "x_job"])
     gaps_ms = jobs["trigger_timestamp"].diff().mask(jobs["first"].shift().eq(True))
@@ -98,18 +96,16 @@ def late_triggers(
     late = gaps_ms > _LATE_FACTOR * interval_ms
     if is_longest := not (is_late and are_alike):
         # time from the end of the older checkpoint and its min-pause until the trigger: hardly any if the trigger waited for it
-        waits_ms = rows["trigger_timestamp"] - jobs["ended"].shift(max_concurrent) - min_pause_ms
+        waits_ms = rows["trigger_timestamp"] - jobs["ended"].shift(options.max_concurrent) - min_pause_ms
         has_waited = waits_ms <= _MAX_OVERDUE_WAIT_SHARE * interval_ms
         longest_ms = gaps_ms[has_waited | is_late].nlargest(1)
         if not longest_ms.max() > _LATE_ONCE_FACTOR * interval_ms:  # no trigger waited, or it was on time
             return None
         late, gap_ms = gaps_ms.index == longest_ms.index[0], float(longest_ms.iloc[0])
-        awaited = jobs.shift(max_concurrent).loc[longest_ms.index[has_waited[longest_ms.index]]]
+        awaited = jobs.shift(options.max_concurrent).loc[longest_ms.index[has_waited[longest_ms.index]]]
     why = ""
     if len(awaited):
-        why = _reason_of_late_triggers(
-            awaited, gap_ms, interval_ms, min_pause_ms, max_concurrent, is_longest=is_longest
-        )
+        why = _reason_of_late_triggers(awaited, gap_ms, interval_ms, options, is_longest=is_longest)
     if not why:
         begins_ms = rows["trigger_timestamp"] - gaps_ms
         spans = zip(rows["run"][late], begins_ms[late], rows["trigger_timestamp"][late], strict=True)
@@ -122,15 +118,15 @@ def _reason_of_late_triggers(
     awaited: pd.DataFrame,
     gap_ms: float,
     interval_ms: float,
-    min_pause_ms: float,
-    max_concurrent: int,
+    options: CheckpointOptions,
     *,
     is_longest: bool,
 ) -> str:
     """Return why triggers are late, or "" if checkpoints do not delay them.  `awaited`: rows of those that triggers waited for."""
-    if min_pause_ms:
+    max_concurrent = options.max_concurrent
+    if options.min_pause_ns:
         completes = 2 * (awaited["status"] == "COMPLETED").sum() >= len(awaited)
-        return f"min-pause, {ms_text(min_pause_ms)}, " + (
+        return f"min-pause, {ms_text(options.min_pause_ns / MS)}, " + (
             "starts when a checkpoint completes"
             if completes
             else "is the minimum interval; only a completed one starts a pause"

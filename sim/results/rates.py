@@ -13,6 +13,8 @@ import pandas as pd
 
 Tables = Mapping[str, pd.DataFrame]
 """Name -> result table of a run."""
+Edges = Sequence[tuple[str, str]]
+"""(upstream, downstream) of each edge of the job graph."""
 MIN_SHORTFALL_SHARE = 0.015
 """Sources fall short if they emit less than is due by more than this share.  Smaller differences are noise."""
 _MIN_BACKLOG_SECONDS = 8
@@ -47,10 +49,10 @@ class KeepingUp(NamedTuple):
         return self.emitted_per_second < (1 - MIN_SHORTFALL_SHARE) * self.due_per_second
 
 
-def served_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_records: Collection[str]) -> float:
+def served_per_second(load: pd.DataFrame, edges: Edges, without_records: Collection[str]) -> float:
     """Return the records/s that sinks (vertices without downstream vertices) process, or NaN without samples.
 
-    `load`: mean load by vertex.  `edges`: (upstream, downstream).  `without_records`: vertices that read no records, such
+    `load`: mean load by vertex.  `without_records`: vertices that read no records, such
     as committers, which do not count as downstream vertices.
     """
     read = {up for up, down in edges if down not in without_records}
@@ -58,7 +60,7 @@ def served_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]], with
     return float(load.loc[sinks, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
 
 
-def emitted_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> float:
+def emitted_per_second(load: pd.DataFrame, edges: Edges) -> float:
     """Return the records/s that sources emit, or NaN without samples.  `load`: mean load by vertex."""
     sources = [name for name in load.index if name not in {down for _, down in edges}]
     return float(load.loc[sources, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
@@ -95,7 +97,7 @@ def backlog_per_second(series: pd.DataFrame, warmup_s: float) -> float:
 
 
 def keeping_up(
-    runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, faults_s: Sequence[float] = ()
+    runs: Sequence[Tables], edges: Edges, *, warmup_s: float = 0.0, faults_s: Sequence[float] = ()
 ) -> KeepingUp | None:
     """Return the rates of the run whose sources fall short most, or None if all keep up or there are too few samples.
 
@@ -119,9 +121,7 @@ def keeping_up(
     return rates._replace(never_idle=_never_idle(calm, edges))
 
 
-def falls_behind(
-    run: Tables, edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, fault_s: float = np.inf
-) -> bool:
+def falls_behind(run: Tables, edges: Edges, *, warmup_s: float = 0.0, fault_s: float = np.inf) -> bool:
     """Return True if the backlog grows permanently.
 
     It grows before the first fault and is not processed later, or it grows after the last restart has caught up.
@@ -138,9 +138,7 @@ def falls_behind(
     return overload_since(run, edges, float(restarts["caught_up"].max()) / 1e3, warmup_s=warmup_s) is not None
 
 
-def overload_since(
-    run: Tables, edges: Sequence[tuple[str, str]], since_s: float, *, warmup_s: float = 0.0
-) -> KeepingUp | None:
+def overload_since(run: Tables, edges: Edges, since_s: float, *, warmup_s: float = 0.0) -> KeepingUp | None:
     """Return the rates since a time, or None if the backlog does not grow steadily since then."""
     begun, waiting = run["checkpoints"]["trigger_timestamp"] / 1e3, backlog(run["series"])
     quarters = np.array(
@@ -154,7 +152,7 @@ def overload_since(
     return after if after is not None and after.falls_short else None
 
 
-def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, fault_s: float) -> KeepingUp | None:
+def _keeping_up(run: Tables, edges: Edges, warmup_s: float, fault_s: float) -> KeepingUp | None:
     """Return the rates of one run, or None if its backlog does not grow or there are too few samples.
 
     They are of all sources together, or of one that falls short if together they do not: others may emit much more.
@@ -171,7 +169,7 @@ def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, 
     return rates
 
 
-def _rates(series: pd.DataFrame, edges: Sequence[tuple[str, str]], warmup_s: float, fault_s: float) -> KeepingUp | None:
+def _rates(series: pd.DataFrame, edges: Edges, warmup_s: float, fault_s: float) -> KeepingUp | None:
     """Return the rates of the sources in these samples, or None if their backlog does not grow or there are too few samples."""
     calm = series[(series["time"] <= fault_s).to_numpy()]
     waiting = backlog(calm)
@@ -198,7 +196,7 @@ def _rates(series: pd.DataFrame, edges: Sequence[tuple[str, str]], warmup_s: flo
     return KeepingUp(emitted, due, until_s, since_s=begin_s if begin_s > warmup_s else np.nan)
 
 
-def _never_idle(series: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> tuple[str, float, float] | None:
+def _never_idle(series: pd.DataFrame, edges: Edges) -> tuple[str, float, float] | None:
     """Return (name, busy share, back-pressured share) of the vertex that limits the job although no vertex is always busy.
 
     Its upstream vertices wait for it, and its downstream vertices are idle at times.  An example is a window operator: it is

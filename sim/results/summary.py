@@ -26,6 +26,7 @@ from sim.results.estimates import Duration, quantiles
 from sim.results.formats import MISSING, bytes_text, change_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, path
 from sim.results.rates import (
+    Edges,
     Tables,
     backlog,
     backlog_per_second,
@@ -514,7 +515,7 @@ class Summary:
 
 def summarize(
     runs: Sequence[Tables],
-    edges: Sequence[tuple[str, str]],
+    edges: Edges,
     *,
     warmup_s: float = 0.0,
     without_records: Collection[str] = (),
@@ -523,7 +524,7 @@ def summarize(
 ) -> Summary:
     """Summarize the runs of a strategy.
 
-    `runs`: replications.  `edges`: (upstream, downstream) of the job graph.  `without_records`: vertices that read no
+    `runs`: replications.  `without_records`: vertices that read no
     records (committers), so that a vertex upstream of them counts as a sink.  `of_first_uploads`: summarize first uploads
     instead of the other checkpoints.  `rates_from_s`: end of the cold start, from which rates count.
     """

@@ -174,7 +174,7 @@ class Comparison:
     @property
     def _behind(self) -> list[str]:
         """Return the labels of strategies in which the backlog grows in some run."""
-        return [name for name, runs in self.replications.items() if any(runs.falls_behind)]
+        return self._named(lambda runs: any(runs.falls_behind))
 
     @property
     def warmup_s(self) -> float:
@@ -249,7 +249,7 @@ class Comparison:
     @cached_property
     def continued_after_drain(self) -> list[str]:
         """Return the labels of strategies in which a job starts from the savepoint of a drained job."""
-        return [name for name, results in self.results.items() if _continues_drained(results[0])]
+        return self._named(lambda runs: _continues_drained(runs.results[0]))
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -275,8 +275,9 @@ class Comparison:
         if is_dead or not all(row.failures and row.disturbed_share >= _MIN_DISTURBED_SHARE for row in rows):
             return ""
         has_rates = all(vertex.source.rates for job in self._jobs for vertex in job.vertices if vertex.source)
-        runs = [result for results in self.results.values() for result in results]
-        if any(line.overload is not None for line in self.strategies) or (not has_rates and any(map(is_full, runs))):
+        if any(line.overload is not None for line in self.strategies) or (
+            not has_rates and any(map(is_full, self._runs))
+        ):
             return ""
         least = share_text(min(row.disturbed_share for row in rows))
         of_all = " or more with all strategies" if len(rows) > 1 else ""
@@ -285,7 +286,7 @@ class Comparison:
     @property
     def _none_completes(self) -> str:
         """Return a sentence if checkpoints fail with each of several strategies, and none completes with any, or ""."""
-        statuses = [set(result.checkpoints["status"]) for results in self.results.values() for result in results]
+        statuses = [set(result.checkpoints["status"]) for result in self._runs]
         if len(self.results) < 2 or not all("FAILED" in found and "COMPLETED" not in found for found in statuses):
             return ""
         return "No checkpoint completes with any strategy: each failure restarts the job from its beginning. "
@@ -318,9 +319,9 @@ class Comparison:
     @cached_property
     def outcomes(self) -> list[str]:
         """Return the sentences on other events: replayed output, restarts, lost windows, rejected savepoints and so on."""
-        runs_during_recovery = self._named(lambda scenario: scenario.checkpoint.during_recovery)
+        runs_during_recovery = self._named(lambda runs: runs.scenario.checkpoint.during_recovery)
         waits_for_more_slots = self._named(
-            lambda scenario: scenario.restart.scheduler == "adaptive" and scenario.restart.stabilization_ns
+            lambda runs: runs.scenario.restart.scheduler == "adaptive" and runs.scenario.restart.stabilization_ns
         )
         return [
             *self.remarks,
@@ -336,9 +337,9 @@ class Comparison:
             ),
         ]
 
-    def _named(self, holds: Callable[[Scenario], object]) -> list[str]:
-        """Return the labels of the strategies whose scenario has a property."""
-        return [name for name, runs in self.replications.items() if holds(runs.scenario)]
+    def _named(self, holds: Callable[[Replications], object]) -> list[str]:
+        """Return the labels of the strategies for whose runs a condition holds."""
+        return [name for name, runs in self.replications.items() if holds(runs)]
 
     def _of_each(self, sentences: Callable[[Replications], Iterable[str]]) -> list[str]:
         """Return each distinct sentence about the strategies once, with their names unless it applies to all of them."""
@@ -356,14 +357,13 @@ class Comparison:
         repetitions = dict(self._of_runs(lambda result: result.repetitions))
         for name, rows in repetitions.items():
             yield f"At least once, as asked for: {name}: {rows[0].where}: {rows[0].fact}{more_text(len(rows) - 1)}."
-        names = [
-            name
-            for name, runs in self.replications.items()
-            if name not in repetitions
-            and not runs.scenario.checkpoint.barriers.record.exactly_once
-            and any((result.recoveries["restored_checkpoint"] > 0).any() for result in runs.results)
-        ]
-        if names:
+        names = self._named(
+            lambda runs: (
+                not runs.scenario.checkpoint.barriers.record.exactly_once
+                and any((result.recoveries["restored_checkpoint"] > 0).any() for result in runs.results)
+            )
+        )
+        if names := [name for name in names if name not in repetitions]:
             yield (
                 f"At least once ({listed(names)}): in this run no record was between the barriers of a restored checkpoint; those that "
                 "are count twice in state and in output."
@@ -416,10 +416,7 @@ class Comparison:
         Barriers that align can keep a vertex from one input for as long as another one is silent.  Durations of checkpoints
         do not show how long records wait.
         """
-        runs = [result for results in self.results.values() for result in results]
-        if any(line.overload is not None or line.failed for line in self.strategies) or any(
-            not run.recoveries.empty for run in runs
-        ):
+        if self._has_restarts or any(line.overload is not None or line.failed for line in self.strategies):
             return
         lags_s: dict[str, pd.Series[float]] = {}
         for name, own in self.replications.items():
@@ -463,9 +460,8 @@ class Comparison:
         yield from chain.from_iterable(map(long_transaction_sentences, self._scenarios))
         known = dict(pair for job in self._jobs for pair in known_sinks(job).items())
         committing = {name: kind for name, (vertex, kind) in known.items() if vertex.commit is not None}
-        has_restarts = any(not result.recoveries.empty for results in self.results.values() for result in results)
         for name, kind in committing.items():
-            if kind.readers and has_restarts:
+            if kind.readers and self._has_restarts:
                 yield f"'{name}': {kind.readers}"
             if kind.left_out:
                 yield f"'{name}' {kind.left_out}"
@@ -535,6 +531,15 @@ class Comparison:
         return [runs.scenario for runs in self.replications.values()]
 
     @property
+    def _runs(self) -> list[Result]:
+        """Return the runs of all strategies."""
+        return [result for results in self.results.values() for result in results]
+
+    @property
+    def _has_restarts(self) -> bool:
+        return any(not result.recoveries.empty for result in self._runs)
+
+    @property
     def _jobs(self) -> list[Job]:
         """Return the job of each strategy; their connectors may differ."""
         return [scenario.job for scenario in self._scenarios]
@@ -584,14 +589,7 @@ class Comparison:
             last_trigger_s=last_trigger_s(runs, ends_s, interval_ns / 1e9, options.min_pause_ns / 1e9)
             if runs_on and interval_ns
             else math.nan,
-            late=late_triggers(
-                runs,
-                interval_ms=interval_ns / 1e6,
-                min_pause_ms=options.min_pause_ns / 1e6,
-                max_concurrent=options.max_concurrent,
-            )
-            if options.interval_during_backlog_ns is None
-            else None,
+            late=late_triggers(runs, options),
             savepoint=long_savepoint(runs[0], interval_ms=interval_ns / 1e6),
             has_savepoints=any(map(has_savepoints, runs)),
             committers=tuple(vertex.name for vertex in job.vertices if vertex.committer_of),

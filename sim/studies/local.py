@@ -12,9 +12,10 @@ from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sim.studies.progress import ENDING, Progress, Watch, no_watch
 
@@ -138,150 +139,121 @@ def run_each(
     in progress run again, one at a time; an item that kills its worker then has the outcome `died(item)`.  Without `died`, a
     killed worker raises WorkerDiedError.
     """
-    if jobs is None:
-        yield from _run_short_cells_here(work, items, watch, died)
-        return
-    jobs = min(jobs, len(items))
-    yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died)
+    run = _Run(work, items, watch, died)
+    yield from run.short_items_here() if jobs is None else run.side_by_side(jobs)
 
 
-def _one_by_one(
-    work: Callable[[Item, Progress], Outcome],
-    items: Sequence[Item],
-    watch: Watch,
-) -> Generator[tuple[int, Outcome]]:
-    """Run all items in this process."""
-    ended_ns = reached_ns = 0  # simulated time of finished items, and of the current one
-    for i in range(len(items)):
+@dataclass(slots=True)
+class _Run(Generic[Item, Outcome]):
+    """The items of a call of `run_each`, and how many of them have ended.  Methods yield (index, outcome) of the others."""
 
-        def progress(ns: int, i: int = i, before_ns: int = ended_ns) -> None:
+    work: Callable[[Item, Progress], Outcome]
+    items: Sequence[Item]
+    watch: Watch
+    died: Callable[[Item], Outcome] | None
+    count: int = 0  # number of finished items
+    ended_ns: int = 0  # their simulated time
+
+    def one_by_one(self) -> Generator[tuple[int, Outcome]]:
+        """Run the items in this process."""
+        reached_ns = 0  # simulated time of the current item
+
+        def progress(ns: int) -> None:
             nonlocal reached_ns
             reached_ns = ns
-            watch(i, before_ns + ns)
+            self.watch(self.count, self.ended_ns + ns)
 
-        yield i, work(items[i], progress)
-        ended_ns, reached_ns = ended_ns + reached_ns, 0
-        watch(i + 1, ended_ns)
-
-
-def _run_short_cells_here(
-    work: Callable[[Item, Progress], Outcome],
-    items: Sequence[Item],
-    watch: Watch,
-    died: Callable[[Item], Outcome] | None,
-) -> Generator[tuple[int, Outcome]]:
-    """Run items in this process while the remaining ones are expected to take at most SHORT_S, and the others on all cores.
-
-    Each remaining item is expected to take as long as the longest one so far.
-    """
-    ended, longest_s, reached_ns = 0, 0.0, 0
-
-    def watched(finished: int, simulated_ns: int) -> None:
-        nonlocal reached_ns
-        reached_ns = simulated_ns
-        watch(finished, simulated_ns)
-
-    one_by_one = _one_by_one(work, items, watched)
-    while ended < len(items) and (cores() == 1 or longest_s * (len(items) - ended) <= SHORT_S):
-        begin_s = time.process_time()
-        outcome = next(one_by_one)
-        longest_s = max(longest_s, time.process_time() - begin_s)
-        ended += 1
-        yield outcome
-    if ended == len(items):
-        yield from one_by_one  # no item is left; this calls `watch` a last time
-        return
-    long_ones = run_each(
-        work, items[ended:], jobs=cores(), watch=lambda done, ns: watch(ended + done, reached_ns + ns), died=died
-    )
-    with closing(long_ones):
-        yield from ((ended + i, outcome) for i, outcome in long_ones)
-
-
-def _side_by_side(
-    work: Callable[[Item, Progress], Outcome],
-    items: Sequence[Item],
-    jobs: int,
-    watch: Watch,
-    died: Callable[[Item], Outcome] | None,
-) -> Generator[tuple[int, Outcome]]:
-    """Run all items in worker processes.  If a worker is killed, the items in progress run again, one at a time."""
-    # forked workers share the parent's loaded and compiled code; forking is safe on Linux only
-    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
-    clock = context.Array("q", len(items), lock=False)
-    memoryview(clock).cast("B").cast("q")[:] = array("q", [-1]) * len(items)
-    done = bytearray(len(items))
-    count = ended_ns = 0
-
-    def watched(running: Iterable[int]) -> None:
-        watch(count, ended_ns + sum(max(clock[i], 0) for i in running))
-
-    def ended(i: int) -> None:
-        nonlocal count, ended_ns
-        done[i] = 1
-        count += 1
-        ended_ns += max(clock[i], 0)
-
-    def run(indices: Iterable[int], jobs: int) -> Generator[tuple[int, Outcome]]:
-        for i, outcome in _pool(work, items, indices, jobs, context, clock, watched):
-            ended(i)
+        for i in range(self.count, len(self.items)):
+            outcome = self.work(self.items[i], progress)
+            self.count, self.ended_ns, reached_ns = i + 1, self.ended_ns + reached_ns, 0
             yield i, outcome
+            self.watch(self.count, self.ended_ns)
 
-    while count < len(items):
+    def short_items_here(self) -> Generator[tuple[int, Outcome]]:
+        """Run items in this process while the remaining ones are expected to take at most SHORT_S, and the others on all cores.
+
+        Each remaining item is expected to take as long as the longest one so far.
+        """
+        longest_s, one_by_one = 0.0, self.one_by_one()
+        while cores() == 1 or longest_s * (len(self.items) - self.count) <= SHORT_S:
+            begin_s = time.process_time()
+            if (ended := next(one_by_one, None)) is None:
+                return
+            longest_s = max(longest_s, time.process_time() - begin_s)
+            yield ended
+        yield from self.side_by_side(cores())
+
+    def side_by_side(self, jobs: int) -> Generator[tuple[int, Outcome]]:
+        """Run the items in worker processes, or here if one is enough.  After a worker was killed, items in progress run again, one at a time."""
+        items, jobs = self.items, min(jobs, len(self.items) - self.count)
+        if jobs <= 1:
+            yield from self.one_by_one()
+            return
+        # forked workers share the parent's loaded and compiled code; forking is safe on Linux only
+        context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
+        clock = context.Array("q", len(items), lock=False)
+        memoryview(clock).cast("B").cast("q")[:] = array("q", [-1]) * len(items)
+        done = bytearray([1]) * self.count + bytearray(len(items) - self.count)
+
+        def end(i: int) -> None:
+            done[i] = 1
+            self.count += 1
+            self.ended_ns += max(clock[i], 0)
+
+        def run(indices: Iterable[int], jobs: int) -> Generator[tuple[int, Outcome]]:
+            for i, outcome in self._pool(indices, jobs, context, clock):
+                end(i)
+                yield i, outcome
+
+        while self.count < len(items):
+            try:
+                yield from run([i for i in range(len(items)) if not done[i]], jobs)
+            except BrokenProcessPool:
+                if self.died is None:
+                    raise WorkerDiedError(
+                        "a worker process was killed: too little memory? Try a smaller --jobs"
+                    ) from None
+                # one of these items killed its worker, which ends the whole pool
+                for i in [i for i in range(len(items)) if clock[i] >= 0 and not done[i]]:
+                    try:
+                        yield from run([i], 1)
+                    except BrokenProcessPool:
+                        end(i)
+                        yield i, self.died(items[i])
+
+    def _pool(self, indices: Iterable[int], jobs: int, context: Any, clock: Any) -> Generator[tuple[int, Outcome]]:
+        """Run the items at `indices` in `jobs` workers, none of which outlives this generator.  `watch` is called every 0.2 s.
+
+        `clock`: simulated time of each item [ns], shared with the workers; -1: not started.  BrokenProcessPool: a worker was
+        killed.
+        """
+        others = set(multiprocessing.active_children())
+        in_main = threading.current_thread() is threading.main_thread()
+        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock, in_main))
+        coming = iter(indices)
+        running: dict[Future[Outcome], int] = {}
         try:
-            yield from run([i for i in range(len(items)) if not done[i]], jobs)
-        except BrokenProcessPool:
-            if died is None:
-                raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None
-            # one of these items killed its worker, which ends the whole pool
-            for i in [i for i in range(len(items)) if clock[i] >= 0 and not done[i]]:
-                try:
-                    yield from run([i], 1)
-                except BrokenProcessPool:
-                    ended(i)
-                    yield i, died(items[i])
-
-
-def _pool(
-    work: Callable[[Item, Progress], Outcome],
-    items: Sequence[Item],
-    indices: Iterable[int],
-    jobs: int,
-    context: Any,
-    clock: Any,
-    tick: Callable[[Iterable[int]], None],
-) -> Generator[tuple[int, Outcome]]:
-    """Yield (index, outcome) of the items at `indices`.  No worker outlives this generator.
-
-    `clock`: simulated time of each item [ns], shared with the workers; -1: not started.  `tick`: called with the indices of
-    submitted items about every 0.2 s.  BrokenProcessPool: a worker was killed.
-    """
-    others = set(multiprocessing.active_children())
-    in_main = threading.current_thread() is threading.main_thread()
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock, in_main))
-    coming = iter(indices)
-    running: dict[Future[Outcome], int] = {}
-    try:
-        while True:
-            # `submit` may fork workers, and exceptions in fork callbacks (as Ctrl-C raises) would be lost
-            with delayed_signals(), without_handlers():
-                running |= {pool.submit(_do, work, i, items[i]): i for i in islice(coming, AHEAD * jobs - len(running))}
-            if not running:
-                break
-            done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-            ended = {future: running.pop(future) for future in done}
-            broken = [future for future in done if isinstance(future.exception(), BrokenProcessPool)]
-            for future in done - set(broken):
-                yield ended[future], future.result()
-            for future in broken:
-                future.result()
-            tick(running.values())
-    except BaseException:
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+            while True:
+                # `submit` may fork workers, and exceptions in fork callbacks (as Ctrl-C raises) would be lost
+                with delayed_signals(), without_handlers():
+                    following = islice(coming, AHEAD * jobs - len(running))
+                    running |= {pool.submit(_do, self.work, i, self.items[i]): i for i in following}
+                if not running:
+                    break
+                done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+                ended = {future: running.pop(future) for future in done}
+                broken = [future for future in done if isinstance(future.exception(), BrokenProcessPool)]
+                for future in done - set(broken):
+                    yield ended[future], future.result()
+                for future in broken:
+                    future.result()
+                self.watch(self.count, self.ended_ns + sum(max(clock[i], 0) for i in running.values()))
+        except BaseException:
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.terminate()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _begin(clock: Any, forked_by_main_thread: bool) -> None:
