@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -148,12 +148,7 @@ def _reference(path: DocumentPath) -> KeyReference | None:
     steps = [str(step) for step in path if not str(step).isdigit()]
     if steps[0] == "job" and len(steps) > 1:
         steps[1] = "VERTEX"
-    return _references().get(".".join(steps))
-
-
-@lru_cache(maxsize=1)
-def _references() -> dict[str, KeyReference]:
-    return {reference.key: reference for reference in all_keys()}
+    return next((reference for reference in all_keys() if reference.key == ".".join(steps)), None)
 
 
 # ---- A side: a scenario with one combination, as a document whose keys can be changed. Flink keys are converted to scenario

@@ -162,12 +162,6 @@ def run_both_sides(
     return pd.DataFrame(rows)
 
 
-def simulated_ns(differences: InputDifferences) -> tuple[int, int]:
-    """Return (number of runs, total simulated time [ns]) of `run_both_sides`."""
-    count = 2 * differences.before.run.replications
-    return count, count * differences.before.run.duration_ns
-
-
 def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
     """Return the quantities that have a value on at least one side."""
     rows_of = {side: rows[rows[SIDE] == side].sort_values("replication").to_dict("records") for side in (A, B)}

@@ -18,7 +18,6 @@ from sim.app.verbs.common import (
 from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json
 from sim.app.verbs.importing import draft_of, text_of
 from sim.app.verbs.options import (
-    Changes,
     DiffOptions,
     FilePath,
     changes_as_lines,
@@ -27,7 +26,6 @@ from sim.app.verbs.options import (
     portable,
     with_all_options,
 )
-from sim.app.verbs.run import StudySource
 from sim.app.verbs.study import Study
 from sim.jobs.reading import read_source
 from sim.model.files import replace_file
@@ -51,23 +49,6 @@ from sim.studies.run_folder import ADVICE, ANSWER, DIFF, SUMMARY, FolderError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What is compared on one side, and the changes to this side only."""
-
-    place: Path
-    changes: tuple[str, ...]  # ``key=value``
-    study: StudySource | None = None  # None: `place` is a file, or a source of a real job
-
-    @staticmethod
-    def of(side: Study | FilePath, changes: Changes) -> Source:
-        """Return the source of a study, with its changes and chosen combination; or the path."""
-        lines = changes_as_lines(changes)
-        if isinstance(side, Study):
-            return Source(side.origin.file, (*side.pinned, *lines), side.origin)
-        return Source(Path(side), tuple(lines))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -104,36 +85,44 @@ def diff(
 
     ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: `folder` cannot be written.
     """
-    sources = Source.of(a, options["changes_a"]), Source.of(b, options["changes_b"])
+    own_changes = [
+        (*(side.pinned if isinstance(side, Study) else ()), *changes_as_lines(changes))
+        for side, changes in ((a, options["changes_a"]), (b, options["changes_b"]))
+    ]
     folder = path_of(options["folder"])
     if folder is not None:
         writable_folder(folder)
-    result = _of_sides(sources, options, listener)
+    sides = [_read_side(side, changes, options) for side, changes in zip((a, b), own_changes, strict=True)]
+    result = _compare(*sides, options, listener)
     if folder is not None:
-        result = _kept(result, sources, options, folder)
+        stored = {"changes": changes_as_lines(options["changes"]), "folder": folder}
+        stored |= dict(zip(("changes_a", "changes_b"), own_changes, strict=True))
+        command = command_line("diff", [side.name for side in sides], DiffOptions, {**options, **stored})
+        _keep(result, folder, command)
+        result = replace(result, folder=folder)
     listener.result(result)
     return result
 
 
-def _of_sides(sources: Sequence[Source], options: DiffOptions, listener: Listener) -> Diff:
+def _compare(a: Side, b: Side, options: DiffOptions, listener: Listener) -> Diff:
+    """Compare the inputs of two sides, and simulate both if they differ."""
     import pandas as pd
 
-    a, b = (_side(source, options) for source in sources)
     differences = input_differences(a, b, options["replications"])
     notes = [differences.runs] if differences.runs else []
     rows, runs, answer = pd.DataFrame(), "", list[QuantityDifference]()
     trouble = list[str]()
     if differences.changes:
         prices = load_prices(options["prices"])
-        count, total_ns = effects.simulated_ns(differences)
-        progress = listener.progress(Work(f"{a.name} and {b.name}", total_ns, count, "runs"))
+        count, duration_ns = 2 * options["replications"], differences.before.run.duration_ns
+        progress = listener.progress(Work(f"{a.name} and {b.name}", count * duration_ns, count, "runs"))
         with progress as watch, stoppable("nothing is kept of an unfinished comparison"):
             rows = effects.run_both_sides(differences, prices=prices, jobs=options["jobs"], watch=watch)
         at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
         seeds = f"{options['replications']} seed{'' if options['replications'] == 1 else 's'} on each side"
-        runs = f"{count} runs of {at_most}{format_duration(differences.before.run.duration_ns)}, {seeds}"
+        runs = f"{count} runs of {at_most}{format_duration(duration_ns)}, {seeds}"
         answer, trouble = effects.quantities(rows), effects.trouble(rows)
-        notes += _notes(sources[0], differences, rows, prices)
+        notes += _notes(a, differences, rows, prices)
     verdict = effects.verdict(differences, answer, rows)
     parts: tuple[str | TextTable, ...] = (
         verdict,
@@ -142,7 +131,8 @@ def _of_sides(sources: Sequence[Source], options: DiffOptions, listener: Listene
         *filter(None, [runs, *notes, *trouble, effects.same_quantities(answer)]),
     )
     facts = {
-        **{name: portable(source.place) for name, source in zip("ab", sources, strict=True)},
+        "a": a.name,
+        "b": b.name,
         "verdict": verdict,
         "inputs": [
             {
@@ -167,11 +157,11 @@ def _of_sides(sources: Sequence[Source], options: DiffOptions, listener: Listene
     return Diff(verdict, parts, facts, tuple(trouble), rows)
 
 
-def _notes(a: Source, differences: InputDifferences, rows: pd.DataFrame, prices: Prices) -> Iterator[str]:
+def _notes(a: Side, differences: InputDifferences, rows: pd.DataFrame, prices: Prices) -> Iterator[str]:
     """Yield notes on the comparison of results."""
     sides = [differences.before, differences.after]
     if len(differences.changes) > 1:
-        alone = command_line("diff", [a.place] * 2, DiffOptions, {})
+        alone = command_line("diff", [a.name] * 2)
         yield f"What one of them does alone: {alone} --set-b KEY=VALUE"
     yield from filter(
         None,
@@ -200,26 +190,26 @@ def _notes(a: Source, differences: InputDifferences, rows: pd.DataFrame, prices:
         yield f"costs in {prices.currency} per month; prices: {prices.source}"
 
 
-def _side(source: Source, options: DiffOptions) -> Side:
-    """Return a side: a study, a scenario file, or an imported job."""
-    place, study, strategy = source.place, source.study, options["strategy"]
-    changes = (*changes_as_lines(options["changes"]), *source.changes)
-    if study is not None:
-        return side_of(portable(place), study.text, study.folder, changes, strategy)
-    if any((place / name).is_file() for name in (SUMMARY, ADVICE, ANSWER, DIFF)):
+def _read_side(side: Study | FilePath, changes: Sequence[str], options: DiffOptions) -> Side:
+    """Read a side: a study, a scenario file, or a job to import.  `changes`: those to this side only."""
+    changes = (*changes_as_lines(options["changes"]), *changes)
+    place = side.origin.file if isinstance(side, Study) else Path(side)
+    if isinstance(side, Study):
+        text, folder = side.origin.text, side.origin.folder
+    elif any((place / name).is_file() for name in (SUMMARY, ADVICE, ANSWER, DIFF)):
         raise FolderError(
             f"{place}: holds results, not a job: compare scenarios; 'ckptsim report {place} -o FILE' shows it"
         )
-    if place.suffix in (".yaml", ".yml"):
-        return side_of(portable(place), read_text(place), place.parent, changes, strategy)
-    return side_of(portable(place), text_of(draft_of(read_source([place]))), Path(), changes, strategy)
+    elif place.suffix in (".yaml", ".yml"):
+        text, folder = read_text(place), place.parent
+    else:
+        text, folder = text_of(draft_of(read_source([place]))), Path()
+    return side_of(portable(place), text, folder, changes, options["strategy"])
 
 
-def _kept(result: Diff, sources: Sequence[Source], options: DiffOptions, folder: Path) -> Diff:
-    """Store the rows and the answer for `report`, and return the result with its folder."""
+def _keep(result: Diff, folder: Path, command: str) -> None:
+    """Store the rows and the answer for `report`."""
     replace_file(folder / "results.parquet", result.table.to_parquet)
-    changes = dict(zip(("changes_a", "changes_b"), (source.changes for source in sources), strict=True))
-    shared = {"changes": changes_as_lines(options["changes"]), "folder": folder}
     keep_answer(
         folder,
         DIFF,
@@ -229,9 +219,6 @@ def _kept(result: Diff, sources: Sequence[Source], options: DiffOptions, folder:
         parts=result.parts,
         findings=[],
         assumptions=["Simulated; both sides meet the same random numbers."] if len(result.table) else [],
-        command=command_line(
-            "diff", [source.place for source in sources], DiffOptions, {**options, **shared, **changes}
-        ),
+        command=command,
         data=result.facts,
     )
-    return replace(result, folder=folder)
