@@ -10,14 +10,14 @@
 #                                                    numbers become a list, when a cell needs it
 #
 #   Journal          _blocks [ bytes, bytes, ... ]   4096 entries each, compressed (zlib, level 1):
-#                              times | kinds | checkpoints | tasks | numbers     5 x 4096 int64, by column
-#                    _latest [ (time, happening, checkpoint, task, number), ... ]   fewer than 4096
+#                              times | types | checkpoints | tasks | numbers     5 x 4096 int64, by column
+#                    _latest [ (time, event type, checkpoint, task, number), ... ]   fewer than 4096
 #                    _details { position: text }     few entries have one
 #                    _cached_block                   the block that was unpacked last
 #
 # Position p of the journal is row p % 4096 of block p // 4096.  Entries are never changed or removed.
-# Reading one entry unpacks a block, so readers ask for kinds (`only`) or positions in order (`at`), which
-# unpack each block once.
+# Reading one entry unpacks its block unless that was unpacked last, so readers ask for kinds (`only`), or for positions in
+# ascending order, which unpacks each block once.
 #
 # Why packed: the journal and the rows of past checkpoints were two thirds of the memory that a run of a day
 # added (commit bbf7d381).  Why memory is reserved at the start: a dozen columns that grew side by side left
@@ -33,7 +33,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any, NamedTuple, Self, TypeAlias, overload
 from zlib import compress, decompress
 
@@ -287,8 +287,8 @@ class Entry(NamedTuple):
     detail: str = ""  # depends on the kind: see `EventType`
 
 
-_HAPPENINGS = tuple(EventType)
-_NUMBER_OF = {event_type: number for number, event_type in enumerate(_HAPPENINGS)}
+_EVENT_TYPES = tuple(EventType)
+_NUMBER_OF = {event_type: number for number, event_type in enumerate(_EVENT_TYPES)}
 _BLOCK_ENTRIES = 4096
 """Number of entries that are compressed together."""
 
@@ -297,38 +297,17 @@ _Row = tuple[int, EventType, int, int, int]
 """An entry without its detail."""
 
 
-class _Columns(NamedTuple):
-    """Entries without their details."""
+def _packed(rows: Sequence[_Row]) -> bytes:
+    """Return a full block of entries as compressed bytes, column by column."""
+    times, event_types, *others = zip(*rows, strict=True)
+    columns = times, list(map(_NUMBER_OF.__getitem__, event_types)), *others
+    return compress(b"".join(array("q", column).tobytes() for column in columns), level=1)
 
-    times: array[int]
-    event_types: list[EventType]
-    checkpoints: array[int]
-    tasks: array[int]
-    numbers: array[int]
 
-    @classmethod
-    def of(cls, rows: Sequence[_Row]) -> _Columns:
-        if not rows:
-            return cls(array("q"), [], array("q"), array("q"), array("q"))
-        times, event_types, checkpoints, tasks, numbers = zip(*rows, strict=True)
-        return cls(
-            array("q", times), list(event_types), array("q", checkpoints), array("q", tasks), array("q", numbers)
-        )
-
-    def packed(self) -> bytes:
-        """Return the entries as compressed bytes."""
-        kinds = array("q", map(_NUMBER_OF.__getitem__, self.event_types))
-        columns = self.times, kinds, self.checkpoints, self.tasks, self.numbers
-        return compress(b"".join(column.tobytes() for column in columns), level=1)
-
-    @classmethod
-    def unpacked(cls, block: bytes) -> _Columns:
-        """Return the entries of a full block."""
-        cells = array("q", decompress(block))
-        times, kinds, *others = (
-            cells[first : first + _BLOCK_ENTRIES] for first in range(0, len(cells), _BLOCK_ENTRIES)
-        )
-        return cls(times, [_HAPPENINGS[kind] for kind in kinds], *others)
+def _unpacked(block: bytes) -> list[_Row]:
+    cells = array("q", decompress(block))
+    times, numbers, *others = (cells[first : first + _BLOCK_ENTRIES] for first in range(0, len(cells), _BLOCK_ENTRIES))
+    return list(zip(times, map(_EVENT_TYPES.__getitem__, numbers), *others, strict=True))
 
 
 class Journal(Sequence[Entry]):
@@ -344,7 +323,7 @@ class Journal(Sequence[Entry]):
         self._blocks: list[bytes] = []
         self._latest: list[_Row] = []
         self._details: dict[int, str] = {}  # by position; few entries have one
-        self._cached_block = (-1, 0, _Columns.of(()))  # the last block that was unpacked: number, length, entries
+        self._cached_block: tuple[int, list[_Row]] = (-1, [])  # number and entries of the last block that was unpacked
         for entry in entries:
             self.note(*entry)
 
@@ -362,7 +341,7 @@ class Journal(Sequence[Entry]):
             self._details[len(self)] = detail
         self._latest.append((time_ns, event_type, checkpoint, task, number))
         if len(self._latest) == _BLOCK_ENTRIES:
-            self._blocks.append(_Columns.of(self._latest).packed())
+            self._blocks.append(_packed(self._latest))
             self._latest = []
 
     def entries_of(self, checkpoint: int) -> list[Entry]:
@@ -375,53 +354,30 @@ class Journal(Sequence[Entry]):
 
     def only(self, event_types: Collection[EventType]) -> Iterator[Entry]:
         """Yield the entries of these kinds, in order."""
-        details, first = self._details, 0
         chosen = frozenset(map(id, event_types))  # enum members are singletons, and their hash is slow
-        for block in self._columns():
-            for offset, kind in enumerate(map(id, block.event_types)):
-                if kind in chosen:
-                    cells = (column[offset] for column in block)
-                    yield Entry(*cells, details.get(first + offset, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
-            first += len(block.event_types)
+        for position, row in enumerate(self._rows()):
+            if id(row[1]) in chosen:
+                yield Entry(*row, self._details.get(position, ""))
 
     def positions(self) -> dict[int, array[int]]:
         """Return the positions of the entries of each checkpoint."""
         positions: dict[int, array[int]] = {}
-        for position, checkpoint in enumerate(number for block in self._columns() for number in block.checkpoints):
+        for position, (_, _, checkpoint, _, _) in enumerate(self._rows()):
             if checkpoint not in positions:
                 positions[checkpoint] = array("q")
             positions[checkpoint].append(position)
         return positions
 
-    def at(self, positions: Iterable[int]) -> list[Entry]:
-        """Return the entries at these positions.  Ascending positions unpack each block only once."""
-        details, entries = self._details, list[Entry]()
-        for number, together in groupby(positions, _BLOCK_ENTRIES.__rfloordiv__):
-            times, event_types, checkpoints, tasks, numbers = self._block(number)
-            for position in together:
-                row = position % _BLOCK_ENTRIES
-                entries.append(
-                    Entry(
-                        times[row],
-                        event_types[row],
-                        checkpoints[row],
-                        tasks[row],
-                        numbers[row],
-                        details.get(position, ""),
-                    )
-                )
-        return entries
-
-    def _columns(self) -> Iterator[_Columns]:
-        return chain(map(_Columns.unpacked, self._blocks), (self._block(len(self._blocks)),))
+    def _rows(self) -> Iterator[_Row]:
+        """Return all entries, without details."""
+        return chain(chain.from_iterable(map(_unpacked, self._blocks)), list(self._latest))
 
     def __len__(self) -> int:
         return len(self._blocks) * _BLOCK_ENTRIES + len(self._latest)
 
     def __iter__(self) -> Iterator[Entry]:
-        details = self._details
-        for position, cells in enumerate(cells for block in self._columns() for cells in zip(*block, strict=True)):
-            yield Entry(*cells, details.get(position, ""))
+        for position, row in enumerate(self._rows()):
+            yield Entry(*row, self._details.get(position, ""))
 
     @overload
     def __getitem__(self, position: int) -> Entry: ...
@@ -434,18 +390,15 @@ class Journal(Sequence[Entry]):
         if isinstance(at, range):
             return [self[i] for i in at]
         block, row = divmod(at, _BLOCK_ENTRIES)
-        if block == len(self._blocks):
-            return Entry(*self._latest[row], self._details.get(at, ""))
-        return Entry(*(column[row] for column in self._block(block)), self._details.get(at, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
+        return Entry(*self._block(block)[row], self._details.get(at, ""))
 
-    def _block(self, number: int) -> _Columns:
+    def _block(self, number: int) -> list[_Row]:
         """Return the entries of a block, without details.  The last one that was unpacked is cached."""
-        is_latest = number == len(self._blocks)
-        length = len(self._latest) if is_latest else _BLOCK_ENTRIES
-        if self._cached_block[:2] != (number, length):
-            entries = _Columns.of(self._latest) if is_latest else _Columns.unpacked(self._blocks[number])
-            self._cached_block = number, length, entries
-        return self._cached_block[2]
+        if number == len(self._blocks):
+            return self._latest
+        if self._cached_block[0] != number:
+            self._cached_block = number, _unpacked(self._blocks[number])
+        return self._cached_block[1]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Journal):

@@ -127,7 +127,7 @@ class Paths:
 
     def entries_of(self, checkpoint: int) -> Sequence[Entry]:
         """Return the journal's entries about a checkpoint, in order of time."""
-        return self.context.journal.at(self._places.get(checkpoint, ()))
+        return [self.context.journal[place] for place in self._places.get(checkpoint, ())]
 
     def table(self, only: Collection[str] | None = None) -> pd.DataFrame:
         """Return the table `path` with the critical paths of all checkpoints.  If `only` is given, it has only these columns."""

@@ -106,14 +106,6 @@ def test_journals_are_equal_if_all_entries_are():
     assert journal() != Journal([*list(journal())[:-1], journal()[-1]._replace(detail="")])
 
 
-def test_the_entries_at_places():
-    """Over packed blocks and the latest one, with their details."""
-    rows = Journal((at, EventType.TRIGGERED, at, -1, 0, "late" * (at % 5 == 0)) for at in range(10_000))
-    places = [5, 6, 4095, 4096, 9_999]
-
-    assert [rows[place] for place in places] == rows.at(places)
-
-
 def test_entries_of_some_kinds():
     """In order, with their details, over packed blocks too."""
     kinds = EventType.TRIGGERED, EventType.COMPLETED, EventType.ABORTED
