@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -39,12 +38,13 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
     after_last = [_after_last_record(run, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
     final_rows = _final_checkpoint(runs[0])
     final = None if final_rows.empty else final_rows.iloc[-1]
+    job = "" if final is None or "x_job" not in final_rows else f" of job {int(final['x_job'])}"
     return Finish(
         at_s=sum(ends_s) / len(runs),
         idle_s=sum(idle_s for idle_s, _ in after_last) / len(runs),
         checkpoints=sum(len(rows) for _, rows in after_last) / len(runs),
         final=None if final is None else int(final["id"]),
-        of="" if final is None else _of_run(final, several=len(runs) > 1),
+        of=job + (" of replication 0" if final is not None and len(runs) > 1 else ""),
         final_ms=math.nan if final is None else float(final["end_to_end_duration"] + final["x_finalization"]),
         committed=committed,
     )
@@ -66,11 +66,6 @@ def _of_last_job(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the last job instance in a chain."""
     last: pd.DataFrame = table[job_of(table) == job_of(table).max()]
     return last
-
-
-def _of_run(row: pd.Series[Any], *, several: bool) -> str:
-    """Return the text that follows a checkpoint id, with its job instance and replication if there are several."""
-    return (f" of job {int(row['x_job'])}" if "x_job" in row.index else "") + (" of replication 0" if several else "")
 
 
 def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:

@@ -41,12 +41,6 @@ PARTS: dict[str, str] = {
 _ASYNC = ["async_queue", "async_work", "upload", "channel_state"]
 
 
-def _pre_barrier_text(line: Any) -> str:
-    """Return the cell of `pre_barrier_ms`, which is ``0 ms`` below half a millisecond."""
-    ms = line.summary.path.pre_barrier_ms
-    return "0 ms" if ms < 0.5 else ms_text(ms)
-
-
 def _time(meaning: str, *kinds: str, **options: Any) -> Any:
     """Return a dataclass field for the time that checkpoints spend on these kinds of wait [ms], median over checkpoints."""
     return result_column(meaning, None, lambda parts: parts.median_ms(*kinds), **options)
@@ -92,7 +86,7 @@ class BarrierPath:
         heading="pre-barrier",
         after="alignment_ms",
         is_optional=True,
-        cell=_pre_barrier_text,
+        cell=lambda line: "0 ms" if (ms := line.summary.path.pre_barrier_ms) < 0.5 else ms_text(ms),
     )
     sync_ms: float = _time("synchronous parts", "sync")
     async_ms: float = _time("asynchronous parts: the next four", *_ASYNC)

@@ -75,7 +75,7 @@ def html(page: Page) -> str:
         scripts = {
             "charts": Markup(_in_script({str(i): to_json(drawn) for i, drawn in charts.items()})),
             "library": b64encode((files("sim.results") / "echarts.min.js.gz").read_bytes()).decode(),
-            "draw": Markup((files("sim.results") / "browser.js").read_text(encoding="utf-8")),
+            "draw": Markup(_asset("browser.js")),
         }
     players = {i: Markup(player_html(block.player)) for i, block in enumerate(page.blocks) if block.player}
     titled = [(f"s{i}", _entry(block.title)) for i, block in enumerate(page.blocks) if block.title]
@@ -105,9 +105,14 @@ def _linked(page: Page) -> Markup:
     return Markup("").join([*parts, Markup.escape(printable(text[at:]))])
 
 
+def _asset(name: str) -> str:
+    """Return the text of a file next to this module."""
+    return (files("sim.results") / name).read_text(encoding="utf-8")
+
+
 def player_html(description: Mapping[str, object]) -> str:
     """Return a checkpoint as an animation: an HTML element with its style and script, which loads nothing."""
-    text = (files("sim.results") / "player.html").read_text(encoding="utf-8")
+    text = _asset("player.html")
     return text.replace("{data}", _in_script(description))
 
 
@@ -118,7 +123,7 @@ def _template() -> Template:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"text": printable, "tight": _tight, "parted": _parted, "prose_columns": _prose_columns}
-    return environment.from_string((files("sim.results") / "page.html").read_text(encoding="utf-8"))
+    return environment.from_string(_asset("page.html"))
 
 
 def _entry(title: str) -> str:
@@ -138,7 +143,7 @@ def _in_script(values: object) -> str:
 
 def colours() -> str:
     """Return the CSS variables for colours, light and dark, for a figure outside of a page."""
-    sheet = (files("sim.results") / "page.html").read_text(encoding="utf-8")
+    sheet = _asset("page.html")
     return sheet[sheet.index(":root {") : sheet.index("* { box-sizing")].strip()
 
 

@@ -599,20 +599,19 @@ def _checkpoints(runs: Sequence[Tables], warmup_s: float) -> tuple[pd.DataFrame,
     ]
 
 
-_IDS_PER_RUN = 10**9
+_IDS_PER_RUN, _IDS_PER_JOB = 10**9, 10**8
 
 
 def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
-    """Return the rows of all runs in one table.  Checkpoint ids are made unique, because each run counts from 1."""
-    frames = [_with_unique_ids(run[table]) for run in runs]
-    if len(runs) > 1 and "id" in frames[0]:
-        frames = [frame.assign(id=frame["id"] + i * _IDS_PER_RUN) for i, frame in enumerate(frames)]
+    """Return the rows of all runs in one table.  Checkpoint ids are made unique, because each run and job counts its own."""
+    frames = [run[table] for run in runs]
+    # job instances of a chain continue the count of their snapshot
+    if "id" in frames[0] and (len(runs) > 1 or "x_job" in frames[0]):
+        frames = [
+            frame.assign(id=frame["id"] + i * _IDS_PER_RUN + job_of(frame) * _IDS_PER_JOB)
+            for i, frame in enumerate(frames)
+        ]
     return pool_rows(frames)
-
-
-def _with_unique_ids(frame: pd.DataFrame) -> pd.DataFrame:
-    """Make checkpoint ids unique across the job instances of a chain, which continue the count of their snapshot."""
-    return frame.assign(id=frame["id"] + frame["x_job"] * 10**8) if {"id", "x_job"} <= set(frame) else frame
 
 
 def bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:

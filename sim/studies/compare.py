@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
@@ -65,7 +65,14 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "consequences": {name: json_ready(asdict(row)) for name, row in comparison.consequences.items()},
         "job_ends": comparison.job_ends,
         "after_a_failure": comparison.consequences_sentence,
-        "recoveries": {name: list(_recoveries(results)) for name, results in comparison.results.items()},
+        "recoveries": {
+            name: [
+                {"replication": replication, **json_ready(row)}
+                for replication, result in enumerate(results)
+                for row in result.tables["recoveries"].to_dict("records")
+            ]
+            for name, results in comparison.results.items()
+        },
         "warm_up": {name: _settling(runs.warm_up) for name, runs in comparison.replications.items()},
         "cold_start": {
             name: _settling(runs.cold_start) for name, runs in comparison.replications.items() if runs.cold_start.ns
@@ -89,13 +96,6 @@ def _storage_use(comparison: Comparison) -> dict[str, Any]:
     """Return requests to the object store and cost per month, by label of the strategy, for those that use one."""
     uses = {name: asdict(use) for name, use in comparison.storage_use.items() if use.has_requests}
     return {name: {**use, COST: comparison.prices.cost_per_month(use)} for name, use in uses.items()}
-
-
-def _recoveries(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the tables `recoveries`, with the number of their replication."""
-    for replication, result in enumerate(results):
-        for row in result.tables["recoveries"].to_dict("records"):
-            yield {"replication": replication, **json_ready(row)}
 
 
 # ---- Running a study: every combination, and its baseline without checkpoints.
@@ -150,13 +150,10 @@ def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]
         else:
             results[label(cell.scenario)] = (*results.get(label(cell.scenario), ()), outcome)
     if bare and not results and not errors:
-        results[label(bare[0].scenario)] = tuple(_without_baselines(bare))
+        # the runs of a study without periodic checkpoints, except their baselines, which write nothing at all
+        own = [run for run in bare if identity(run.scenario) != identity(baseline(run.scenario))]
+        results[label(bare[0].scenario)] = tuple(own or bare)
     return Comparison(question, name, results, baselines, errors)
-
-
-def _without_baselines(bare: list[Result]) -> list[Result]:
-    """Return the runs of a study without periodic checkpoints, except their baselines, which write nothing at all."""
-    return [run for run in bare if identity(run.scenario) != identity(baseline(run.scenario))] or bare
 
 
 def folder_names(planned: Sequence[Cell]) -> dict[str, str]:

@@ -479,7 +479,11 @@ class Comparison:
                 (
                     line.summary,
                     line.singles.failures,
-                    [_failed_ms(result) for result in self.results[line.label]],
+                    # how long checkpoints were in progress that failed
+                    [
+                        rows.loc[rows["status"] == "FAILED", "end_to_end_duration"].tolist()
+                        for rows in (run["checkpoints"] for run in self._tables[line.label])
+                    ],
                     line.status,
                     self.consequences[line.label],
                     self.storage_use[line.label],
@@ -667,9 +671,3 @@ def _job_end(results: Sequence[Result]) -> str:
         return "not stopped in time"
     often = f" ({len(ended)} of {len(results)})" if len(ended) < len(results) else ""
     return f"{first.job_status.partition(':')[0].lower()} at {ms_text(first.ended_ns / 1e6)}{often}"
-
-
-def _failed_ms(result: Result) -> list[float]:
-    """Return how long each checkpoint was in progress that failed [ms]."""
-    rows = result.checkpoints
-    return list(rows.loc[rows["status"] == "FAILED", "end_to_end_duration"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -341,10 +341,3 @@ def same_quantities(quantities: Sequence[QuantityDifference]) -> str:
 def _count_inputs(differences: InputDifferences) -> str:
     count = len(differences.changes)
     return f"{count} input{'' if count == 1 else 's'} {'differs' if count == 1 else 'differ'}"
-
-
-def vertex_lines(differences: InputDifferences) -> Iterator[str]:
-    """Yield a line each on added and removed vertices, if there are any."""
-    for change, names in (("added", differences.added), ("removed", differences.removed)):
-        if names:
-            yield f"{change}: {', '.join(names)}"

@@ -176,7 +176,8 @@ class Overview(TyperGroup):
                 (
                     name
                     for name in INSTEAD
-                    if f"'{name}'" in str(getattr(error, "message", "")) or name == _option(error)
+                    if f"'{name}'" in str(getattr(error, "message", ""))
+                    or name == getattr(error, "option_name", "")  # an unknown option
                 ),
                 None,
             )
@@ -210,8 +211,3 @@ class Overview(TyperGroup):
             "",
         ]
         print("\n".join([*head, *rows, f"{'Options':{left}}  {'  '.join(options)}", str(self.epilog)]))
-
-
-def _option(error: Exception) -> str:
-    """Return the unknown option of a click error, or "" for any other error."""
-    return str(getattr(error, "option_name", ""))

@@ -92,11 +92,8 @@ def _blocks(comparison: Comparison, runs: Mapping[str, Tables], summary: Mapping
     header, rows = texts(comparison.strategies)
     titles = {column.heading: capitalised(column.title) for column in PRINTED}
     named = [titles.get(name, capitalised(name)) for name in header]
-    table = TextTable(
-        "", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i]
-    )
     yield from (Block("", str(note)) for note in summary.get("notes", ()))
-    yield Block(_SIDE_BY_SIDE, table=table)
+    yield Block(_SIDE_BY_SIDE, table=_transposed(named, rows))
     yield from (Block(f"{name}: no result", code=f"{name}: {error}") for name, error in comparison.errors.items())
     for name, stories in summary.get("violations", {}).items():
         if stories:
@@ -112,9 +109,7 @@ def _blocks(comparison: Comparison, runs: Mapping[str, Tables], summary: Mapping
     yield from checkpoint_blocks(comparison)
     yield from _through_time(comparison, runs)
     if (consequences := comparison.consequences_texts()) is not None:
-        yield Block(
-            "Failures, recovery and commits", comparison.consequences_sentence, TextTable("", *_turned(*consequences))
-        )
+        yield Block("Failures, recovery and commits", comparison.consequences_sentence, _transposed(*consequences))
     for section in comparison.stored:
         yield Block(section.title, table=section)
 
@@ -158,10 +153,10 @@ def _phases_caption(comparison: Comparison) -> str:
     return "A bar per checkpoint, stacked by the phases of its critical path. " + "; ".join(rows) + "."
 
 
-def _turned(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    """Transpose a table, so that each strategy has a column: pages are read on narrow screens too."""
-    columns = [list(column) for column in zip(header, *rows, strict=True)]
-    return ["", *columns[0][1:]], columns[1:]
+def _transposed(header: list[str], rows: list[list[str]]) -> TextTable:
+    """Return a table with a column per strategy instead of a row: pages are read on narrow screens too."""
+    names, *columns = (list(column) for column in zip(header, *rows, strict=True))
+    return TextTable("", ["", *names[1:]], columns)
 
 
 # ---- Results of `run` for a page, read from their folder.

@@ -126,7 +126,11 @@ def _compare(a: Side, b: Side, options: DiffOptions, listener: Listener) -> Diff
     verdict = effects.verdict(differences, answer, rows)
     parts: tuple[str | TextTable, ...] = (
         verdict,
-        *effects.vertex_lines(differences),
+        *(
+            f"{change}: {', '.join(names)}"
+            for change, names in (("added", differences.added), ("removed", differences.removed))
+            if names
+        ),
         *effects.tables(differences, answer),
         *filter(None, [runs, *notes, *trouble, effects.same_quantities(answer)]),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -78,11 +78,8 @@ def run_missing(
     watch: Watch = no_watch,
     check: bool = True,
     max_failures: int | None = None,
-    on_row: Callable[[Row], object] = lambda row: None,
 ) -> None:
     """Run the cells that have no row, and store their rows.  A call after an interruption resumes.
-
-    `on_row`: called with every new row.
 
     TooManyFailuresError: more than `max_failures` cells failed in this call; the others are not run.
     """
@@ -96,7 +93,6 @@ def run_missing(
     ):
         for row in rows:  # closing() stops all workers when the block ends
             waiting.add(row)
-            on_row(row)
             failed += row["status"] != "ok"
             if max_failures is not None and failed > max_failures:
                 raise TooManyFailuresError(

@@ -48,7 +48,10 @@ class Choices:
         time = self.time or find_column(TIME_COLUMNS, columns)
         if is_chosen and time in columns and (self.value is None or self.value in columns):
             return self._chosen_format(time or columns[0])
-        return recognised(columns) or self._of_grafana(columns)
+        if (known := recognised(columns)) is None and _is_one_series(columns):
+            # Grafana exports a panel with one series, whose name is in the legend
+            return replace(self, time=columns[0], value=columns[1]).format_of(columns)
+        return known
 
     def value_column(self, columns: Sequence[str]) -> str | None:
         """Return the value column of a table of rates: the chosen column, else one with a known name, else the only series.
@@ -65,10 +68,6 @@ class Choices:
     def of_source(self, column: str) -> Choices:
         """Return the options for a table with the rates of this source.  If the user chose a column, return self."""
         return self if self.value is not None else replace(self, time=TIME, value=column, meaning="rates")
-
-    def _of_grafana(self, columns: Sequence[str]) -> Format | None:
-        """Return the format of a table that Grafana exports from a panel with one series, whose name is in the legend; or None."""
-        return replace(self, time=columns[0], value=columns[1]).format_of(columns) if _is_one_series(columns) else None
 
     def names_columns_by_number(self, columns: int) -> bool:
         """Return True if the user names columns by number, from 0: the table has no header.  `columns`: number of columns."""
