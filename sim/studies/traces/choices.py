@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from sim.model.series.columns import GRAFANA_TIME_COLUMN, RATE_COLUMNS, TIME_COLUMNS, find_column, is_zone
 from sim.model.series.monitoring import TIME, Kind, classify_name
 from sim.model.text import PrintableError
-from sim.studies.traces.parsing import Format, arrivals, failures, rates, recognised
+from sim.studies.traces.parsing import Format, events, rates, recognised
 
 MEANINGS = ("rates", "arrivals", "failures")
 """Meanings of a table's values that a user can choose (--as)."""
@@ -75,14 +75,11 @@ class Choices:
 
     def _chosen_format(self, time: str) -> Format:
         """Return the format with the chosen columns and this time column."""
-        meaning = self.meaning or "rates"
-        unit = self.unit_s
-        parse: Callable[..., object] = {
-            "rates": partial(rates, time=time, rate=self.value or "", unit_s=unit, per_s=self.per_s),
-            "arrivals": partial(arrivals, time=time, unit_s=unit),
-            "failures": partial(failures, time=time, unit_s=unit),
-        }[meaning]
-        return Format("own", lambda _: True, parse, ordered=meaning if meaning in ("rates", "arrivals") else "")  # type: ignore[arg-type]
+        if self.meaning in ("arrivals", "failures"):
+            parse = partial(events, kind=self.meaning, time=time, unit_s=self.unit_s)
+            return Format("own", lambda _: True, parse, ordered="arrivals" if self.meaning == "arrivals" else "")
+        series = partial(rates, time=time, rate=self.value, unit_s=self.unit_s, per_s=self.per_s)
+        return Format("own", lambda _: True, series, ordered="rates")
 
 
 def _is_one_series(columns: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from gzip import BadGzipFile, GzipFile
 from io import BufferedReader
 from typing import BinaryIO, NamedTuple
@@ -247,9 +248,10 @@ def _number_rules(name: str, texts: pd.Series[str], values: pd.Series[float]) ->
 
 
 def parse_times(
-    texts: pd.DataFrame, column: str, reader: ColumnReader, unit_s: float | None = None
+    texts: pd.DataFrame, column: str | None, reader: ColumnReader, unit_s: float | None = None
 ) -> tuple[pd.Series[float], list[Rule]]:
-    """Return (times [s], rules) of a time column."""
+    """Return (times [s], rules) of a time column.  None: the column with a known name."""
+    column = column or find_column(TIME_COLUMNS, list(texts.columns)) or texts.columns[0]
     time_format = reader.time_format(texts[column], unit_s)
     t_s, why = seconds(texts[column], time_format), f"{column} is not a time"
     if time_format.unreadable:
@@ -276,17 +278,18 @@ def rates(
     texts: pd.DataFrame,
     reader: ColumnReader,
     *,
-    time: str,
-    rate: str,
+    time: str | None = None,
+    rate: str | None = None,
     unit_s: float | None = None,
     per_s: float | None = None,
 ) -> Parsed:
     """Parse a time series of rates.  A blank cell is a missing observation.
 
-    `time`, `rate`: names of the columns.  `unit_s`: unit of numeric times [s]; None: detected.
+    `time`, `rate`: names of the columns; None: those with known names.  `unit_s`: unit of numeric times [s]; None: detected.
     `per_s`: values are records in this period [s]; None: records per second.
     Raises TraceFileError if the name of the rate column shows that it is another quantity, and `per_s` is None.
     """
+    rate = rate or find_column(RATE_COLUMNS, list(texts.columns)) or texts.columns[1]
     if per_s is None and (metric := classify_name(rate)).kind is Kind.OTHER:
         raise TraceFileError(metric.refusal(rate, f"; {SCALE_HINT}"))
     reader.note_meaning(rate, "records per second" if per_s in (None, 1) else f"records in {per_s:g} s")
@@ -296,36 +299,23 @@ def rates(
     return _parsed("rates", rows, [*rules, *_number_rules(rate, texts[rate], numbers)])
 
 
-def arrivals(texts: pd.DataFrame, reader: ColumnReader, *, time: str, unit_s: float | None = None) -> Parsed:
-    """Parse an arrival per row.  Arrivals are counted per second later (`sim.studies.traces.reading`)."""
+def events(
+    texts: pd.DataFrame,
+    reader: ColumnReader,
+    *,
+    kind: str,
+    time: str | None = None,
+    unit_s: float | None = None,
+) -> Parsed:
+    """Parse an event per row.  `kind`: ``arrivals`` or ``failures``; arrivals are counted per second later (`sim.studies.traces.reading`)."""
     t_s, rules = parse_times(texts, time, reader, unit_s)
-    return _parsed("arrivals", pd.DataFrame({"t_s": t_s}), rules)
-
-
-def failures(texts: pd.DataFrame, reader: ColumnReader, *, time: str, unit_s: float | None = None) -> Parsed:
-    """Parse a failure per row."""
-    t_s, rules = parse_times(texts, time, reader, unit_s)
-    return _parsed("failures", pd.DataFrame({"t_s": t_s}), rules)
+    return _parsed(kind, pd.DataFrame({"t_s": t_s}), rules)
 
 
 def _parsed(table: str, rows: pd.DataFrame, rules: Sequence[Rule], passed: Rule | None = None) -> Parsed:
     """Return rows of one table.  `rules`: of invalid rows.  `passed`: rule of the rows that belong to no table."""
     reasons = no_reasons(rows.index) if passed is None else first_reasons(passed)
     return Parsed({table: rows}, first_reasons(*rules), reasons)
-
-
-def _recognised_rates(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    columns = list(texts.columns)
-    return rates(
-        texts,
-        reader,
-        time=find_column(TIME_COLUMNS, columns) or columns[0],
-        rate=find_column(RATE_COLUMNS, columns) or columns[1],
-    )
-
-
-def _recognised_arrivals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    return arrivals(texts, reader, time=find_column(TIME_COLUMNS, list(texts.columns)) or texts.columns[0])
 
 
 def _task_events(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
@@ -358,7 +348,7 @@ def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
     The trace files of a run have names that end in ``chk<interval in ms>``, which is the column `run`.
     """
-    parsed = failures(texts, reader, time="kill_epoch_s")
+    parsed = events(texts, reader, kind="failures", time="kill_epoch_s")
     if "chk_interval_ms" not in texts:
         return parsed
     rows = parsed.tables["failures"].assign(run="chk" + texts["chk_interval_ms"].str.strip())
@@ -367,7 +357,7 @@ def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 def _injected(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
     """Parse events of an experiment as failures, except rescales, which are planned."""
-    parsed = failures(texts, reader, time="epoch_s")
+    parsed = events(texts, reader, kind="failures", time="epoch_s")
     return replace(parsed, passed=first_reasons(("a rescale is no failure", texts["event"].str.strip() == "rescale")))
 
 
@@ -393,10 +383,10 @@ FORMATS = (
     Format(
         "rates",
         lambda names: bool(find_column(TIME_COLUMNS, names) and find_column(RATE_COLUMNS, names)),
-        _recognised_rates,
+        rates,
         ordered="rates",
     ),
-    Format("arrivals", _is_arrivals, _recognised_arrivals, ordered="arrivals"),
+    Format("arrivals", _is_arrivals, partial(events, kind="arrivals"), ordered="arrivals"),
     Format(
         "task-events",
         lambda names: len(names) == TASK_EVENT_COLUMNS and names[0].isdigit(),
