@@ -96,7 +96,7 @@ def _spark_settings(master: str | None, conf: Sequence[str] | None, jobs: int | 
     """Return the validated settings of --conf, or None if Spark is not used.  UserError: options that conflict."""
     if master in (None, "here"):
         if conf:
-            from sim.studies.traces.anywhere import must_be_spark
+            from sim.studies.traces.conversion import must_be_spark
 
             must_be_spark(master, conf)
         return None

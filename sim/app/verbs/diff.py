@@ -93,7 +93,7 @@ def diff(
     if folder is not None:
         writable_folder(folder)
     sides = [_read_side(side, changes, options) for side, changes in zip((a, b), own_changes, strict=True)]
-    result = _compare(*sides, options, listener)
+    result = _compare(sides, options, listener)
     if folder is not None:
         stored = {"changes": changes_as_lines(options["changes"]), "folder": folder}
         stored |= dict(zip(("changes_a", "changes_b"), own_changes, strict=True))
@@ -104,10 +104,11 @@ def diff(
     return result
 
 
-def _compare(a: Side, b: Side, options: DiffOptions, listener: Listener) -> Diff:
+def _compare(sides: Sequence[Side], options: DiffOptions, listener: Listener) -> Diff:
     """Compare the inputs of two sides, and simulate both if they differ."""
     import pandas as pd
 
+    a, b = sides
     differences = input_differences(a, b, options["replications"])
     notes = [differences.runs] if differences.runs else []
     rows, runs, answer = pd.DataFrame(), "", list[QuantityDifference]()

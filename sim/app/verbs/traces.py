@@ -20,8 +20,8 @@ from sim.app.verbs.options import FilePath, ReadTracesOptions, TraceWindowsOptio
 from sim.model.units import parse_duration
 from sim.results.formats import write_csv
 from sim.studies.run_folder import FolderError
-from sim.studies.traces.anywhere import cut_anywhere, must_be_spark, read_anywhere
 from sim.studies.traces.choices import Choices
+from sim.studies.traces.conversion import cut_anywhere, must_be_spark, read_anywhere
 from sim.studies.traces.listing import list_files
 from sim.studies.traces.tables import NO_TABLE
 from sim.studies.traces.windows import CUTS, Cutting

@@ -2,8 +2,8 @@
 
 import json
 
-from sim.studies.traces.anywhere import read_anywhere
 from sim.studies.traces.choices import Choices
+from sim.studies.traces.conversion import read_anywhere
 from sim.studies.traces.listing import list_files
 
 

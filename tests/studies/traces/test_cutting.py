@@ -2,9 +2,9 @@
 
 import pytest
 
+from sim.studies.traces.conversion import read_traces_here
 from sim.studies.traces.listing import list_files
 from sim.studies.traces.parsing import TraceFileError
-from sim.studies.traces.tables_of_files import read_traces_here
 from sim.studies.traces.windows import Cutting, windows_here
 from tests.studies.traces.conftest import write_traces
 

@@ -88,10 +88,10 @@ def test_tables_that_cannot_be_written_are_one_line(spark, tmp_path):
 
 def test_the_same_without_spark(spark, tmp_path):
     """Rows, their order and their files, counts, and windows of each cut."""
+    from sim.studies.traces.conversion import read_traces_here
     from sim.studies.traces.listing import list_files
     from sim.studies.traces.pipeline import read_traces, windows
     from sim.studies.traces.tables import TABLES
-    from sim.studies.traces.tables_of_files import read_traces_here
     from sim.studies.traces.windows import Cutting, windows_here
 
     (tmp_path / "raw").mkdir()

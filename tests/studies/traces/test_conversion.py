@@ -5,10 +5,10 @@ import os
 import pandas as pd
 import pytest
 
-from sim.studies.traces import anywhere, pipeline, tables_of_files
+from sim.studies.traces import conversion, pipeline
+from sim.studies.traces.conversion import read_traces_here
 from sim.studies.traces.listing import TraceFile, list_files, trace_name
 from sim.studies.traces.parsing import TraceFileError
-from sim.studies.traces.tables_of_files import read_traces_here
 from tests.studies.traces.conftest import write_traces
 
 
@@ -66,7 +66,7 @@ def test_an_interrupted_run_leaves_the_earlier_tables(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tables_of_files, "rows_of", interrupted)
+    monkeypatch.setattr(conversion, "rows_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         read(tmp_path / "load.csv", tmp_path / "out")
 
@@ -88,24 +88,24 @@ def test_tables_that_cannot_be_written_are_one_line(tmp_path):
 
 @pytest.mark.parametrize(("most", "small"), [(10, True), (9, False)])
 def test_files_are_small_together(monkeypatch, most, small):
-    monkeypatch.setattr(anywhere, "MAX_BYTES", most)
+    monkeypatch.setattr(conversion, "MAX_BYTES", most)
 
-    assert small == anywhere.files_are_small([TraceFile(name, "folder", name, size=5) for name in "ab"])
+    assert small == conversion.files_are_small([TraceFile(name, "folder", name, size=5) for name in "ab"])
 
 
 @pytest.mark.parametrize(("most", "small"), [(10, True), (9, False)])
 def test_tables_are_small_together(tmp_path, monkeypatch, most, small):
-    monkeypatch.setattr(anywhere, "MAX_BYTES", most)
+    monkeypatch.setattr(conversion, "MAX_BYTES", most)
     for name in "ab":
         (tmp_path / "rates" / f"trace={name}").mkdir(parents=True)
         (tmp_path / "rates" / f"trace={name}" / "part-00000.parquet").write_bytes(b"12345")
 
-    assert small == anywhere.tables_are_small(str(tmp_path))
+    assert small == conversion.tables_are_small(str(tmp_path))
 
 
 def test_buckets_are_never_read_here():
-    assert not anywhere.files_are_small([TraceFile("a", "s3://bucket", "a.csv")])
-    assert not anywhere.tables_are_small("s3://bucket/tables")
+    assert not conversion.files_are_small([TraceFile("a", "s3://bucket", "a.csv")])
+    assert not conversion.tables_are_small("s3://bucket/tables")
 
 
 def listed(folder, *names, **options):
