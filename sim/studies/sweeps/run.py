@@ -14,7 +14,7 @@ from sim.studies.local import cores, run_each
 from sim.studies.plan import Cell, CellPlan
 from sim.studies.progress import Progress, Watch, no_watch
 from sim.studies.sweeps.results import read_results
-from sim.studies.sweeps.store import RowBuffer, Store
+from sim.studies.sweeps.store import Store
 from sim.studies.sweeps.sweep_file import Definition
 
 if TYPE_CHECKING:
@@ -88,11 +88,11 @@ def run_missing(
         return
     failed = 0
     with (
-        store.buffered_rows() as waiting,
-        closing(workers.rows(missing, _writing_rows(waiting, watch), check)) as rows,
+        store.buffered_rows(),
+        closing(workers.rows(missing, _writing_rows(store, watch), check)) as rows,
     ):
         for row in rows:  # closing() stops all workers when the block ends
-            waiting.add(row)
+            store.add(row)
             failed += row["status"] != "ok"
             if max_failures is not None and failed > max_failures:
                 raise TooManyFailuresError(
@@ -101,11 +101,11 @@ def run_missing(
     store.join()
 
 
-def _writing_rows(waiting: RowBuffer, watch: Watch) -> Watch:
+def _writing_rows(store: Store, watch: Watch) -> Watch:
     """Return a progress function that also writes waiting rows to disk, because the next cell may take an hour."""
 
     def progress(finished: int, simulated_ns: int) -> None:
-        waiting.flush_if_due()
+        store.flush_if_due()
         watch(finished, simulated_ns)
 
     return progress

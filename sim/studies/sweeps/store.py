@@ -11,7 +11,7 @@
 #     set-aside/
 #       77d0...90.parquet              its checksum or its columns are wrong; its cells run again
 #
-#   finished row --> RowBuffer --> Store.put --> one file per batch --> Store.join: 64 files of this command
+#   finished row --> Store.add --> Store.put --> one file per batch --> Store.join: 64 files of this command
 #                    at most 1 s                                           become one; a file with 50,000 rows
 #                                                                          is not joined again
 #
@@ -251,6 +251,8 @@ class Store:
         self._kept: RowIndex | None = None  # index of the files in `_keys`
         self._rows: dict[str, Row] | None = None  # all rows of the index, if they were loaded
         self._files_to_join: dict[Path, int] = {}  # file of this command that may be joined -> number of its rows
+        self._waiting: list[Row] = []  # finished rows that are written together
+        self._last_put_s = 0.0
         self._quarantined: dict[str, str] = {}  # file that was set aside and not yet reported -> reason
 
     def put(self, rows: Sequence[Row]) -> None:
@@ -276,13 +278,27 @@ class Store:
             self._files_to_join.clear()
 
     @contextmanager
-    def buffered_rows(self) -> Iterator[RowBuffer]:
-        """Yield a buffer of rows.  The rows in it are written when the block ends, also by an exception."""
-        waiting = RowBuffer(self)
+    def buffered_rows(self) -> Iterator[Store]:
+        """Yield the store for `add`.  Rows that wait are written when the block ends, also by an exception."""
+        self._last_put_s = time.monotonic()
         try:
-            yield waiting
+            yield self
         finally:
-            waiting.flush()
+            self._flush()
+
+    def add(self, row: Row) -> None:
+        """Write a row with those that follow within MAX_BUFFER_AGE_S.  Call it in a block of `buffered_rows`."""
+        self._waiting.append(row)
+        self.flush_if_due()
+
+    def flush_if_due(self) -> None:
+        if time.monotonic() - self._last_put_s >= MAX_BUFFER_AGE_S:
+            self._flush()
+
+    def _flush(self) -> None:
+        rows, self._waiting, self._last_put_s = self._waiting, [], time.monotonic()
+        if rows:
+            self.put(rows)
 
     def kept(self) -> RowIndex:
         """Return the index of all rows, including files added since the last call.  Invalid files are ignored, see `report_invalid_files`."""
@@ -341,26 +357,3 @@ class Store:
             self._kept = None
             clear_row_group_cache()
         return bool(new)
-
-
-class RowBuffer:
-    """Buffer of finished rows, which are written together at intervals of at least MAX_BUFFER_AGE_S."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._rows: list[Row] = []
-        self._last_put_s = time.monotonic()
-
-    def add(self, row: Row) -> None:
-        self._rows.append(row)
-        self.flush_if_due()
-
-    def flush_if_due(self) -> None:
-        if time.monotonic() - self._last_put_s >= MAX_BUFFER_AGE_S:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._rows:
-            self._store.put(self._rows)
-            self._rows.clear()
-            self._last_put_s = time.monotonic()

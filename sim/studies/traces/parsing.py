@@ -64,11 +64,12 @@ class TraceFileError(PrintableError, ValueError):
 
 
 class TraceLine(NamedTuple):
-    """A line of a file."""
+    """A line of a file, or a row of a table."""
 
     number: int  # from 1
     text: str
     fault: str = ""  # reason why the line is not usable; `text` may then be its beginning only.  "": it is usable
+    cells: Sequence[str] = ()  # of a usable row, which needs no `text`
 
 
 class TraceContent:

@@ -63,20 +63,11 @@ _DELIMITERS = ",;\t|"
 _DELIMITER_LINE = re.compile("\ufeff?sep=.")
 
 
-class TextRow(NamedTuple):
-    """A row of a table."""
-
-    number: int  # line in the file, from 1
-    cells: list[str]
-    fault: str = ""  # reason why the row is not usable; "": it is usable
-    text: str = ""  # text of a row with a fault
-
-
 class _TextTable(NamedTuple):
     """A table whose rows are still to be read."""
 
     columns: list[str]  # numbers if the file has no header
-    rows: Iterator[TextRow]
+    rows: Iterator[TraceLine]
     header: list[
         str
     ]  # cells of the first line, by which the format is recognized; numbers if the user names columns by number
@@ -99,7 +90,7 @@ def read_rows(source: TraceFile, content: TraceContent, choices: Choices = Choic
         if _DELIMITER_LINE.fullmatch(first.text):  # Grafana's "Download for Excel"
             first = next(remaining, first)
         if first.fault:
-            yield _quarantine(source, [TextRow(first.number, [], f"its first line: {first.fault}", first.text)])
+            yield _quarantine(source, [first._replace(fault=f"its first line: {first.fault}")])
             return
         delimiter = max(_DELIMITERS, key=first.text.count)
         names = [name.strip().strip("\ufeff") for name in _split_line(first.text, delimiter) or []]
@@ -120,23 +111,23 @@ def read_rows(source: TraceFile, content: TraceContent, choices: Choices = Choic
         yield quarantined(source, str(error))
 
 
-def _rows_of_lines(remaining: Iterable[TraceLine], delimiter: str, count: int) -> Iterator[TextRow]:
+def _rows_of_lines(remaining: Iterable[TraceLine], delimiter: str, count: int) -> Iterator[TraceLine]:
     """Yield a row for each line that is not blank.  `count`: number of columns."""
-    for number, text, fault in remaining:
-        cells = None if fault else _split_line(text, delimiter)
+    for line in remaining:
+        cells = None if line.fault else _split_line(line.text, delimiter)
         if cells is None:
-            yield TextRow(number, [], fault or "quotes are not closed", text)
+            yield line._replace(fault=line.fault or "quotes are not closed")
         elif len(cells) == count:
-            yield TextRow(number, cells)
-        elif text.strip():
-            yield TextRow(number, [], f"does not have {count} fields", text)
+            yield TraceLine(line.number, "", cells=cells)
+        elif line.text.strip():
+            yield line._replace(fault=f"does not have {count} fields")
 
 
 def table_rows(
     source: TraceFile, columns: list[str], rows: Iterable[list[str]], choices: Choices
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table with these column names.  `rows`: cells of each row."""
-    numbered = (TextRow(number, cells) for number, cells in enumerate(rows, start=1))
+    numbered = (TraceLine(number, "", cells=cells) for number, cells in enumerate(rows, start=1))
     try:
         yield from _rows_of_known_format(source, choices, _TextTable(columns, numbered, columns))
     except TraceFileError as error:
@@ -208,7 +199,7 @@ class _BlockReader:
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file.  If its rest cannot be read, TraceFileError is raised after the rows before it."""
-        block, size = list[TextRow](), 0
+        block, size = list[TraceLine](), 0
         read_error: TraceFileError | None = None
         while True:
             try:
@@ -238,7 +229,7 @@ class _BlockReader:
             )
             yield noted(self.source, f"{gaps}: the rate before {each} goes on")
 
-    def _block(self, block: list[TextRow], kept_back: int) -> Iterator[pa.RecordBatch]:
+    def _block(self, block: list[TraceLine], kept_back: int) -> Iterator[pa.RecordBatch]:
         """Parse a block, and yield its rows except the last `kept_back` ones, which the next block begins with."""
         until = block[-kept_back - 1].number if block else 0
         self.rows += sum(row.number <= until for row in block)
@@ -256,7 +247,7 @@ class _BlockReader:
                 if len(chosen := rows[is_usable.reindex(rows.index)]):
                     yield self._batch(kind, chosen)
             reasons = zip(wrong.index.tolist(), wrong, strict=True)
-            bad += [TextRow(line, [], why, self.table.delimiter.join(good[line])) for line, why in reasons if why]
+            bad += [TraceLine(line, self.table.delimiter.join(good[line]), why) for line, why in reasons if why]
             for why, count in parsed.passed[is_valid & (parsed.passed != "")].value_counts().items():
                 yield rows_batch("passed", self.source, pd.DataFrame({"reason": [str(why)], "count": [int(count)]}))
         if bad := [row for row in sorted(bad) if row.number <= until]:
@@ -301,7 +292,7 @@ class _BlockReader:
         return rows_batch(kind, self.source, rows.assign(line=rows.index))
 
 
-def _characters(row: TextRow) -> int:
+def _characters(row: TraceLine) -> int:
     return len(row.text) + sum(map(len, row.cells))
 
 
@@ -315,7 +306,7 @@ def _split_line(text: str, delimiter: str) -> list[str] | None:
         return None
 
 
-def _quarantine(source: TraceFile, rows: list[TextRow]) -> pa.RecordBatch:
+def _quarantine(source: TraceFile, rows: list[TraceLine]) -> pa.RecordBatch:
     """Return rows with faults as rows in quarantine."""
     cells = [(row.number, row.fault, row.text[:MAX_ROW_CHARACTERS]) for row in rows]
     return rows_batch("quarantine", source, pd.DataFrame(cells, columns=["line", "reason", "text"]))
