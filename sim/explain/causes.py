@@ -53,9 +53,9 @@ def slow_file(context: Context, file: StoredFile) -> SlowPlace | None:
         factor = medium.slowness(physical.name)
         return SlowPlace(Fraction(factor), "the stream was a slow one") if factor > 1 else None
     if isinstance(medium, DistributedFileSystem) and medium.options.slow is not None:
-        return _slowest(medium.options.slow, medium.seed, _nodes(medium, physical), "node", physical)
+        return _slowest_place(medium.options.slow, medium.seed, _nodes(medium, physical), "node", physical)
     if isinstance(medium, ObjectStorage) and medium.options.slow is not None:
-        return _slowest(medium.options.slow, medium.seed, {medium.prefix(physical.name)}, "prefix", physical)
+        return _slowest_place(medium.options.slow, medium.seed, {medium.prefix(physical.name)}, "prefix", physical)
     return None
 
 
@@ -65,7 +65,7 @@ def _nodes(dfs: DistributedFileSystem, file: StoredFile) -> set[int]:
     return {node for block in range(blocks) for node in dfs.replicas(file.name, file.host, block)}
 
 
-def _slowest(slow: SlowPlaces, seed: int, numbers: set[int], title: str, file: StoredFile) -> SlowPlace | None:
+def _slowest_place(slow: SlowPlaces, seed: int, numbers: set[int], title: str, file: StoredFile) -> SlowPlace | None:
     """Return the slowest of these nodes or prefixes while the file was written, or None if none was slow."""
     end_ns = file.created_ns if file.durable_ns is None else file.durable_ns
     moments = [file.created_ns + (end_ns - file.created_ns) * i // 8 for i in range(9)]
@@ -95,7 +95,7 @@ def subtask_name(vertex: str, index: int) -> str:
     return f"{one_line(vertex, 24)}[{index}]"
 
 
-def _flushed(state: State | None, part: PathPart) -> str:
+def _flush_text(state: State | None, part: PathPart) -> str:
     """Return a clause on the memtable that most of a synchronous part flushes, or "" if other work takes longer."""
     if state is None or state.changelog is not None or not state.kind.keeps_files:
         return ""
@@ -135,30 +135,32 @@ class Causes:
         vertex = None if part.task < 0 else self._vertex(part)
         match part.kind:
             case PathKind.QUEUE:
-                return self._queue(part)
+                return self._queue_cause(part)
             case PathKind.TIMEOUT:
                 allowed = options.barriers.timeout_ns or 0
-                return f"{self._ahead(part)}; the barrier may overtake only {format_duration(allowed)} after the trigger (alignment timeout)"
+                return f"{self._data_ahead(part)}; the barrier may overtake only {format_duration(allowed)} after the trigger (alignment timeout)"
             case PathKind.ALIGNMENT:
-                return self._alignment(part)
+                return self._alignment_cause(part)
             case PathKind.END_OF_INPUT:
                 return "an input of the task ends instead of sending a barrier, and its end was awaited"
             case PathKind.FLUSH:
-                return f"the operator writes before it forwards the barrier, on the task thread: {self._written(parts)}"
+                return (
+                    f"the operator writes before it forwards the barrier, on the task thread: {self._file_cause(parts)}"
+                )
             case PathKind.ASYNC_QUEUE:
                 return "the one asynchronous thread of the task was still at work for an older checkpoint"
             case PathKind.ASYNC_WORK:
-                return self._async_work(part)
+                return self._async_work_cause(part)
             case PathKind.SYNC:
-                return COMMON[part.kind] + _flushed(None if vertex is None else vertex.state, part)
+                return COMMON[part.kind] + _flush_text(None if vertex is None else vertex.state, part)
             case PathKind.UPLOAD:
-                return self._written(parts)
+                return self._file_cause(parts)
             case PathKind.OUTPUT:
                 return (
                     "its own barriers had not left its output queues, and what they overtake belongs to the checkpoint"
                 )
             case PathKind.CHANNEL_STATE:
-                return self._channel_state(part)
+                return self._channel_state_cause(part)
             case PathKind.ACKNOWLEDGEMENT:
                 return "the acknowledgement travels to the coordinator and takes its turn there"
             case PathKind.NOTIFICATION:
@@ -171,7 +173,7 @@ class Causes:
 
     # ------------------------------------------------------------------------------------------ channels
 
-    def _ahead(self, part: PathPart) -> str:
+    def _data_ahead(self, part: PathPart) -> str:
         """Return a clause on the data in front of the barrier, in one channel or in all outputs of the task."""
         channels = [part.channel] if part.channel >= 0 else list(self._outputs(part.task))
         queued = [
@@ -186,24 +188,24 @@ class Causes:
         stuck = ", where barriers overtake nothing before Flink 1.16 (FLINK-27251)" if is_stuck else ""
         return f"{bytes_text(total)} queued ahead of it ({bytes_text(sender)} not sent yet{stuck}, {bytes_text(reader)} received or in transit)"
 
-    def _queue(self, part: PathPart) -> str:
+    def _queue_cause(self, part: PathPart) -> str:
         """Return why a barrier waited in a channel."""
         row = self._queued(part)
-        if (firing := self._firing(part) or self._committing(part)) is not None:
-            return f"{firing}; {self._ahead(part)}"
+        if (firing := self._firing_text(part) or self._commit_text(part)) is not None:
+            return f"{firing}; {self._data_ahead(part)}"
         if row is None or not row.total:
-            return f"no data was queued ahead of it: it waited until the thread of {self._task(part.task)} was free{self._full_requests(part)}"
+            return f"no data was queued ahead of it: it waited until the thread of {self._task(part.task)} was free{self._full_requests_text(part)}"
         if self._overtook(part):
-            return f"it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests(part)}"
+            return f"it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests_text(part)}"
         if self._is_open(part):
-            return f"{self._ahead(part)}, not drained {self._until}"
+            return f"{self._data_ahead(part)}, not drained {self._until}"
         if self._is_in_progress(part):
             return f"the thread of {self._task(part.task)} was processing a record, which no barrier overtakes: its service time decides"
         rate = f"{bytes_text(row.total * SECOND / part.duration_ns)}/s"
-        full = self._full_requests(part)
-        return f"{self._ahead(part)}, drained at {rate}{f' by {self._task(part.task)}{full}' if full else ''}"
+        full = self._full_requests_text(part)
+        return f"{self._data_ahead(part)}, drained at {rate}{f' by {self._task(part.task)}{full}' if full else ''}"
 
-    def _full_requests(self, part: PathPart) -> str:
+    def _full_requests_text(self, part: PathPart) -> str:
         """Return a clause if all asynchronous requests of the reader were pending when the barrier was sent, or ""."""
         requests = self._vertex(part).async_io
         writer = self.context.layout.writer[part.channel]
@@ -218,7 +220,7 @@ class Causes:
         Unaligned barriers would then not shorten the part.
         """
         row = self._queued(part)
-        is_held = (self._firing(part) or self._committing(part)) is not None
+        is_held = (self._firing_text(part) or self._commit_text(part)) is not None
         return is_held or row is None or not row.total or self._overtook(part) or self._is_in_progress(part)
 
     def _is_in_progress(self, part: PathPart) -> bool:
@@ -227,7 +229,7 @@ class Causes:
         edge = self.context.spec.edges[layout.edge[part.channel]]
         return row is not None and 0 < row.total < min(edge.record_bytes) and layout.reader.count(part.task) == 1
 
-    def _firing(self, part: PathPart) -> str | None:
+    def _firing_text(self, part: PathPart) -> str | None:
         """Return a clause if a firing window occupied the thread for at least half of the part, else None."""
         vertex = self._vertex(part)
         window, fired = vertex.window, self.instance.fired(self.checkpoint, part.channel)
@@ -236,7 +238,7 @@ class Causes:
         emitted = math.ceil(fired * vertex.fan_out)
         return f"its window ended, and {emitted} records or more left it on the task thread, {format_duration(window.fire_ns)} each"
 
-    def _committing(self, part: PathPart) -> str | None:
+    def _commit_text(self, part: PathPart) -> str | None:
         """Return a clause if commits of older checkpoints occupied the thread for at least half of the part, else None."""
         job = self.context.scenario.job
         vertex = job.vertices[self.context.layout.vertex[part.task]]
@@ -249,7 +251,7 @@ class Causes:
             return None
         return f"the thread of {self._task(part.task)} commits an older checkpoint, which takes {format_duration(commit.time_ns)} (commit.time)"
 
-    def _alignment(self, part: PathPart) -> str:
+    def _alignment_cause(self, part: PathPart) -> str:
         """Return why the last barrier of a task arrived later than the first."""
         entries = [
             entry for entry in self.instance.path_finder().entries_of(self.checkpoint) if entry.task == part.task
@@ -259,14 +261,14 @@ class Causes:
         if arrivals and arrivals[0].number != part.channel:
             text = f"the first barrier came from {self._task(self.context.layout.writer[arrivals[0].number])}, the last through this channel: "
         if self._overtook(part):
-            return f"{text}it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests(part)}"
+            return f"{text}it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests_text(part)}"
         sent_ns = self._time(EventType.BARRIER_FORWARDED, self.context.layout.writer[part.channel])
         row = self._queued(part)
         if sent_ns is not None and sent_ns > part.begin_ns:
             text += "its writer sent it later; "
         if row is None or not row.total:
             return f"{text}no data was queued ahead of it any more"
-        return f"{text}{self._ahead(part)} when it set out"
+        return f"{text}{self._data_ahead(part)} when it set out"
 
     def _overtook(self, part: PathPart) -> bool:
         """Return whether the barrier was allowed to overtake when this part began."""
@@ -285,7 +287,7 @@ class Causes:
 
     # ------------------------------------------------------------------------------------------ files
 
-    def _written(self, parts: Sequence[PathPart]) -> str:
+    def _file_cause(self, parts: Sequence[PathPart]) -> str:
         """Return a clause on the files of these parts: their size, their rate, and slow storage."""
         files, spent_ns = self._files(parts), sum(part.duration_ns for part in parts)
         unfinished = [file for file in files if file.durable_ns is None or file.durable_ns > parts[-1].end_ns]
@@ -297,16 +299,16 @@ class Causes:
         if unfinished:
             text = f"{subject} was not durable {self._until}"
         else:
-            text = f"{subject}, {bytes_text(size)} at {bytes_text(size * SECOND / spent_ns)}/s{self._compacted(parts[0].task, files)}"
+            text = f"{subject}, {bytes_text(size)} at {bytes_text(size * SECOND / spent_ns)}/s{self._compacted_text(parts[0].task, files)}"
         if self._stats.savepoint_format == "canonical" and (
             rate := self.context.scenario.checkpoint.state.savepoint_bytes_per_second
         ):
             text += f"; its entries are serialised at most at {bytes_text(rate)}/s (checkpoint.savepoint-rate), whatever storage takes"
-        text += self._refused(longest)
+        text += self._refused_text(longest)
         slow = self.slow(parts)
         return text if slow is None else f"{text}; {slow.place} (bandwidth divided by {float(slow.factor):g})"
 
-    def _refused(self, file: StoredFile) -> str:
+    def _refused_text(self, file: StoredFile) -> str:
         """Return a clause on requests that an object store refused while a file was written, or "" if there are none."""
         medium = self.context.storage.medium
         if file.disk or not isinstance(medium, ObjectStorage) or (limit := medium.options.requests_per_second) is None:
@@ -317,7 +319,7 @@ class Causes:
             return ""
         return f"; {refused} requests were refused meanwhile (503), as a prefix takes {limit}/s, and tried again"
 
-    def _compacted(self, task: int, files: Sequence[StoredFile]) -> str:
+    def _compacted_text(self, task: int, files: Sequence[StoredFile]) -> str:
         """Return a clause on bytes that a compaction wrote, or "" if they are at most half of the upload."""
         names = self.instance.compacted(self.checkpoint, task)
         anew = sum(file.size_bytes for file in files if str(file.name[-1]) in names)
@@ -327,7 +329,7 @@ class Causes:
             else ""
         )
 
-    def _async_work(self, part: PathPart) -> str:
+    def _async_work_cause(self, part: PathPart) -> str:
         """Return what the asynchronous part did apart from writing files."""
         vertex = self._vertex(part)
         own_ns = vertex.snapshot.async_ns
@@ -344,7 +346,7 @@ class Causes:
             else "work of the asynchronous part, beside its files"
         )
 
-    def _channel_state(self, part: PathPart) -> str:
+    def _channel_state_cause(self, part: PathPart) -> str:
         """Return a clause on the channel state file, and the tasks that share it."""
         group = self.instance.path_finder().graph.groups
         members = [task for task, number in enumerate(group) if number == group[part.task]]

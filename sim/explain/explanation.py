@@ -176,20 +176,22 @@ def text(account: Account) -> str:
     if not account.lines:
         return fill(sentence(account), WIDTH)
     lines = (*account.lines, *account.after)
-    rows = [_row(number, line, lines[-1].end_ns) for number, line in enumerate(lines, 1)]
+    rows = [_waterfall_row(number, line, lines[-1].end_ns) for number, line in enumerate(lines, 1)]
     total = f"     sum to {_ENDS[account.status]}"
-    total = f"{total:<{_NAME + _PLACE + 6}} {duration(account.duration_ns):>{_TAKES}} ({_exact(account.duration_ns)})"
+    total = (
+        f"{total:<{_NAME + _PLACE + 6}} {duration(account.duration_ns):>{_TAKES}} ({_exact_text(account.duration_ns)})"
+    )
     rows.insert(len(account.lines), total)
     blocks = [
         fill(sentence(account), WIDTH),
         "\n".join(rows),
-        "\n".join(_notes(account)),
-        "\n".join(_effects(account)),
+        "\n".join(_cause_lines(account)),
+        "\n".join(_change_lines(account)),
     ]
     return "\n\n".join(block for block in blocks if block)
 
 
-def _exact(duration_ns: int) -> str:
+def _exact_text(duration_ns: int) -> str:
     """Return an exact duration in ms, for example ``1667.447 ms``.  Flink's statistics are in ms, simulated times in ns."""
     return f"{duration_ns / 10**6:.6f}".rstrip("0").rstrip(".") + " ms"
 
@@ -213,7 +215,9 @@ def sentence(account: Account) -> str:
     outcome = f"{_OUTCOMES[account.status]} {total}{failure}"
     longest = account.longest
     share = share_text(longest.duration_ns / account.duration_ns)
-    return f"{name} {outcome}. {share} of it, {duration(longest.duration_ns)}, {_passes(longest)}: {longest.cause}."
+    return (
+        f"{name} {outcome}. {share} of it, {duration(longest.duration_ns)}, {_waiting_text(longest)}: {longest.cause}."
+    )
 
 
 _OUTCOMES = {"IN_PROGRESS": "has been under way for", "FAILED": "was given up after", "COMPLETED": "took"}
@@ -221,7 +225,7 @@ _ENDS = {"IN_PROGRESS": "now", "FAILED": "the failure", "COMPLETED": "the last a
 """Status -> name of the event with which the path ends."""
 
 
-def _passes(line: AccountLine) -> str:
+def _waiting_text(line: AccountLine) -> str:
     """Return a clause on what happens during a line."""
     reader, _, writer = line.place.partition(" < ")
     match line.kind:
@@ -247,7 +251,7 @@ def duration(ns: int) -> str:
     return ms_text(ns / 1e6)
 
 
-def _row(number: int, line: AccountLine, end_ns: int) -> str:
+def _waterfall_row(number: int, line: AccountLine, end_ns: int) -> str:
     """Return a row of the waterfall chart.  `end_ns`: end of its time axis."""
     span = max(1, end_ns)
     first = line.begin_ns * _BAR // span
@@ -257,7 +261,7 @@ def _row(number: int, line: AccountLine, end_ns: int) -> str:
     return f"{number:>3}  {line.name:<{_NAME}} {place:<{_PLACE}} {duration(line.duration_ns):>{_TAKES}} {bar}".rstrip()
 
 
-def _notes(account: Account) -> Iterator[str]:
+def _cause_lines(account: Account) -> Iterator[str]:
     """Yield the causes of notable lines, with their numbers."""
     for number, line in enumerate((*account.lines, *account.after), 1):
         if line.duration_ns >= NOTABLE * account.duration_ns:
@@ -265,7 +269,7 @@ def _notes(account: Account) -> Iterator[str]:
             yield fill(note, WIDTH, initial_indent=f"{number:>3}  ", subsequent_indent="     ")
 
 
-def _effects(account: Account) -> Iterator[str]:
+def _change_lines(account: Account) -> Iterator[str]:
     """Yield a line per change: the duration of the rest of the path."""
     now = duration(account.duration_ns)
     for change in account.changes:
@@ -289,8 +293,8 @@ def record(account: Account) -> dict[str, Any]:
         "trigger_ns": account.trigger_ns,
         "duration_ns": account.duration_ns,
         "sentence": sentence(account),
-        "parts": [_part(line) for line in account.lines],
-        "after": [_part(line) for line in account.after],
+        "parts": [_line_json(line) for line in account.lines],
+        "after": [_line_json(line) for line in account.after],
         "what_if": [
             {"change": change.change, "rest_of_path_ns": account.duration_ns - change.saved_ns}
             for change in account.changes
@@ -298,7 +302,7 @@ def record(account: Account) -> dict[str, Any]:
     }
 
 
-def _part(line: AccountLine) -> dict[str, Any]:
+def _line_json(line: AccountLine) -> dict[str, Any]:
     """Return a line as JSON-ready values."""
     return {
         "part": line.name,
@@ -341,12 +345,12 @@ def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list
             there = f"they are {min(ids)} to {max(ids)}" if ids else "there is none"
             raise NoCheckpointError(f"{strategy}: no checkpoint {checkpoint}: {there}")
     else:
-        chosen = _typical(run)
+        chosen = _default_checkpoints(run)
     roles = chosen.items()
     return [replace(account(strategy, job, run.instances[job], number), role=role) for (job, number), role in roles]
 
 
-def _typical(run: CloseUp) -> dict[tuple[int, int], str]:
+def _default_checkpoints(run: CloseUp) -> dict[tuple[int, int], str]:
     """Return {(job instance, id): role} of the checkpoints to explain by default.
 
     These are first uploads, and the median and the slowest completed checkpoint after the warm-up.  If there are none, it

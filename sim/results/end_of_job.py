@@ -55,14 +55,14 @@ def _final_checkpoint(run: Tables) -> pd.DataFrame:
 
     If the first such checkpoint fails, tasks wait for the next periodic one (FLIP-147).
     """
-    tasks, rows = (_of_last_job(run[name]) for name in ("tasks", "checkpoints"))
+    tasks, rows = (_rows_of_last_job(run[name]) for name in ("tasks", "checkpoints"))
     first = tasks["x_finalCheckpoint"].max()
     is_final = (rows["id"] == first) | (is_periodic(rows) & (rows["id"] > first) & (first > 0))
     final: pd.DataFrame = rows[(rows["status"] == "COMPLETED") & is_final].head(1)
     return final
 
 
-def _of_last_job(table: pd.DataFrame) -> pd.DataFrame:
+def _rows_of_last_job(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the last job instance in a chain."""
     last: pd.DataFrame = table[job_of(table) == job_of(table).max()]
     return last
@@ -82,7 +82,7 @@ def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:
 
 def _served_after_samples(run: Tables) -> bool:
     """Return True if tasks of the last job processed records after the last sample.  Samples are taken once a second."""
-    tasks, series = _of_last_job(run["tasks"]), _of_last_job(run["series"])
+    tasks, series = _rows_of_last_job(run["tasks"]), _rows_of_last_job(run["series"])
     return bool(tasks["numRecordsIn"].sum() > series["numRecordsInPerSecond"].sum() + _ROUNDING_RECORDS)
 
 

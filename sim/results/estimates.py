@@ -120,7 +120,7 @@ def median_of_few(ended: Durations, unfinished: Durations) -> Duration:
     Unfinished durations count with their length so far.  The median is a lower bound if it would be larger if they never
     ended.
     """
-    return _least(ended, unfinished, 0.5)
+    return _lower_quantile(ended, unfinished, 0.5)
 
 
 def quantile(ended: Durations, unfinished: Durations, share: float, weights: Durations | None = None) -> Duration:
@@ -131,8 +131,8 @@ def quantile(ended: Durations, unfinished: Durations, share: float, weights: Dur
     `share`: the quantile, 0 to 1.  `weights`: of the durations in `ended`, with a mean of 1.  With weights, the quantile is
     one of the durations, and an unfinished duration has weight 1.
     """
-    longer = unfinished[unfinished > _weighted(ended, share, weights)] if len(ended) else unfinished
-    return _least(ended, longer, share, weights)
+    longer = unfinished[unfinished > _weighted_quantile(ended, share, weights)] if len(ended) else unfinished
+    return _lower_quantile(ended, longer, share, weights)
 
 
 def quantiles(
@@ -147,7 +147,9 @@ def quantiles(
     return computed
 
 
-def _least(ended: Durations, unfinished: Durations, share: float, weights: Durations | None = None) -> Duration:
+def _lower_quantile(
+    ended: Durations, unfinished: Durations, share: float, weights: Durations | None = None
+) -> Duration:
     """Return the quantile as if all unfinished durations ended now.  It is a bound if it would be larger if they never ended."""
     least = np.concatenate([ended, unfinished])
     if not len(least):
@@ -155,11 +157,11 @@ def _least(ended: Durations, unfinished: Durations, share: float, weights: Durat
     if weights is not None:
         weights = np.concatenate([weights, np.ones(len(unfinished))])
     most = np.concatenate([ended, np.full(len(unfinished), 10 * least.max() + 1)])
-    value = _weighted(least, share, weights)
-    return Duration(value, is_bound=_weighted(most, share, weights) > value)
+    value = _weighted_quantile(least, share, weights)
+    return Duration(value, is_bound=_weighted_quantile(most, share, weights) > value)
 
 
-def _weighted(values: Durations, share: float, weights: Durations | None) -> float:
+def _weighted_quantile(values: Durations, share: float, weights: Durations | None) -> float:
     if weights is None:
         return float(np.quantile(values, share))
     return float(np.quantile(values, share, weights=weights, method="inverted_cdf"))

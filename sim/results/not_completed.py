@@ -41,18 +41,18 @@ PARTS: dict[str, str] = {
 _ASYNC = ["async_queue", "async_work", "upload", "channel_state"]
 
 
-def _time(meaning: str, *kinds: str, **options: Any) -> Any:
+def _wait_column(meaning: str, *kinds: str, **options: Any) -> Any:
     """Return a dataclass field for the time that checkpoints spend on these kinds of wait [ms], median over checkpoints."""
     return result_column(meaning, None, lambda parts: parts.median_ms(*kinds), **options)
 
 
-def _vertex(meaning: str, *kinds: str) -> Any:
+def _vertex_column(meaning: str, *kinds: str) -> Any:
     """Return a dataclass field for the vertex where checkpoints spend most of their time on these kinds of wait."""
     return result_column(meaning, None, lambda parts: parts.place(*kinds)[0])
 
 
-def _vertex_time(kind: str) -> Any:
-    """Return a dataclass field for the time spent on this kind of wait at the vertex of `_vertex` [ms], median over checkpoints."""
+def _vertex_wait_column(kind: str) -> Any:
+    """Return a dataclass field for the time spent on this kind of wait at the vertex of `_vertex_column` [ms], median over checkpoints."""
     return result_column("the time spent there", None, lambda parts: parts.place(kind)[1])
 
 
@@ -63,23 +63,23 @@ class BarrierPath:
     Times are NaN and vertices "" if no critical path was recorded.
     """
 
-    queue_ms: float = _time("behind data, or for the task thread of a source that handles the trigger", "queue")
-    queue_vertex: str = _vertex(
+    queue_ms: float = _wait_column("behind data, or for the task thread of a source that handles the trigger", "queue")
+    queue_vertex: str = _vertex_column(
         "the vertex in front of which most of that time is spent; a source: waiting for its task thread", "queue"
     )
-    queue_vertex_ms: float = _vertex_time("queue")
+    queue_vertex_ms: float = _vertex_wait_column("queue")
     queue_at_source: bool = result_column(
         "whether most of it is waiting for the task thread of a source",
         None,
         lambda parts: parts.longest_part("queue", parts.place("queue")[0]) == "task thread",
         worse="neither",
     )
-    timeout_ms: float = _time("behind data until the alignment timeout lets barriers overtake", "timeout")
-    timeout_vertex: str = _vertex("the vertex in front of which most of that time is spent", "timeout")
-    alignment_ms: float = _time("from first to last barrier", "alignment")
-    alignment_vertex: str = _vertex("the vertex where most of that time is spent", "alignment")
-    alignment_vertex_ms: float = _vertex_time("alignment")
-    pre_barrier_ms: float = _time(
+    timeout_ms: float = _wait_column("behind data until the alignment timeout lets barriers overtake", "timeout")
+    timeout_vertex: str = _vertex_column("the vertex in front of which most of that time is spent", "timeout")
+    alignment_ms: float = _wait_column("from first to last barrier", "alignment")
+    alignment_vertex: str = _vertex_column("the vertex where most of that time is spent", "alignment")
+    alignment_vertex_ms: float = _vertex_wait_column("alignment")
+    pre_barrier_ms: float = _wait_column(
         "work and files of operators before they forward the barrier",
         "pre_barrier",
         title="work before the barrier, median",
@@ -88,16 +88,16 @@ class BarrierPath:
         is_optional=True,
         cell=lambda line: "0 ms" if (ms := line.summary.path.pre_barrier_ms) < 0.5 else ms_text(ms),
     )
-    sync_ms: float = _time("synchronous parts", "sync")
-    async_ms: float = _time("asynchronous parts: the next four", *_ASYNC)
-    async_queue_ms: float = _time(
+    sync_ms: float = _wait_column("synchronous parts", "sync")
+    async_ms: float = _wait_column("asynchronous parts: the next four", *_ASYNC)
+    async_queue_ms: float = _wait_column(
         "waiting for the asynchronous thread, which is busy with an older checkpoint", "async_queue"
     )
-    async_work_ms: float = _time("asynchronous work except uploads", "async_work")
-    upload_ms: float = _time("writing files of state", "upload")
-    channel_state_ms: float = _time("writing in-flight data, once it is complete", "channel_state")
-    async_vertex: str = _vertex("the vertex where most of the asynchronous time is spent", *_ASYNC)
-    messages_ms: float = _time("trigger and acknowledgement in transit", "messages")
+    async_work_ms: float = _wait_column("asynchronous work except uploads", "async_work")
+    upload_ms: float = _wait_column("writing files of state", "upload")
+    channel_state_ms: float = _wait_column("writing in-flight data, once it is complete", "channel_state")
+    async_vertex: str = _vertex_column("the vertex where most of the asynchronous time is spent", *_ASYNC)
+    messages_ms: float = _wait_column("trigger and acknowledgement in transit", "messages")
 
 
 NOWHERE = BarrierPath(
@@ -243,7 +243,7 @@ def not_completed(
             by_fate.setdefault(fate, []).append((lasted_ms, path_rows))
     typical_ms = float(np.median(completed)) if completed else 0.0
     return tuple(
-        _summary_of(fate, counted)
+        _summarize_fate(fate, counted)
         for fate, checkpoints in by_fate.items()
         if (
             # all expired and failed checkpoints count; of the others only those that were slow
@@ -269,7 +269,7 @@ def _rows_not_completed(
         yield kind + fate, lasted_ms, path_rows
 
 
-def _summary_of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:
+def _summarize_fate(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:
     """Return the summary of checkpoints with the same fate.  `checkpoints`: (duration [ms], rows of the critical path)."""
     lasted = np.array([lasted_ms for lasted_ms, _ in checkpoints])
     paths = [

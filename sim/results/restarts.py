@@ -63,7 +63,7 @@ _RESTART_PHASES = (
 )
 
 
-def _failures_of(recoveries: pd.DataFrame) -> pd.DataFrame:
+def _failures(recoveries: pd.DataFrame) -> pd.DataFrame:
     """Return the failures of a job in the order in which the JobManager detects them.
 
     Tasks that fail at the same instant are one failure of the job, because one restart serves all of them.
@@ -93,7 +93,7 @@ def longest_downtime_sentence(
     # of each downtime that ended within the run: duration [ms], strategy, cause, row of its last failure, whether it begins
     # without a JobManager that leads and another failure follows, and the time in each of `_RESTART_PHASES` [ms]
     downtimes: list[tuple[float, str, str, pd.Series[Any], bool, npt.NDArray[np.float64]]] = []
-    failures = [(name, _failures_of(run["recoveries"])) for name, tables in runs.items() for run in tables]
+    failures = [(name, _failures(run["recoveries"])) for name, tables in runs.items() for run in tables]
     for name, rows in failures:
         for _, attempts in rows.groupby("outage"):
             last, ordered = attempts.iloc[-1], attempts.sort_values("failed", kind="stable")
@@ -157,7 +157,7 @@ def restarts_of(recoveries: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
 
     `end_ms`: end of the run.
     """
-    rows = _failures_of(recoveries)
+    rows = _failures(recoveries)
     is_planned = rows["kind"].isin(PLANNED_RESTARTS)
     caught_up_ms = rows["caught_up"].where(rows["caught_up"] >= 0).bfill()  # NaN: not by the end of the run
     for _, attempts in rows.groupby([rows["outage"], (is_planned != is_planned.shift()).cumsum()]):
@@ -204,7 +204,7 @@ def disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> float
     """Return the total time [ms] from failures until the job has caught up.  Overlapping times count once."""
     disturbed: list[float] = []
     for run, duration_ms in zip(runs, durations_ms, strict=True):
-        rows = _failures_of(run["recoveries"])
+        rows = _failures(run["recoveries"])
         # a restart that another one interrupts has caught up when the other one has
         rows = rows.assign(end=rows["caught_up"].where(rows["caught_up"] >= 0).bfill()).sort_values("failed")
         following = np.append(rows["failed"].to_numpy()[1:], duration_ms)
@@ -222,7 +222,7 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
         (name, row)
         for name, tables in runs.items()
         for run in tables
-        for row in _failures_of(run["recoveries"]).to_dict("records")
+        for row in _failures(run["recoveries"]).to_dict("records")
     ]
     per_strategy = Counter(name for name, _ in rows)
     if (

@@ -121,13 +121,13 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         under_way=single(sorted(open_, key=itemgetter("trigger_timestamp"))),
         savepoint=single(sorted((row for row in ended if not row["is_periodic"]), key=_duration_ms)[-1:]),
         failures=tuple(reasons),
-        in_a_row=max((_in_a_row(tables["checkpoints"]) for tables in runs), default=0),
+        in_a_row=max((_max_consecutive_failures(tables["checkpoints"]) for tables in runs), default=0),
         restarts=len(restored),
         from_beginning=int((restored == 0).sum()),
     )
 
 
-def _in_a_row(rows: pd.DataFrame) -> int:
+def _max_consecutive_failures(rows: pd.DataFrame) -> int:
     """Return the maximum number of consecutive checkpoint failures that count (CheckpointFailureManager).
 
     A completed savepoint ends a series of failures; a failed savepoint, and a trigger that no task answered, are ignored.
@@ -148,7 +148,7 @@ def _single(runs: Sequence[Tables], row: CheckpointRow) -> Single:
     """Return a checkpoint as a `Single`, with its critical path.  `row`: its row, including the number of its run."""
     tables = runs[row["run"]]
     job = int(row["x_job"]) if "x_job" in row else None
-    parts = _of_job(tables["path"], job)
+    parts = _rows_of_job(tables["path"], job)
     parts = parts[parts["id"] == row["id"]]
     is_cut_off = row["status"] != "COMPLETED" and len(parts) > 0
     return Single(
@@ -165,7 +165,7 @@ def _single(runs: Sequence[Tables], row: CheckpointRow) -> Single:
         path=path(parts[parts["part"] != FINALISATION]),
         cut_off=str(parts["part"].iloc[-1]) if is_cut_off else "",
         late_input="".join(parts[parts["part"] == "alignment"].sort_values("duration")["upstream"].tail(1)),
-        unknown_loss=_unknown_loss(row, _of_job(tables["recoveries"], job)) if row["status"] == "FAILED" else None,
+        unknown_loss=_unknown_loss(row, _rows_of_job(tables["recoveries"], job)) if row["status"] == "FAILED" else None,
     )
 
 
@@ -181,7 +181,7 @@ def _unknown_loss(checkpoint: CheckpointRow, recoveries: pd.DataFrame) -> tuple[
     return None
 
 
-def _of_job(rows: pd.DataFrame, job: int | None) -> pd.DataFrame:
+def _rows_of_job(rows: pd.DataFrame, job: int | None) -> pd.DataFrame:
     """Return the rows of a job instance, or all rows if `job` is None."""
     return rows if job is None else rows[rows["x_job"] == job]
 
@@ -315,10 +315,12 @@ def texts(
     rows: list[list[str]] = []
     first_rows: list[list[str]] = []
     for line in strategies:
-        rows.append([line.label, *(_text(line, column) for column in columns)])
+        rows.append([line.label, *(_cell_text(line, column) for column in columns)])
         if line.first is not None:
             firsts = replace(line, summary=line.first)
-            first_rows.append([FIRST_UPLOAD.format(line.label), *(_first_text(firsts, column) for column in columns)])
+            first_rows.append(
+                [FIRST_UPLOAD.format(line.label), *(_first_upload_cell_text(firsts, column) for column in columns)]
+            )
         rows += [
             [NOT_COMPLETED.format(line.label, found.count, found.fate), *map(found.text, columns)]
             for found in line.not_completed
@@ -327,7 +329,7 @@ def texts(
     shown = [
         i for i, column in enumerate(columns) if not (rows and all(column.says_nothing(row[1 + i]) for row in rows))
     ]
-    header = [_of_vertices(columns[i], strategies) for i in shown]
+    header = [_heading_with_vertices(columns[i], strategies) for i in shown]
     return ["strategy", *header], [[row[0], *(row[1 + i] for i in shown)] for row in rows]
 
 
@@ -339,16 +341,16 @@ _OVERLOAD = ("emitted_per_second", "due_per_second", "until_s")
 """Fields of `KeepingUp` that are columns of the table, with the prefix ``overload_``."""
 
 
-def _text(line: StrategyRow, column: ResultColumn) -> str:
+def _cell_text(line: StrategyRow, column: ResultColumn) -> str:
     """Return a cell of the printed table."""
     return column.value_text(line.summary.row()) if column.cell is None else column.cell(line)
 
 
-def _first_text(line: StrategyRow, column: ResultColumn) -> str:
+def _first_upload_cell_text(line: StrategyRow, column: ResultColumn) -> str:
     """Return a cell of the row of first uploads; columns about the whole run are empty."""
     if column.name == "completed":
         return str(line.summary.completed)
-    return _text(line, column) if column.population in (Population.COMPLETED, None) else MISSING
+    return _cell_text(line, column) if column.population in (Population.COMPLETED, None) else MISSING
 
 
 def _with_sample(summary: Summary) -> dict[str, Any]:
@@ -357,7 +359,7 @@ def _with_sample(summary: Summary) -> dict[str, Any]:
     return {column: value if has_sample(column, row) else math.nan for column, value in row.items()}
 
 
-def _of_vertices(column: ResultColumn, strategies: Sequence[StrategyRow]) -> str:
+def _heading_with_vertices(column: ResultColumn, strategies: Sequence[StrategyRow]) -> str:
     """Return the heading, with its vertices if they are the same in all rows, e.g. ``throughput (sink)``."""
     vertices = {getattr(line, column.vertices) for line in strategies} if column.vertices else set()
     if len(vertices) != 1 or not (names := vertices.pop()):

@@ -373,7 +373,7 @@ class Summary:
     )
     start_delay_ms: float = _median_column(
         "trigger -> first barrier, median over checkpoints and subtasks, of the vertex where it is largest",
-        lambda run: _value_of(run.delays, _name_of_largest(run.delays)),
+        lambda run: _value_or_nan(run.delays, _name_of_largest(run.delays)),
         title=title_of("start_delay", "median"),
         heading="start delay",
     )
@@ -474,7 +474,7 @@ class Summary:
     busy_share: float = result_column(
         "of the bottleneck, mean over its subtasks",
         Population.AFTER_WARMUP,
-        lambda run: _value_of(run.load["busy"], run.bottleneck[0]),
+        lambda run: _value_or_nan(run.load["busy"], run.bottleneck[0]),
     )
     busiest_subtask: int = result_column(
         "its index: one hot subtask holds up all others", Population.RUN, lambda run: run.bottleneck[1], worse="neither"
@@ -493,7 +493,7 @@ class Summary:
     most_backpressured_share: float = result_column(
         "of that vertex, mean over its subtasks",
         Population.AFTER_WARMUP,
-        lambda run: _value_of(run.load["backPressured"], run.waiting),
+        lambda run: _value_or_nan(run.load["backPressured"], run.waiting),
         title="most back-pressured vertex",
         heading="back-pressured",
         cell=_backpressured_text,
@@ -534,7 +534,7 @@ def summarize(
     done, paths = checkpoints[checkpoints["status"] == "COMPLETED"], _pooled(runs, "path")
     subtasks = _pooled(runs, "subtasks")
     subtasks = subtasks[subtasks["id"].isin(done["id"])]
-    load = _load(runs, rates_s)
+    load = _mean_load(runs, rates_s)
     durations = done["end_to_end_duration"].to_numpy(dtype=float)
     source = SimpleNamespace(
         runs=runs,
@@ -633,7 +633,7 @@ def bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
     return str(vertex), int(busy[vertex].idxmax()[0]), float(busy[vertex].max())
 
 
-def _load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:
+def _mean_load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:
     """Return the mean load of each vertex after the warm-up.
 
     It is computed column by column, because a copy of all columns for a run of a day takes much memory.
@@ -658,7 +658,7 @@ def _name_of_largest(values: pd.Series[float]) -> str:
     return str(values.idxmax()) if len(values) else ""
 
 
-def _value_of(values: pd.Series[float], name: str) -> float:
+def _value_or_nan(values: pd.Series[float], name: str) -> float:
     # the name is missing if the job ended before the first sample
     """Return the value with this name, or NaN."""
     return float(values[name]) if name in values.index else np.nan

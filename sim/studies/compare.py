@@ -73,26 +73,26 @@ def plain(comparison: Comparison) -> dict[str, Any]:
             ]
             for name, results in comparison.results.items()
         },
-        "warm_up": {name: _settling(runs.warm_up) for name, runs in comparison.replications.items()},
+        "warm_up": {name: _warm_up_json(runs.warm_up) for name, runs in comparison.replications.items()},
         "cold_start": {
-            name: _settling(runs.cold_start) for name, runs in comparison.replications.items() if runs.cold_start.ns
+            name: _warm_up_json(runs.cold_start) for name, runs in comparison.replications.items() if runs.cold_start.ns
         },
         "stored": {
             section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows]
             for section in comparison.stored
         },
-        "storage_use": _storage_use(comparison),
+        "storage_use": _storage_use_json(comparison),
         "prices": asdict(comparison.prices),
         "errors": comparison.errors,
         "violations": {name: list(stories) for name, stories in comparison.violations.items()},
     }
 
 
-def _settling(end: WarmUpEnd) -> dict[str, Any]:
+def _warm_up_json(end: WarmUpEnd) -> dict[str, Any]:
     return {"ms": end.ns / 1e6, "until_settled": end.cause}
 
 
-def _storage_use(comparison: Comparison) -> dict[str, Any]:
+def _storage_use_json(comparison: Comparison) -> dict[str, Any]:
     """Return requests to the object store and cost per month, by label of the strategy, for those that use one."""
     uses = {name: asdict(use) for name, use in comparison.storage_use.items() if use.has_requests}
     return {name: {**use, COST: comparison.prices.cost_per_month(use)} for name, use in uses.items()}
@@ -122,18 +122,18 @@ def compare(
             # written here and not in the worker, which Ctrl-C may end at any point
             if folder is not None and isinstance(outcome, Result):
                 outcome.write(folder / names[runs[i].id])
-    return _gather(study.question, study.name, [(cell, ended[cell.id]) for cell in planned])
+    return _compare_outcomes(study.question, study.name, [(cell, ended[cell.id]) for cell in planned])
 
 
 def comparison_of(results: Sequence[Any]) -> Comparison:
     """Return the comparison of runs that have ended."""
     first: Scenario = results[0].scenario
-    return _gather(
+    return _compare_outcomes(
         first.question, first.name, [(Cell(result.scenario, identity(result.scenario)), result) for result in results]
     )
 
 
-def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]) -> Comparison:
+def _compare_outcomes(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]) -> Comparison:
     """Return the comparison of runs by strategy.  `ended`: (cell, its result, or the message of an error)."""
     results: dict[str, tuple[Result, ...]] = {}
     baselines: dict[str, Result] = {}

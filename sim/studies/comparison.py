@@ -158,7 +158,7 @@ class Comparison:
     @cached_property
     def strategies(self) -> tuple[StrategyRow, ...]:
         """Return a row per strategy, in the order of `results`."""
-        return tuple(self._strategy(name, runs) for name, runs in self.replications.items())
+        return tuple(self._strategy_row(name, runs) for name, runs in self.replications.items())
 
     def with_deciding(self, assumptions: tuple[DecidingAssumption, ...]) -> Comparison:
         """Return a copy with deciding assumptions.  Cached values are copied too; call this before `notes` is used."""
@@ -172,9 +172,9 @@ class Comparison:
         return {name: runs.consequences for name, runs in self.replications.items()}
 
     @property
-    def _behind(self) -> list[str]:
+    def _labels_behind(self) -> list[str]:
         """Return the labels of strategies in which the backlog grows in some run."""
-        return self._named(lambda runs: any(runs.falls_behind))
+        return self._labels_where(lambda runs: any(runs.falls_behind))
 
     @property
     def warmup_s(self) -> float:
@@ -188,7 +188,7 @@ class Comparison:
             return None
         counts = {name: len(results) for name, results in self.results.items()}
         at_once = [line.label for line in self.strategies if not line.commits]
-        return consequences_texts(self.consequences, ends, counts, at_once, self._behind)
+        return consequences_texts(self.consequences, ends, counts, at_once, self._labels_behind)
 
     @property
     def job_ends(self) -> dict[str, str]:
@@ -207,7 +207,7 @@ class Comparison:
             return []
         first = {name: tables[0] for name, tables in self._tables.items()}
         sections = (
-            planned_restarts_table(self.consequences, self._behind),
+            planned_restarts_table(self.consequences, self._labels_behind),
             restarts_table(self._tables),
             *snapshot_tables(first),
             storage_use_table(self.storage_use, self.prices),
@@ -233,7 +233,7 @@ class Comparison:
     @cached_property
     def violations(self) -> dict[str, tuple[str, ...]]:
         """Return descriptions of violated invariants by label of the strategy."""
-        return {name: tuple(map(str, rows)) for name, rows in self._of_runs(lambda result: result.violations)}
+        return {name: tuple(map(str, rows)) for name, rows in self._rows_by_strategy(lambda result: result.violations)}
 
     @cached_property
     def scarce(self) -> dict[str, str]:
@@ -249,7 +249,7 @@ class Comparison:
     @cached_property
     def continued_after_drain(self) -> list[str]:
         """Return the labels of strategies in which a job starts from the savepoint of a drained job."""
-        return self._named(lambda runs: _continues_drained(runs.results[0]))
+        return self._labels_where(lambda runs: _continues_drained(runs.results[0]))
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -262,10 +262,10 @@ class Comparison:
         if not self.strategies:
             return "No strategy has a result."
         caveat = f"{capitalised(self.caveat)}. As simulated: " if self.caveat else ""
-        return f"{caveat}{self._mostly_disturbed}{self._none_completes}{verdict(self.strategies)}"
+        return f"{caveat}{self._mostly_disturbed_sentence}{self._none_completes_sentence}{verdict(self.strategies)}"
 
     @property
-    def _mostly_disturbed(self) -> str:
+    def _mostly_disturbed_sentence(self) -> str:
         """Return a sentence if failures keep the job down or catching up for most of the run with each strategy, or "".
 
         They do not if the job does not keep up before the first one, or is full and its sources have no rate.
@@ -284,7 +284,7 @@ class Comparison:
         return f"The job is down or catching up for {least} of the time{of_all}: failures decide, not checkpoints. "
 
     @property
-    def _none_completes(self) -> str:
+    def _none_completes_sentence(self) -> str:
         """Return a sentence if checkpoints fail with each of several strategies, and none completes with any, or ""."""
         statuses = [set(result.checkpoints["status"]) for result in self._runs]
         if len(self.results) < 2 or not all("FAILED" in found and "COMPLETED" not in found for found in statuses):
@@ -297,13 +297,13 @@ class Comparison:
         return [
             *filter(None, [self.overload, rocksdb_access_sentence(self._scenarios)]),
             *(f"Cores are scarce: {name}: {load}." for name, load in self.scarce.items()),
-            *dict.fromkeys(self._uneven()),
-            *self._during_faults(),
+            *dict.fromkeys(self._uneven_subtask_sentences()),
+            *self._fault_sentences(),
             *dict.fromkeys(chain.from_iterable(map(aligned_input_sentences, self._scenarios))),
-            *self._of_each(shared_file_sentence),
-            *self._without_p99(),
+            *self._sentences_by_strategy(shared_file_sentence),
+            *self._missing_p99_sentences(),
             *map(str, self.deciding),
-            *self._left_out(),
+            *self._warm_up_sentences(),
         ]
 
     @cached_property
@@ -311,37 +311,42 @@ class Comparison:
         """Return the sentences on the effect of single axes, on lags that differ, on the runs of each strategy, and on late records."""
         return [
             *axis_sentences(self.strategies),
-            *self._unlike_lags(),
-            *self._of_each(_run_sentences),
-            *self._late_records(),
+            *self._lag_sentences(),
+            *self._sentences_by_strategy(_run_sentences),
+            *self._late_record_sentences(),
         ]
 
     @cached_property
     def outcomes(self) -> list[str]:
         """Return the sentences on other events: replayed output, restarts, lost windows, rejected savepoints and so on."""
-        runs_during_recovery = self._named(lambda runs: runs.scenario.checkpoint.during_recovery)
-        waits_for_more_slots = self._named(
+        runs_during_recovery = self._labels_where(lambda runs: runs.scenario.checkpoint.during_recovery)
+        waits_for_more_slots = self._labels_where(
             lambda runs: runs.scenario.restart.scheduler == "adaptive" and runs.scenario.restart.stabilization_ns
         )
         return [
             *self.remarks,
-            *self._repeated(),
-            *self._of_each(sink_sentences),
-            *(f"{sentence}." for sentence in dict.fromkeys([*self._sinks(), *self._axes_without_effect()])),
+            *self._repetition_sentences(),
+            *self._sentences_by_strategy(sink_sentences),
+            *(
+                f"{sentence}."
+                for sentence in dict.fromkeys(
+                    [*self._replayed_output_sentences(), *self._axis_without_effect_sentences()]
+                )
+            ),
             *filter(None, [longest_downtime_sentence(self._tables, runs_during_recovery, waits_for_more_slots)]),
-            *self._of_each(lambda runs: interruption_sentences(runs.results[0])),
-            *self._drained(),
+            *self._sentences_by_strategy(lambda runs: interruption_sentences(runs.results[0])),
+            *self._drain_sentences(),
             *(
                 f"Refused: {name}: {rows[0]}{more_text(len(rows) - 1)}."
-                for name, rows in self._of_runs(lambda result: result.refused)
+                for name, rows in self._rows_by_strategy(lambda result: result.refused)
             ),
         ]
 
-    def _named(self, holds: Callable[[Replications], object]) -> list[str]:
+    def _labels_where(self, holds: Callable[[Replications], object]) -> list[str]:
         """Return the labels of the strategies for whose runs a condition holds."""
         return [name for name, runs in self.replications.items() if holds(runs)]
 
-    def _of_each(self, sentences: Callable[[Replications], Iterable[str]]) -> list[str]:
+    def _sentences_by_strategy(self, sentences: Callable[[Replications], Iterable[str]]) -> list[str]:
         """Return each distinct sentence about the strategies once, with their names unless it applies to all of them."""
         names_of = defaultdict[str, list[str]](list)
         for name, runs in self.replications.items():
@@ -352,12 +357,12 @@ class Comparison:
             for sentence, names in names_of.items()
         ]
 
-    def _repeated(self) -> Iterator[str]:
+    def _repetition_sentences(self) -> Iterator[str]:
         """Yield sentences on records that at-least-once strategies processed twice, or by chance did not after a restart."""
-        repetitions = dict(self._of_runs(lambda result: result.repetitions))
+        repetitions = dict(self._rows_by_strategy(lambda result: result.repetitions))
         for name, rows in repetitions.items():
             yield f"At least once, as asked for: {name}: {rows[0].where}: {rows[0].fact}{more_text(len(rows) - 1)}."
-        names = self._named(
+        names = self._labels_where(
             lambda runs: (
                 not runs.scenario.checkpoint.barriers.record.exactly_once
                 and any((result.recoveries["restored_checkpoint"] > 0).any() for result in runs.results)
@@ -369,7 +374,7 @@ class Comparison:
                 "are count twice in state and in output."
             )
 
-    def _uneven(self) -> Iterator[str]:
+    def _uneven_subtask_sentences(self) -> Iterator[str]:
         """Yield a sentence on each busiest subtask that is busier than the others of its vertex, with the reason."""
         for line in self.strategies:
             row, scenario = line.summary, self.results[line.label][0].scenario
@@ -379,7 +384,7 @@ class Comparison:
             if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask, parallelism_of):
                 yield f"'{line.busiest[0]}' is busier than the other subtasks of '{row.bottleneck}': it {why}."
 
-    def _during_faults(self) -> Iterator[str]:
+    def _fault_sentences(self) -> Iterator[str]:
         """Yield a sentence on each planned fault that has a duration, with the checkpoints in progress during it."""
         checkpoints_of = defaultdict[str, list[str]](list)  # description of a fault -> checkpoints
         for name, results in self.results.items():
@@ -396,7 +401,7 @@ class Comparison:
         for fault_text, checkpoints in checkpoints_of.items():
             yield f"During {fault_text}: {'; '.join(checkpoints)}."
 
-    def _late_records(self) -> Iterator[str]:
+    def _late_record_sentences(self) -> Iterator[str]:
         """Yield a sentence on how late records are with each way to write files of operators, if that differs much."""
         late_ms = {
             line.label: 1e3 * self.consequences[line.label].delay_p99_s
@@ -410,7 +415,7 @@ class Comparison:
                 "tasks that write files before the barrier process no records meanwhile."
             )
 
-    def _unlike_lags(self) -> Iterator[str]:
+    def _lag_sentences(self) -> Iterator[str]:
         """Yield a sentence on the source whose lag depends most on the strategy, in jobs that keep up and never restart.
 
         Barriers that align can keep a vertex from one input for as long as another one is silent.  Durations of checkpoints
@@ -437,14 +442,14 @@ class Comparison:
                 f"{f'up to {ms_text(1e3 * least_s)}' if least_s else 'at once'} with {early}."
             )
 
-    def _without_p99(self) -> Iterator[str]:
+    def _missing_p99_sentences(self) -> Iterator[str]:
         """Yield a sentence on the strategy with the fewest checkpoints, if the question asks for a p99 that needs more."""
         needed = STATISTICS["end_to_end_p99_ms"].smallest_sample
         fewest = min((line.summary.completed for line in self.strategies), default=needed)
         if fewest < needed and re.search(r"p99|99th|99 ?%", self.question.lower()):
             yield f"p99 needs {needed} checkpoints, and some strategy has {fewest}: set run.duration or run.replications."
 
-    def _left_out(self) -> Iterator[str]:
+    def _warm_up_sentences(self) -> Iterator[str]:
         """Yield sentences on detected warm-ups (`run.warmup: auto`), and on cold starts."""
         ends = {name: runs.warm_up for name, runs in self.replications.items() if runs.scenario.run.finds_warm_up}
         if any(end.ns for end in ends.values()):
@@ -452,10 +457,12 @@ class Comparison:
             yield f"Left out as warm-up: {'; '.join(texts)}."
         elif ends:
             yield "Nothing is left out as warm-up: no run begins with an extreme of its own."
-        if starts := [_in_cold_start(name, runs) for name, runs in self.replications.items() if runs.cold_start.ns]:
+        if starts := [
+            _cold_start_sentence(name, runs) for name, runs in self.replications.items() if runs.cold_start.ns
+        ]:
             yield " ".join(starts)
 
-    def _sinks(self) -> Iterator[str]:
+    def _replayed_output_sentences(self) -> Iterator[str]:
         """Yield sentences, without a full stop, on what sinks do to output that is replayed, and what results do not include."""
         yield from chain.from_iterable(map(long_transaction_sentences, self._scenarios))
         known = dict(pair for job in self._jobs for pair in known_sinks(job).items())
@@ -472,7 +479,7 @@ class Comparison:
             names = listed([f"'{name}'" for name in sorted(metadata)])
             yield f"Requests, bytes and cost are without the metadata that {names} writes for each commit{least}"
 
-    def _axes_without_effect(self) -> Iterator[str]:
+    def _axis_without_effect_sentences(self) -> Iterator[str]:
         """Yield sentences on axes whose values give equal results for all values of the other axes."""
         results = {
             line.label: repr(
@@ -510,7 +517,7 @@ class Comparison:
                 "when the next checkpoint has completed (2.0 and later), is not simulated"
             )
 
-    def _drained(self) -> Iterator[str]:
+    def _drain_sentences(self) -> Iterator[str]:
         """Yield warnings on drained jobs with open windows, and on jobs that start from the savepoint of a drained one."""
         windows = {
             name: [f"'{vertex.name}'" for vertex in own.job.vertices if vertex.window and vertex.window.time == "event"]
@@ -552,13 +559,13 @@ class Comparison:
     def _tables(self) -> dict[str, list[Tables]]:
         return {name: runs.tables for name, runs in self.replications.items()}
 
-    def _of_runs(self, rows_of: Callable[[Result], Iterable[_Row]]) -> Iterator[tuple[str, list[_Row]]]:
+    def _rows_by_strategy(self, rows_of: Callable[[Result], Iterable[_Row]]) -> Iterator[tuple[str, list[_Row]]]:
         """Yield (label of the strategy, rows of all its runs); strategies without rows are left out."""
         for name, results in self.results.items():
             if rows := [row for result in results for row in rows_of(result)]:
                 yield name, rows
 
-    def _strategy(self, name: str, replications: Replications) -> StrategyRow:
+    def _strategy_row(self, name: str, replications: Replications) -> StrategyRow:
         """Return the row of a strategy, from which the verdict and the tables are built."""
         results, scenario, runs = replications.results, replications.scenario, replications.tables
         ends_s, warmup_s, cost = replications.ends_s, replications.warmup_s, replications.consequences
@@ -637,7 +644,7 @@ def _run_sentences(runs: Replications) -> Iterator[str]:
     yield from limit_sentences(result)
 
 
-def _in_cold_start(name: str, replications: Replications) -> str:
+def _cold_start_sentence(name: str, replications: Replications) -> str:
     """Return a sentence on the number of checkpoints in the cold start, and on the median duration of later ones."""
     end = replications.cold_start
     inside = max(int((run["checkpoints"]["trigger_timestamp"] * 1e6 < end.ns).sum()) for run in replications.tables)

@@ -65,7 +65,7 @@ def deciding(
         for i, trial in enumerate(planned)
         if isinstance(result := results[i], Result)
     )
-    return (*filter(None, tried), *_omitted(comparison), *_warm_up(comparison))
+    return (*filter(None, tried), *_omitted_value_assumptions(comparison), *_warm_up_assumption(comparison))
 
 
 def trials(comparison: Comparison) -> list[TimeoutTrial]:
@@ -75,15 +75,15 @@ def trials(comparison: Comparison) -> list[TimeoutTrial]:
         for kind in ("failed", "savepoint")
         for line in comparison.strategies
         if (single := getattr(line.singles, kind)) is not None and not single.replication
-        if _failure(single, comparison.results[line.label][0]) == EXPIRED
+        if _failure_message(single, comparison.results[line.label][0]) == EXPIRED
         and comparison.results[line.label][0].scenario.has_one_timeout
     ]
     return [_timeout_trial(label, single, comparison.results[label][0]) for label, single in expired[:MAX_TRIALS]]
 
 
-def _failure(single: Single, result: Result) -> str:
+def _failure_message(single: Single, result: Result) -> str:
     """Return the failure message of a checkpoint, "" if it has not failed."""
-    return "".join(result.checkpoints.loc[_row(single, result), "failure_message"])
+    return "".join(result.checkpoints.loc[_checkpoint_mask(single, result), "failure_message"])
 
 
 def _timeout_trial(label: str, single: Single, result: Result) -> TimeoutTrial:
@@ -100,7 +100,7 @@ def _timeout_trial(label: str, single: Single, result: Result) -> TimeoutTrial:
         single.duration_ms,
         timeout_ns / MS,
     )
-    trigger_ms = float(result.checkpoints.loc[_row(single, result), "trigger_timestamp"].iloc[0])
+    trigger_ms = float(result.checkpoints.loc[_checkpoint_mask(single, result), "trigger_timestamp"].iloc[0])
     end_ns = int(trigger_ms * MS) + timeout_ns + 1000 * MS
     run = replace(longer.run, duration_ns=min(longer.run.duration_ns, end_ns), warmup_ns=0)
     return TimeoutTrial(assumption, single, replace(longer, run=run))
@@ -111,7 +111,7 @@ def _with_longer_timeout(trial: TimeoutTrial, result: Result) -> DecidingAssumpt
 
     Return None if the checkpoint failed for another reason, or if the run ended before the original timeout was exceeded.
     """
-    rows = result.checkpoints[_row(trial.single, result)]
+    rows = result.checkpoints[_checkpoint_mask(trial.single, result)]
     if rows.empty:
         return None
     row = rows.iloc[0]
@@ -123,7 +123,7 @@ def _with_longer_timeout(trial: TimeoutTrial, result: Result) -> DecidingAssumpt
     return replace(trial.assumption, after_ms=float(lasted_ms), is_bound=not is_complete)
 
 
-def _omitted(comparison: Comparison) -> Iterator[DecidingAssumption]:
+def _omitted_value_assumptions(comparison: Comparison) -> Iterator[DecidingAssumption]:
     """Yield omitted values of storage whose likely value makes the slowest first upload or median checkpoint longer."""
     singles = [(line.singles.first_upload or line.singles.median, line.label) for line in comparison.strategies]
     found = [(single, label) for single, label in singles if single is not None and not single.replication]
@@ -134,7 +134,7 @@ def _omitted(comparison: Comparison) -> Iterator[DecidingAssumption]:
     storage, uploading_ms, took_ms = result.scenario.storage, single.path.upload_ms, single.duration_ms
     is_flat = storage.dfs is None and storage.object_store is None and storage.other is None
     beside = " beside dfs or object-store" if is_flat else ""
-    files = int((result.tables["path"].loc[_row(single, result, "path"), "file"] != "").sum())
+    files = int((result.tables["path"].loc[_checkpoint_mask(single, result, "path"), "file"] != "").sum())
     omitted = []
     if (
         storage.nic_bytes_per_second is None
@@ -172,7 +172,7 @@ def _omitted(comparison: Comparison) -> Iterator[DecidingAssumption]:
 
 def _most_written_bytes(single: Single, result: Result) -> int:
     """Return the most bytes that one TaskManager writes for the checkpoint."""
-    rows = result.tables["subtasks"][_row(single, result, "subtasks")]
+    rows = result.tables["subtasks"][_checkpoint_mask(single, result, "subtasks")]
     names = [(vertex.name, i) for vertex in result.scenario.job.vertices for i in range(vertex.parallelism)]
     manager_of = dict(zip(names, hosts(result.scenario), strict=True))
     totals = Counter[int]()
@@ -182,14 +182,14 @@ def _most_written_bytes(single: Single, result: Result) -> int:
     return max(totals.values(), default=0)
 
 
-def _row(single: Single, result: Result, table: str = "checkpoints") -> np.ndarray:
+def _checkpoint_mask(single: Single, result: Result, table: str = "checkpoints") -> np.ndarray:
     """Return a mask of the rows of a table that belong to the checkpoint."""
     rows = result.tables[table]
     mask: np.ndarray = (rows["id"] == single.number).to_numpy()
     return mask & (rows["x_job"] == single.job).to_numpy() if "x_job" in rows and single.job is not None else mask
 
 
-def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:
+def _warm_up_assumption(comparison: Comparison) -> Iterator[DecidingAssumption]:
     """Yield the strategy whose median duration changes most if the detected warm-up is left out.
 
     Strategies whose scenario sets `run.warmup` are not considered.  Yield nothing if no median changes by more than noise.

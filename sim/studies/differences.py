@@ -72,8 +72,8 @@ def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
     start["run"] = end["run"] = deepcopy(start["run"])  # both have the same run options
     before, after = replace(first, run=run), replace(last, run=run)
     effective = []
-    for change in _changes(a, b, start, end):
-        changed, undone = _with(start, change.path, change.after), _with(end, change.path, change.before)
+    for change in _document_changes(a, b, start, end):
+        changed, undone = _with_value(start, change.path, change.after), _with_value(end, change.path, change.before)
         if _differs(changed, first) or _differs(undone, last):
             kinds = () if changed is None else kinds_of(before, changed)
             effective.append(replace(change, kind=kinds[0] if kinds else "other"))
@@ -87,7 +87,7 @@ def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
     )
 
 
-def _with(plain: Plain, path: DocumentPath, value: Any) -> Scenario | None:
+def _with_value(plain: Plain, path: DocumentPath, value: Any) -> Scenario | None:
     """Return the scenario with one value changed, or None if it is invalid."""
     changed = deepcopy(plain)
     try:
@@ -101,7 +101,7 @@ def _differs(scenario: Scenario | None, other: Scenario) -> bool:
     return scenario is None or content(scenario) != content(other)
 
 
-def _changes(a: Side, b: Side, before: Any, after: Any) -> Iterator[InputChange]:
+def _document_changes(a: Side, b: Side, before: Any, after: Any) -> Iterator[InputChange]:
     """Yield a change for each difference between two documents, whatever its effect.  Missing values are shown as their default."""
     for path, old, new in _differing_values(before, after, ()):
         reference = _reference(path)
@@ -193,7 +193,7 @@ def side_of(
         put(plain, path, value)
     for key in NOT_COMPARED:
         plain.pop(key, None)
-    return Side(name, _portable(plain, folder.resolve()), folder.resolve())
+    return Side(name, _with_absolute_paths(plain, folder.resolve()), folder.resolve())
 
 
 def scenario_of(plain: Mapping[str, Any]) -> Scenario:
@@ -231,12 +231,12 @@ def _values_of_strategy(
     return chosen
 
 
-def _portable(node: Any, folder: Path) -> Any:
+def _with_absolute_paths(node: Any, folder: Path) -> Any:
     """Return the document with absolute paths of files, and without keys that have no value."""
     if isinstance(node, Mapping):
-        portable = Plain({key: _portable(value, folder) for key, value in node.items() if value is not None})
+        portable = Plain({key: _with_absolute_paths(value, folder) for key, value in node.items() if value is not None})
         for key in ("trace", "history"):
             if isinstance(file := portable.get(key), str) and (folder / file).is_file():
                 portable[key] = str(folder / file)
         return portable
-    return [_portable(item, folder) for item in node] if isinstance(node, list) else node
+    return [_with_absolute_paths(item, folder) for item in node] if isinstance(node, list) else node

@@ -172,7 +172,7 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
     for name, column in STATISTICS.items():
         if not column.title or name not in rows:
             continue
-        before, after = (_values(name, side_rows) for side_rows in rows_of.values())
+        before, after = (_values_by_replication(name, side_rows) for side_rows in rows_of.values())
         if np.isnan(before).all() and np.isnan(after).all():
             continue
         is_compared = not {name, column.of} & not_compared or name == _PHASE
@@ -272,7 +272,7 @@ def trouble(rows: pd.DataFrame) -> list[str]:
     return messages
 
 
-def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
+def _values_by_replication(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
     """Return a value per row.  NaN if the run failed, if there was nothing to measure, or if a percentile has too small a sample."""
     has_value = [
         row["status"] == "ok" and has_sample(column, row) and column not in str(row.get("nothing", "")).split()
@@ -298,10 +298,10 @@ def verdict(differences: InputDifferences, quantities: Sequence[QuantityDifferen
     first = leading(quantities)
     has_failed = (rows["status"] != "ok").any()
     if has_failed and (first is None or first.is_of_one_side):
-        return f"{_count_inputs(differences)}; runs failed, so what that changes is not known."
+        return f"{_input_count_text(differences)}; runs failed, so what that changes is not known."
     if first is None:
-        return f"{_count_inputs(differences)}, and no quantity surely changes."
-    cause = f", from {changes[0].key}" if len(changes) == 1 else f"; {_count_inputs(differences)}"
+        return f"{_input_count_text(differences)}, and no quantity surely changes."
+    cause = f", from {changes[0].key}" if len(changes) == 1 else f"; {_input_count_text(differences)}"
     died = rows["job_status"].astype(str).str.startswith(DEAD).groupby(rows[SIDE])
     if not has_failed and died.any().sum() == 1 == died.all().sum():
         return f"The job of {died.all().idxmax()} dies in each run, the other runs on{cause}; {first.text}."
@@ -338,6 +338,6 @@ def same_quantities(quantities: Sequence[QuantityDifference]) -> str:
     return f"The same on both sides: {'; '.join(titles)}." if titles else ""
 
 
-def _count_inputs(differences: InputDifferences) -> str:
+def _input_count_text(differences: InputDifferences) -> str:
     count = len(differences.changes)
     return f"{count} input{'' if count == 1 else 's'} {'differs' if count == 1 else 'differ'}"

@@ -47,17 +47,17 @@ def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
         if not (unfinished / _MARKER).is_file() and any(unfinished.iterdir()):
             raise ResultsNotWrittenError(f"{unfinished} was not written by ckptsim: give another --out")
         (unfinished / _MARKER).touch()
-        for leftover in _content(unfinished):
+        for leftover in _new_results(unfinished):
             _remove(leftover)
         yield unfinished
-        new = [path.name for path in _content(unfinished)]
+        new = [path.name for path in _new_results(unfinished)]
         for name in new:
             if (folder / name).is_dir() and not _is_run(folder / name):
                 raise ResultsNotWrittenError(
                     f"{folder / name} is in the way and holds no run: move it; the results are in {unfinished}"
                 )
         with delayed_signals():
-            obsolete = _obsolete(folder)
+            obsolete = _obsolete_names(folder)
             (folder / SUMMARY).unlink(missing_ok=True)
             for name in {*obsolete, *new}:
                 _remove(folder / name)
@@ -66,11 +66,11 @@ def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
             shutil.rmtree(unfinished)
 
 
-def _content(unfinished: Path) -> list[Path]:
+def _new_results(unfinished: Path) -> list[Path]:
     return sorted(path for path in unfinished.iterdir() if path.name != _MARKER)
 
 
-def _obsolete(folder: Path) -> list[str]:
+def _obsolete_names(folder: Path) -> list[str]:
     """Return the names of the files and run folders that belong to the folder's summary; empty if ckptsim did not write it."""
     summary = folder / SUMMARY
     try:
@@ -78,11 +78,11 @@ def _obsolete(folder: Path) -> list[str]:
         names = list(summary_json[RUNS])
     except (OSError, ValueError, LookupError, TypeError):  # not written by ckptsim
         return []
-    runs = [name for name in names if _is_plain(name) and _is_run(folder / name)]
+    runs = [name for name in names if _is_file_name(name) and _is_run(folder / name)]
     return [*runs, *(name for name in (TABLE, SHEET) if (folder / name).is_file())]
 
 
-def _is_plain(name: object) -> bool:
+def _is_file_name(name: object) -> bool:
     """Return True for a name of a file or folder without any path, so that a summary cannot name files outside its folder."""
     return isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name
 
@@ -120,7 +120,7 @@ def kept_answers(folder: Path) -> list[dict[str, str]]:
     for name in (SUMMARY, ANSWER, ADVICE, DIFF):
         for file in (path for below in ("", "*/", "*/*/") for path in folder.glob(f"{below}{name}")):
             with suppress(FolderError):
-                kept = _json(file)
+                kept = _read_json(file)
                 texts = {key: str(kept.get(key, "")) for key in ("date", "question", "verdict", "command")}
                 found.append({"folder": str(file.parent), **texts})
     return sorted(found, key=itemgetter("date"), reverse=True)
@@ -154,7 +154,7 @@ class KeptRuns:
 
     def folder_of(self, scenario: Scenario) -> Path | None:
         """Return the folder of a run, or None if the scenario was not run, or has changed since."""
-        return self.folders.get(_plain(scenario))
+        return self.folders.get(_scenario_json(scenario))
 
 
 def runs_of(path: Path, overrides: Sequence[str] = ()) -> Runs:
@@ -188,12 +188,12 @@ def read_folder(path: Path) -> KeptRuns:
     """
     is_run = (path / "manifest.json").is_file() and not (path / SUMMARY).is_file()
     folder = path.parent if is_run else path
-    summary = _json(folder / SUMMARY)
-    text, source = _text(folder / "scenario.yaml"), folder / str(summary.get("source", "scenario.yaml"))
+    summary = _read_json(folder / SUMMARY)
+    text, source = _read_text(folder / "scenario.yaml"), folder / str(summary.get("source", "scenario.yaml"))
     overrides = [str(line) for line in summary.get("overrides", ())]
     study = loads(text, source.stem, overrides=overrides, folder=source.parent if source.parent.is_dir() else folder)
     names = [path.name] if is_run else [str(name) for name in summary.get(RUNS, ())]
-    manifests = {folder / name: _json(folder / name / "manifest.json") for name in names}
+    manifests = {folder / name: _read_json(folder / name / "manifest.json") for name in names}
     folders = {json.dumps(row.get("scenario"), sort_keys=True): run for run, row in manifests.items()}
     return KeptRuns(
         study, text, summary, folders, frozenset(str(row.get("code_version")) for row in manifests.values())
@@ -208,12 +208,12 @@ def _first_replications(scenarios: Sequence[Scenario]) -> dict[str, Scenario]:
     return first
 
 
-def _plain(scenario: Scenario) -> str:
+def _scenario_json(scenario: Scenario) -> str:
     """Return the scenario as JSON, for comparison with manifests."""
     return json.dumps(manifest(scenario)["scenario"], sort_keys=True)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """Return the text of a file.  FolderError: it cannot be read, so its folder is not a results folder."""
     try:
         return path.read_text(encoding="utf-8")
@@ -223,10 +223,10 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     """Return a JSON object.  FolderError: the file is not one."""
     try:
-        value = json.loads(_text(path))
+        value = json.loads(_read_text(path))
     except ValueError as error:
         if isinstance(error, FolderError):
             raise

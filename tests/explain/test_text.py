@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.explain.causes import SlowPlace, _slowest, slow_file
+from sim.explain.causes import SlowPlace, _slowest_place, slow_file
 from sim.explain.close_up import CloseUp, rerun_with_observers
 from sim.explain.explanation import (
     WIDTH,
@@ -14,7 +14,7 @@ from sim.explain.explanation import (
     AccountLine,
     NoCheckpointError,
     WhatIf,
-    _typical,
+    _default_checkpoints,
     account,
     accounts,
     duration,
@@ -141,9 +141,9 @@ def test_a_place_is_as_slow_as_at_its_slowest_moment(monkeypatch):
     monkeypatch.setattr("sim.explain.causes.slowness", slowness)
     file = SimpleNamespace(created_ns=0, durable_ns=800)
 
-    assert (Fraction(3), "node 6 was slow") == _slowest(None, 1, {2, 7, 6, 3}, "node", file)
+    assert (Fraction(3), "node 6 was slow") == _slowest_place(None, 1, {2, 7, 6, 3}, "node", file)
     assert [100 * i for i in range(9)] == sorted(set(seen))
-    assert _slowest(None, 1, {2, 3}, "node", file) is None
+    assert _slowest_place(None, 1, {2, 3}, "node", file) is None
 
 
 STORAGE = "storage: {bandwidth: 100 MB/s, metadata-latency: 20 ms, slow: {share: 10 %, factor: 20}}"
@@ -242,7 +242,9 @@ def test_the_checkpoints_that_are_chosen(monkeypatch, rows, firsts, warmup_ms, c
         "sim.explain.explanation._first_uploads", lambda run: [(0, number) for number in run.result.firsts]
     )
 
-    assert [(0, number) for number in chosen] == list(_typical(run_of(*rows, firsts=firsts, warmup_ms=warmup_ms)))
+    assert [(0, number) for number in chosen] == list(
+        _default_checkpoints(run_of(*rows, firsts=firsts, warmup_ms=warmup_ms))
+    )
 
 
 def test_only_strategies_that_take_checkpoints_are_explained():

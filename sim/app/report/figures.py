@@ -57,7 +57,7 @@ def phases(runs: Mapping[str, Tables], end_s: float | None = None) -> Chart | No
 
     `end_s`: end of the time axis.  Returns None if no checkpoint has finished.
     """
-    stacks = {name: stack for name, tables in runs.items() if not (stack := _stack(tables)).empty}
+    stacks = {name: stack for name, tables in runs.items() if not (stack := _seconds_by_phase(tables)).empty}
     if not stacks:
         return None
     highest = max(float(stack.sum(axis="columns").max()) for stack in stacks.values())
@@ -121,7 +121,7 @@ def lines(
     """
     distinct = group_identical_curves(curves)
     titles = {name: " = ".join(names) + (" (identical)" if len(names) > 1 else "") for name, names in distinct.items()}
-    scales = list(_of_one_scale({name: float(curves[name].max()) for name in distinct}))
+    scales = list(_group_by_scale({name: float(curves[name].max()) for name in distinct}))
     marks: list[dict[str, Any]] = []
     panels = []
     for number, (names, most) in enumerate(scales):
@@ -163,7 +163,7 @@ def group_identical_curves(curves: Mapping[str, pd.Series[float]]) -> dict[str, 
     return groups
 
 
-def _of_one_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], float]]:
+def _group_by_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], float]]:
     """Group curves by scale.  Yield (names, maximum) per group, largest first; curves that are always 0 are in the last."""
     remaining = dict(most)
     while remaining:
@@ -175,7 +175,7 @@ def _of_one_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], float]
         remaining = {name: value for name, value in remaining.items() if name not in names}
 
 
-def _stack(tables: Tables) -> pd.DataFrame:
+def _seconds_by_phase(tables: Tables) -> pd.DataFrame:
     """Return seconds per phase of finished checkpoints (none in progress), indexed by the time of the trigger [s]; without first uploads."""
     import pandas as pd
 
@@ -356,7 +356,7 @@ def history(backtest: Backtest) -> Block:
         "off by",
     ]
     rows = [
-        [title(row), *_numbers(row, row.observed), *_numbers(row, row.predicted), _off(row)]
+        [title(row), *_quantile_cells(row, row.observed), *_quantile_cells(row, row.predicted), _disagreement_text(row)]
         for row in backtest.compared
     ]
     if not any(row[-1] for row in rows):
@@ -376,12 +376,12 @@ def title(row: ComparedQuantity) -> str:
     return f"{named}, {row.vertex}" if row.vertex else named
 
 
-def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> Iterator[str]:
+def _quantile_cells(row: ComparedQuantity, quantiles: Quantiles) -> Iterator[str]:
     for value in (quantiles.p50, quantiles.p90, quantiles.largest):
         yield "-" if math.isnan(value) else amount_text(value, of_history()[row.quantity][0].kind)
 
 
-def _off(row: ComparedQuantity) -> str:
+def _disagreement_text(row: ComparedQuantity) -> str:
     return "; ".join(agreement_text(row, level).removeprefix(f"{row.quantity} ") for level in row.off)
 
 
@@ -402,7 +402,7 @@ def intervals(
     columns = [column for column in columns if table[column].notna().any()]
     if table.empty or not columns:
         return None
-    names = [_label(index) for index in table.index]
+    names = [_setting_label(index) for index in table.index]
     marks: list[dict[str, Any]] = []
     panels = []
     for number, column in enumerate(columns):
@@ -434,14 +434,14 @@ def intervals(
         panels.append(
             Panel(
                 title,
-                ChartAxis("", ending, *_ends(lower / size, (middle + half) / size)),
+                ChartAxis("", ending, *_axis_limits(lower / size, (middle + half) / size)),
                 ChartAxis(names=tuple(names)),
             )
         )
     return make_chart(marks, panels, colours={"beyond a limit": TEXT_COLOUR})
 
 
-def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:
+def _axis_limits(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:
     """Return the limits of an axis: padded around close values, otherwise from zero; None: chosen by the chart."""
     low, high = float(np.nanmin(least)), float(np.nanmax(most))
     if high <= 0 or low < 0:
@@ -453,6 +453,6 @@ def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | No
     return step * math.floor((low - margin) / step), high + margin
 
 
-def _label(index: object) -> str:
+def _setting_label(index: object) -> str:
     values = index if isinstance(index, (tuple, list)) else (index,)
     return one_line(", ".join(map(str, values)), 60)

@@ -123,7 +123,7 @@ def job_page(answer: HistoryAnswer, command: str = "", made: str = "") -> Page:
     name = one_line(history.name, 60)
     page_title = f"Checkpoints of {name}" if number is None else f"Checkpoint {number} of {name}"
     question = "What takes the slow ones so long?" if number is None else "What took it so long?"
-    longest = _longest(answer)
+    longest = _account_of_verdict(answer)
     verdict = " ".join([*([choice_text(answer)] if number is None else []), *([sentence(longest)] if longest else [])])
     blocks = [
         *_blocks(answer, longest),
@@ -139,7 +139,7 @@ def job_page(answer: HistoryAnswer, command: str = "", made: str = "") -> Page:
     return Page(page_title, question, verdict, blocks, (), command, findings, made)
 
 
-def _longest(answer: HistoryAnswer) -> Account | None:
+def _account_of_verdict(answer: HistoryAnswer) -> Account | None:
     """Return the explanation that the verdict is about: the last one with a known critical path, or None."""
     return next((explained for explained in reversed(answer.accounts) if explained.lines), None)
 
@@ -213,7 +213,7 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
         yield Block(
             f"Through checkpoint {point.id}",
             f"Load is that of the busiest subtask of a vertex. {_OF_SUBTASKS}",
-            _vertices_table(history.vertices, subtasks, _loads(history)),
+            _vertices_table(history.vertices, subtasks, _vertex_loads(history)),
             one_checkpoint(subtasks, f"What each subtask did in checkpoint {point.id}"),
             f"Checkpoint {point.id}. A bar per subtask.",
         )
@@ -232,7 +232,7 @@ def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | Non
     return pd.DataFrame(rows) if len(rows) > 1 else None
 
 
-def _loads(history: History) -> dict[str, dict[str, str]]:
+def _vertex_loads(history: History) -> dict[str, dict[str, str]]:
     threads: dict[str, list[ThreadShares]] = {}
     for (vertex, _), shares in history.threads.items():
         threads.setdefault(vertex, []).append(shares)

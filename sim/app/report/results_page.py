@@ -74,11 +74,11 @@ def comparison_page(
         str(summary.get("command", "")),
         findings,
         provenance_text(summary),
-        _cells(comparison, blocks),
+        _verdict_cells(comparison, blocks),
     )
 
 
-def _cells(comparison: Comparison, blocks: Sequence[Block]) -> dict[tuple[int, int], tuple[int, int, int]]:
+def _verdict_cells(comparison: Comparison, blocks: Sequence[Block]) -> dict[tuple[int, int], tuple[int, int, int]]:
     """Return the cell of each number of the verdict; the table of the page has a column per strategy."""
     number = next(i for i, block in enumerate(blocks) if block.title == _SIDE_BY_SIDE)
     bound = bindings(comparison.verdict, comparison.strategies)
@@ -175,7 +175,7 @@ def stored_comparison(folder: Path) -> Page:
     for cell in with_baselines(planned):
         place = kept.folder_of(cell.scenario)
         if place is not None:
-            results.append(_read(place, cell.scenario))
+            results.append(_read_run(place, cell.scenario))
     if all(kept.folder_of(cell.scenario) is None for cell in planned):
         raise FolderError(
             f"{folder}: the scenario, a trace that it reads, or ckptsim has changed since the run: repeat it with 'ckptsim run'"
@@ -215,7 +215,7 @@ def provenance_text(kept: Mapping[str, Any]) -> str:
     return f"ckptsim {kept['version']}, {kept['date']}" if "version" in kept and "date" in kept else ""
 
 
-def _read(folder: Path, scenario: Scenario) -> Result:
+def _read_run(folder: Path, scenario: Scenario) -> Result:
     try:
         tables: dict[str, Any] = {name: pd.read_parquet(folder / f"{name}.parquet") for name in TABLES}
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))

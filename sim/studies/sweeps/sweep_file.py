@@ -91,7 +91,7 @@ def plan_windows(
             assert series is not None and section.length is not None  # noqa: PT018 - else a key is missing
             windows = [
                 TraceWindow(format_duration(begin_ns), begin_ns, section.length, None, {})
-                for begin_ns in _first_rows_of_groups(section, series, folder)
+                for begin_ns in _window_starts_ns(section, series, folder)
             ]
         if section.most and len(windows) > section.most:
             windows = [windows[i * len(windows) // section.most] for i in range(section.most)]
@@ -106,7 +106,7 @@ def plan_windows(
         window._replace(changes={**_replay_changes(section, window, common, scenario_folder), **window.changes})
         for window in windows
     ]
-    return WindowPlan(replayed, _description(section, windows, series))
+    return WindowPlan(replayed, _windows_text(section, windows, series))
 
 
 def _missing_keys(section: Windows, reading: Reading) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _missing_keys(section: Windows, reading: Reading) -> Iterator[str]:
             yield name
 
 
-def _rate(section: Windows, trace: Path, column: str, scenario_folder: Path) -> dict[str, Any]:
+def _replayed_rate(section: Windows, trace: Path, column: str, scenario_folder: Path) -> dict[str, Any]:
     """Return the value of the scenario key `rate` that replays a trace from its first row."""
     rate = {
         "trace": relpath(trace, scenario_folder),  # relative to the scenario
@@ -137,7 +137,7 @@ def _common_rate(section: Windows, folder: Path, scenario_folder: Path) -> dict[
         return None
     file = folder / section.trace
     column = section.column or find_rate_column(TraceTable(file).columns) or RATE
-    return _rate(section, file, column, scenario_folder)
+    return _replayed_rate(section, file, column, scenario_folder)
 
 
 def _replay_changes(
@@ -149,11 +149,11 @@ def _replay_changes(
         return duration
     if common is None:
         assert window.trace is not None
-        common = _rate(section, window.trace, section.column or RATE, scenario_folder)
+        common = _replayed_rate(section, window.trace, section.column or RATE, scenario_folder)
     return {f"job.{section.source}.source.rate": {**common, "from": format_duration(window.begin_ns)}, **duration}
 
 
-def _first_rows_of_groups(section: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
+def _window_starts_ns(section: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
     """Return the starts [ns] of windows: those of `at`, or all at the distance `every` that fit in the trace.
 
     The last row of a trace is assumed to last as long as the one before.  Raises TraceError if the trace is shorter than a
@@ -170,7 +170,7 @@ def _first_rows_of_groups(section: Windows, series: RateSeries, folder: Path) ->
     if section.most is None and len(begins) > MAX_IMPLICIT_WINDOWS:
         raise TraceError(
             f"{len(begins):,} windows, {format_duration(distance_ns)} apart: {file} has {series}; "
-            f"write a longer every:, most: 20 for so many of them, or at:{_other_unit(section, series)}"
+            f"write a longer every:, most: 20 for so many of them, or at:{_time_unit_hint(section, series)}"
         )
     return begins
 
@@ -187,7 +187,7 @@ def _check_end(window: TraceWindow, section: Windows, series: RateSeries, folder
     )
 
 
-def _other_unit(section: Windows, series: RateSeries) -> str:
+def _time_unit_hint(section: Windows, series: RateSeries) -> str:
     """Return a hint to set the unit of times, or "" if it is set, or if times are dates or count from 1970."""
     if (
         series.time_format is None
@@ -199,14 +199,14 @@ def _other_unit(section: Windows, series: RateSeries) -> str:
     return "; if its times are milliseconds write time-unit: ms"
 
 
-def _description(section: Windows, windows: list[TraceWindow], series: RateSeries | None) -> str:
+def _windows_text(section: Windows, windows: list[TraceWindow], series: RateSeries | None) -> str:
     """Return the span of the trace and its number of windows, to be printed before the sweep."""
     shortest_ns, longest_ns = (bound(window.length_ns for window in windows) for bound in (min, max))
     lengths = " to ".join(dict.fromkeys(map(format_duration, (shortest_ns, longest_ns))))
     count = f"{len(windows):,} window{'s' if len(windows) > 1 else ''} of {lengths}"
     if series is not None:
         is_sparse = series.sampling_interval_ns > longest_ns
-        return f"{section.trace}: {series}{_other_unit(section, series) if is_sparse else ''}; {count}"
+        return f"{section.trace}: {series}{_time_unit_hint(section, series) if is_sparse else ''}; {count}"
     traces = len({window.trace for window in windows if window.trace is not None})
     return f"{section.file}: {count}" + (f", of {traces} traces" if traces > 1 else "")
 
@@ -322,7 +322,7 @@ def question_of(
         )
     reference = {key: text_of(value) for key, value in (section.against or {}).items()}
     if reference and set(reference) != set(settings):
-        reading.wrong((_SECTION, "against"), _incomplete(set(reference), settings))
+        reading.wrong((_SECTION, "against"), _incomplete_reference_text(set(reference), settings))
     for key, value in reference.items():
         if key in values and value not in values[key]:
             reading.wrong(
@@ -345,7 +345,7 @@ def question_of(
     )
 
 
-def _incomplete(keys: set[str], settings: Sequence[str]) -> str:
+def _incomplete_reference_text(keys: set[str], settings: Sequence[str]) -> str:
     """Return the error message for an `against:` that lacks some settings, or has keys that are not settings."""
     missing, others = [key for key in settings if key not in keys], sorted(keys - set(settings))
     faults = [f"has no value for {', '.join(missing)}"] if missing else []
@@ -378,7 +378,7 @@ def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
     Raises ScenarioError with all mistakes in the sweep file or in a scenario.
     """
     if is_sweep(file):
-        return _read(file, tuple(overrides))
+        return _read_sweep_file(file, tuple(overrides))
     return of_study(load(file, overrides))
 
 
@@ -406,7 +406,7 @@ def varied_scenario(file: Path) -> Path:
     )
 
 
-def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
+def _read_sweep_file(file: Path, overrides: tuple[str, ...]) -> Definition:
     """Read a sweep file.  Raises ScenarioError with all mistakes in it or in a scenario."""
     text, reading = read_text(file), Reading(str(file))
     document, overrides = _document(text, overrides, reading)

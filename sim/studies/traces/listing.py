@@ -58,15 +58,15 @@ def list_files(root: str, *, exclude: str | None = None) -> TraceListing:
             sizes = (
                 {Path(root).name: Path(root).stat().st_size}
                 if Path(root).is_file()
-                else dict(_local(Path(base), notes))
+                else dict(_local_files(Path(base), notes))
             )
         else:
-            sizes = dict(_remote(filesystem, base))
+            sizes = dict(_remote_files(filesystem, base))
     except (OSError, pa.ArrowException, ValueError) as error:
         raise TraceFileError(f"{root}: {getattr(error, 'strerror', None) or str(error).splitlines()[0]}") from None
     paths = sorted(sizes)
     if exclude is not None:
-        below = _below(exclude, root)
+        below = _path_below(exclude, root)
         paths = [path for path in paths if below is None or not path.startswith(f"{below}/")]
     visible = [path for path in paths if not any(part.startswith((".", "_")) for part in path.split("/"))]
     non_traces = [
@@ -115,7 +115,7 @@ MAX_TRACE_NAME_BYTES = 200
 """Maximum bytes of a trace's name, which names a folder; file systems allow 255."""
 
 
-def _local(base: Path, notes: list[str]) -> Iterator[tuple[str, int]]:
+def _local_files(base: Path, notes: list[str]) -> Iterator[tuple[str, int]]:
     """Yield (path, size in bytes) of the files below a folder.  Links to folders are not followed; what is skipped gets a note."""
     if not base.exists():
         raise FileNotFoundError(2, "no such file or folder", str(base))
@@ -131,13 +131,13 @@ def _local(base: Path, notes: list[str]) -> Iterator[tuple[str, int]]:
             notes.append(f"{path}: cannot be listed")
 
 
-def _remote(filesystem: Any, base: str) -> Iterator[tuple[str, int]]:
+def _remote_files(filesystem: Any, base: str) -> Iterator[tuple[str, int]]:
     for info in filesystem.get_file_info(pafs.FileSelector(base, recursive=True)):
         if info.type == pafs.FileType.File:
             yield str(PurePosixPath(info.path).relative_to(base)), info.size
 
 
-def _below(inner: str, root: str) -> str | None:
+def _path_below(inner: str, root: str) -> str | None:
     """Return the path of `inner` relative to `root`, or None if `inner` is not below it."""
     if "://" in inner or "://" in root:
         base = root.rstrip("/") + "/"

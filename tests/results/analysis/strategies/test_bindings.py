@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.app.report.results_page import _cells
+from sim.app.report.results_page import _verdict_cells
 from sim.results import bindings as registry
 from sim.results.bindings import bindings, bound_cells
 from sim.results.page import Block, Page, html
@@ -84,7 +84,7 @@ def test_a_report_links_each_number_to_its_cell(strategies):
         "The strategies side by side", table=type("T", (), {"header": ["", *(row[0] for row in rows)], "rows": table})()
     )
     comparison = type("C", (), {"verdict": text, "strategies": strategies})()
-    page = html(Page("t", "", text, [block], cells=_cells(comparison, [block])))
+    page = html(Page("t", "", text, [block], cells=_verdict_cells(comparison, [block])))
     for own in bound_cells(text, strategies):
         place = f"c0-{header.index(own['column']) - 1}-{[row[0] for row in rows].index(own['row']) + 1}"
 

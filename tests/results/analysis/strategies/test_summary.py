@@ -14,7 +14,7 @@ from sim.results.critical_path import PathKind
 from sim.results.estimates import median_of_few, quantile, quantiles
 from sim.results.not_completed import PARTS
 from sim.results.rates import falls_behind, keeping_up
-from sim.results.summary import WarmUpEnd, _load, bottleneck, cold_start, drained_after, summarize, warm_up
+from sim.results.summary import WarmUpEnd, _mean_load, bottleneck, cold_start, drained_after, summarize, warm_up
 from tests.results.analysis.runs_by_hand import EDGES, Made
 
 # One row per strategy: what counts, what does not.
@@ -27,9 +27,9 @@ def test_means_of_a_long_series_take_less_memory_than_the_series():
     series = pd.DataFrame(
         {"time": time, "vertex": ["source", "sink"] * 20_000} | dict.fromkeys(columns, time + 0.5), copy=False
     )
-    _load([{"series": series}], 0.0)  # what pandas loads when it is first asked is not counted
+    _mean_load([{"series": series}], 0.0)  # what pandas loads when it is first asked is not counted
     tracemalloc.start()
-    _load([{"series": series}], 0.0)
+    _mean_load([{"series": series}], 0.0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
