@@ -92,6 +92,20 @@ def masked_text(text: str) -> str:
     return re.sub(_SECRET, lambda found: f"{found['name'] or ''}{HIDDEN}", text, flags=flags)
 
 
+def masked_value(key: str, value: str) -> str:
+    """Return the value of a key of Flink's configuration, masked if it is a secret or contains one."""
+    return HIDDEN if masked_text(f"{key}: x") != f"{key}: x" else masked_text(value)
+
+
+def masked_change(change: str) -> str:
+    """Return an override, ``flink.KEY=value``, with a secret masked; others are unchanged."""
+    key, _, value = change.partition("=")
+    if not key.startswith("flink"):
+        return change
+    masked = masked_value(key, value)
+    return f'{key}="{masked}"' if masked == HIDDEN else f"{key}={masked}"
+
+
 # ---- Helpers for sentences: capitalise, join a list.
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.files import replace_file, replace_text
 from sim.model.quantities import COST
+from sim.model.schema.flink_block import masked_scenario
 from sim.results.bindings import bound_cells
 from sim.results.formats import json_ready, write_csv
 from sim.results.summary import WarmUpEnd
@@ -37,7 +38,7 @@ def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, 
 
     `text`: text of the scenario.  `summary`: JSON-ready, with the `source` of the text (relative to `folder`) and its `overrides`.
     """
-    replace_text(folder / "scenario.yaml", text)
+    replace_text(folder / "scenario.yaml", masked_scenario(text))
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
     replace_text(folder / SUMMARY, json.dumps({**summary, RUNS: names}, indent=1, allow_nan=False) + "\n")
     if not comparison.strategies:

@@ -29,7 +29,7 @@ from typing import (
 )
 
 from sim.app.verbs.common import Listener, Notebook, OptionError
-from sim.model.text import without_credentials
+from sim.model.text import masked_change, without_credentials
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -208,7 +208,7 @@ def _tokens(flag: str, value: bool | str | int | Path | Sequence[str]) -> Iterat
         yield from (flag, _token(value))
     else:
         for item in value:
-            yield from (flag, item)
+            yield from (flag, masked_change(item))
 
 
 def _token(value: str | int | Path) -> str:

@@ -39,6 +39,7 @@ from sim.model.schema.history_file import contradiction, inline_history
 from sim.model.schema.prices import load_prices
 from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import Reading, ScenarioError, assumptions_note, compose_document, read_text
+from sim.model.text import masked_change
 from sim.results.formats import ms_text
 from sim.results.restarts import longest_lag_after_stop
 from sim.studies.compare import compare, keep, plain
@@ -325,7 +326,7 @@ def _keep(outcome: RunOutcome, place: Path) -> None:
     report = command_line("report", [folder])
     summary = {
         **outcome.kept_facts,
-        "overrides": list(origin.changes),
+        "overrides": list(map(masked_change, origin.changes)),
         "source": Path(os.path.relpath(origin.file, folder)).as_posix(),
         "command": f"{outcome.request.command(folder)}\n{report} -o report.html",
     }

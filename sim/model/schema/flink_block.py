@@ -34,9 +34,9 @@ from sim.model.schema.flink_keys import (
     modelled_keys,
     similar_key,
 )
-from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, copy_node, dotted, value_at
+from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, compose, copy_node, dotted, value_at, write
 from sim.model.state import BACKENDS, backend_named
-from sim.model.text import did_you_mean
+from sim.model.text import did_you_mean, masked_text, masked_value
 
 _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
 _PARTITIONER = "taskmanager.network.adaptive-partitioner."
@@ -78,6 +78,28 @@ def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
             reading.marks[FILE, key] = replace(mark, path=key)
             move.add(key, (FILE, key), value)
     move.apply()
+
+
+_BLOCK = re.compile(r"^flink:.*?(?=(?:^(?:#.*)?\n)*^[^\s#]|\Z)", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"#[^\n]*")
+
+
+def masked_scenario(text: str) -> str:
+    """Return the text of a scenario with secrets in its block `flink` masked.
+
+    Keys with secrets have no effect, so the copy means the same.  If there are any, it has no comments in the block.
+    """
+    document = compose(text, Reading(""))
+    if not isinstance(document, Mapping) or not isinstance(block := document.get("flink"), Mapping):
+        return text
+    values = Mapping((key, value) for key, _, value in flat(block, ("flink",)))
+    masked = Mapping(
+        (key, masked_value(key, value) if isinstance(value, str) else value) for key, value in values.items()
+    )
+    if masked == values:
+        return _BLOCK.sub(lambda found: _COMMENT.sub(lambda comment: masked_text(comment[0]), found[0]), text)
+    written = "\n".join(write({"flink": masked}, "").splitlines()[2:])
+    return _BLOCK.sub(lambda _: f"{written}\n", text)
 
 
 class _FlinkKeyMapper:
@@ -174,7 +196,7 @@ class _FlinkKeyMapper:
         self, key: str, place: DocumentPath, value: Any, others: list[tuple[str, DocumentPath]]
     ) -> None:
         """Handle a key that is not modelled: count known ones, list others, report misspelt ones as errors."""
-        self.reading.written_keys.setdefault(key, str(value))
+        self.reading.written_keys.setdefault(key, masked_value(key, str(value)))
         if key in APPROXIMATE and "true" in str(value).lower() and has_key(self._profile(), key):
             self.reading.wrong(place, f"is true: {NOT_STARTED}; remove it")
         elif key in listed_keys():
@@ -216,9 +238,10 @@ class _FlinkKeyMapper:
             if found := [key for key, place in others if place[0] == source[0]]:
                 more = f" and {len(found) - 3} more" if len(found) > 3 else ""
                 count = f"{len(found)} keys" if more or len(found) > 1 else "1 key"
-                listed = f"'ckptsim explain-key {self.reading.marks[source].file}' lists all keys"
+                mark = self.reading.marks.get(source)  # none: all keys are of --set
+                hint = f" ('ckptsim explain-key {mark.file}' lists all keys)" if mark else ""
                 self.reading.warn(
-                    source, f"not modelled, no effect here: {count} of Flink: {', '.join(found[:3])}{more} ({listed})"
+                    source, f"not modelled, no effect here: {count} of Flink: {', '.join(found[:3])}{more}{hint}"
                 )
 
     def _parse_value(self, key: str, place: DocumentPath, value: Any) -> None:

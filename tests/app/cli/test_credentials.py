@@ -50,3 +50,46 @@ def test_a_password_in_the_address_is_neither_printed_nor_kept(ckptsim, tmp_path
     elif not is_there:
         assert done.exit_code != 0
         assert place in done.stderr
+
+
+FLINK = """\
+flink:
+  s3: {secret-key: s3cret-word and more}
+  security.ssl.rest.keystore-password: "s3cret-word, or: another"
+  fs.azure.account.key.of.blob.core.windows.net: s3cret-word
+  execution.checkpointing.dir: s3://user:s3cret-word@bucket/x
+  metrics.reporter.dd.apikey: s3cret-word
+  env.java.opts.all: >
+    -Dopen=yes
+    -Dpassword=s3cret-word
+  taskmanager.network.memory.overdraft: 3  # not secret
+"""
+SWEEP = "version: 1\nscenario: tiny.yaml\nvary: {checkpoint.interval: [1 s, 2 s]}\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run tiny.yaml --flink conf.yaml --out out",
+        "run with-block.yaml --set flink.s3.access-key=s3cret-word --out out",
+        "sweep sweep.yaml --set flink.s3.secret-key=s3cret-word --out out",
+        "diff with-block.yaml with-block.yaml --set checkpoint.barriers=aligned --set-b checkpoint.interval='2 s' --out out",
+    ],
+)
+def test_secrets_of_a_configuration_are_not_kept(ckptsim, tmp_path, tiny, command):
+    """Not in the results, which can be explained and shown as before, nor in their page."""
+    (tmp_path / "conf.yaml").write_text(FLINK.partition("\n")[2].replace("\n  ", "\n").lstrip())
+    (tmp_path / "with-block.yaml").write_text(tiny.read_text() + FLINK)
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    done = ckptsim(f"{command} --jobs 1")
+    assert done.exit_code == 0, done.stderr
+    (tmp_path / "conf.yaml").unlink()
+    (tmp_path / "with-block.yaml").unlink()
+
+    assert SECRET not in done.output + done.stderr
+    assert ckptsim("runs").exit_code == 0
+    if "with-block" in command and command.startswith("run"):
+        assert ckptsim("explain out --strategy aligned").exit_code == 0
+        assert ckptsim("report out -o page.html").exit_code == 0
+        assert "overdraft: 3" in (tmp_path / "out" / "scenario.yaml").read_text()
+    assert found_in(tmp_path) == []

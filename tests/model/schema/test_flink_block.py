@@ -119,6 +119,14 @@ def test_every_key_of_the_versions_listed_is_accepted():
     assert f"not modelled, no effect here: {len(own)} keys of Flink: " in warning
 
 
+def test_a_key_that_is_not_modelled_may_come_from_an_override_alone():
+    (warning,) = loads(
+        TEXT.partition("flink:")[0] + "checkpoint: {interval: 9 s}\n", "s", overrides=["flink.metrics.reporters=prom"]
+    ).warnings
+
+    assert str(warning).endswith("flink: not modelled, no effect here: 1 key of Flink: metrics.reporters")
+
+
 def test_an_unknown_key_is_named_and_the_run_goes_on():
     """Flink takes any key: programs read their own from its configuration."""
     (state,), (own,) = warnings_of("state.backend.rocksdb.magic: 5"), warnings_of("my.own.key: 5")
