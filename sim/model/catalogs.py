@@ -10,10 +10,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    pass
+from typing import Protocol, TypeVar
 
 
 class Named(Protocol):

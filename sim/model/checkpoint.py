@@ -144,9 +144,7 @@ class CheckpointOptions:
         None,
         "Interval while a source reports a backlog (`source: {backlog: ...}`): longer than interval, or `off`.  Default: "
         "the interval.",
-        default_text="the interval",
         flink=Flink(f"{_E}.interval-during-backlog", since="1.18"),  # FLIP-309
-        keyword=True,
     )
     barriers: Barriers = option(
         Barriers(),
@@ -191,14 +189,13 @@ class CheckpointOptions:
         "pre-barrier",
         "When operators write the files of `flush`, and spend pre-barrier: before the barrier (sync), or in the "
         "asynchronous phase (async, FLINK-37375, a proposal).",
-        keyword=True,
     )
     abort_policy: Literal["survive", "reupload", "drop"] = option(  # ... and this what an abort does to its uploads
-        "survive", "How an abort treats asynchronous uploads.  drop loses data; it shows why.", keyword=True
+        "survive", "How an abort treats asynchronous uploads.  drop loses data; it shows why."
     )
-    upload_threads: Positive = option(1, "Threads per task that upload the files of its operator.", keyword=True)
+    upload_threads: Positive = option(1, "Threads per task that upload the files of its operator.")
     staging_bytes: int | None = option(  # per task manager; None: enough
-        None, "Local space for files that are not uploaded yet.", key="staging", default_text="unlimited", keyword=True
+        None, "Local space for files that are not uploaded yet.", key="staging", default_text="unlimited"
     )
     staging_full: Literal["block", "fail"] = "block"  # a flush without room waits, or fails its task
     lost_notifications: Share = option(Fraction(0), "Share of notifyCheckpointComplete messages that are lost.")
@@ -231,7 +228,7 @@ class CheckpointOptions:
         flink=Flink(f"{_E}.during-recovery.enabled", {f"{_E}.unaligned.during-recovery.enabled": ""}, since="2.3"),
     )
     region: RegionalCheckpoints = option(
-        RegionalCheckpoints(), "Regional checkpoints: failed regions do not fail a checkpoint (FLIP-600).", keyword=True
+        RegionalCheckpoints(), "Regional checkpoints: failed regions do not fail a checkpoint (FLIP-600)."
     )
     forced_aligned: tuple[tuple[str, str], ...] = option(
         (), "Edges 'upstream -> downstream' that stay aligned, in addition to those that Flink always aligns."
@@ -244,8 +241,10 @@ class CheckpointOptions:
             found = replace(found, subtasks_per_channel_state_file=1)  # FLINK-26803 shares them
         found = found.with_staging(at).with_recovery(at).with_backlog(at).with_regions(at)
         if found.barriers.record.has_deadline and found.barriers.timeout_ns >= found.timeout_ns:
-            never = f"barriers never overtake: a checkpoint expires before, after {format_duration(found.timeout_ns)} (timeout)"
-            at.warn(never, "barriers")
+            at.warn(
+                f"barriers never overtake: a checkpoint expires before, after {format_duration(found.timeout_ns)} (timeout)",
+                "barriers",
+            )
         if found.interruptible_timers and not at.job.event_time_windows:
             at.warn("has no effect: no vertex has windows of event time", "interruptible-timers")
         for key, value_ns in (("interval", found.interval_ns), ("timeout", found.timeout_ns)):
@@ -266,8 +265,10 @@ class CheckpointOptions:
             if (upstream, downstream) not in edges:
                 at.error(f"there is no edge {upstream} -> {downstream} in the job", "forced-aligned", i)
         if found.max_concurrent > 1 and found.barriers.record.overtakes:
-            one = f"is {found.max_concurrent}, but Flink runs {found.barriers} checkpoints one by one: write 1"
-            at.error(one, "max-concurrent")
+            at.error(
+                f"is {found.max_concurrent}, but Flink runs {found.barriers} checkpoints one by one: write 1",
+                "max-concurrent",
+            )
         if found.max_concurrent > 1 and found.min_pause_ns > 0:
             at.warn("has no effect with a min-pause: Flink runs one checkpoint at a time then", "max-concurrent")
             return replace(found, max_concurrent=1)

@@ -224,8 +224,9 @@ class NetworkMemory:
             if profile == "2.x" and all(flink.last for flink in record.flink):
                 changes[record.field] = record.default
                 if written not in (None, record.default):
-                    gone = f"is ignored: Flink 2.x has no such option, it is {record.default} (profile: 1.20 has it)"
-                    at.warn(gone, key)
+                    at.warn(
+                        f"is ignored: Flink 2.x has no such option, it is {record.default} (profile: 1.20 has it)", key
+                    )
         found = replace(self, **changes)
         found.check(at)
         return found
@@ -236,8 +237,7 @@ class NetworkMemory:
         if segment_bytes < 4096 or segment_bytes & (segment_bytes - 1):
             at.error(f"{segment_bytes} B: Flink wants a power of two, 4 KiB or more", "segment-size")
         if not 0 < self.starting_segment_bytes <= segment_bytes:
-            between = f"must lie between 1 B and the segment size, {segment_bytes} B"
-            at.error(between, "starting-segment-size")
+            at.error(f"must lie between 1 B and the segment size, {segment_bytes} B", "starting-segment-size")
         if self.exclusive_per_channel == 0:  # FLINK-16641 has the sender announce its backlog then
             none = "is 0: a channel that begins without a buffer is not modelled, write 1 or more"
             at.error(none, "buffers-per-channel")
@@ -279,18 +279,15 @@ class Cluster:
         0,
         "Delay between the arrival of the first barrier of a checkpoint and its processing, as rarely executed code is "
         "slow.  Default: 0 s.",
-        keyword=True,
     )
     nic_bytes_per_second: ByteRate | None = option(None, "Outgoing network bandwidth per TaskManager.")
     cores: Positive | None = option(
         None,
         "Cores per host, shared by snapshots and (with services: idle-core) task threads.  Default: unlimited.",
-        default_text="unlimited",
     )
     hosts: Positive | None = option(
         None,
         "Number of hosts, to which TaskManagers are assigned in turn.  Default: one per TaskManager.",
-        default_text="one per TaskManager",
         needs=("cores", ()),
     )
     tasks_contend: bool | None = option(  # None: not said, so they do not; what they were measured with is not known
@@ -299,14 +296,12 @@ class Cluster:
         "each other down.\n"
         "side-by-side (the default): with all threads running, so they include it.",
         key="services",
-        default_text="side-by-side",
         choices=lambda: ("side-by-side", "idle-core"),
     )
     on_core_share: Share = option(
         Fraction(1),
         "Share of their busy time in which task threads use a core; otherwise they sleep or wait for responses.  Default: 100 %.",
         key="on-core",
-        keyword=True,
         needs=("cores", ()),
     )
     profile: Profile = option(
@@ -317,7 +312,6 @@ class Cluster:
         "",
         "Release of Flink, such as 1.20.1 or 1.20, which selects known defects and the profile.",
         default_text="that of the profile, if set",
-        keyword=True,
     )
     network: NetworkMemory = option(NetworkMemory(), "Network buffers.")
 
@@ -337,8 +331,7 @@ class Cluster:
         if services is not None and self.cores is None:
             at.warn("has no effect: write cores", "services")
         if version is not None and profile not in (None, usual := profile_of(version)):
-            both = f"is {profile}, but version {version} has profile {usual}: leave one of the two out"
-            at.error(both, "profile")
+            at.error(f"is {profile}, but version {version} has profile {usual}: leave one of the two out", "profile")
         chosen: Profile = profile or (profile_of(version) if version else self.profile)
         return replace(
             self,

@@ -182,7 +182,6 @@ class Restart:
         None,
         "fixed-delay, exponential-delay: restarts before the job fails.  Default: unlimited.",
         needs=("strategy", ("fixed-delay", "exponential-delay")),
-        default_text="unlimited",
         flink=(
             Flink("restart-strategy.fixed-delay.attempts", when="fixed-delay", form="attempts", default="1"),
             Flink(f"{_BACKOFF}.attempts-before-reset-backoff", when="exponential-delay", form="attempts", since="1.19"),
@@ -280,7 +279,6 @@ class Restart:
         "slots fails it at once, except\n"
         "during this time after the start of its JobManager.  Not for the adaptive scheduler.",
         flink=Flink("slot.request.timeout", form="milliseconds"),
-        keyword=True,
     )
     ask_timeout_ns: Duration = option(
         10 * SECOND,
@@ -296,7 +294,6 @@ class Restart:
         "From INITIALIZING of a restarted task with keyed state until it reads state, as classes of the backend and of "
         "serializers are loaded.\n"
         "Default: 0 s.",
-        keyword=True,
     )
     cancellation_timeout_ns: Duration = option(
         180 * SECOND,
@@ -316,20 +313,17 @@ class Restart:
         "default",
         "adaptive: the job restarts with the available slots and is rescaled when more arrive; it also uses spare slots.",
         flink=Flink("jobmanager.scheduler", form="scheduler"),
-        keyword=True,
     )
     reactive: Switch = option(
         False,
         "adaptive: reactive mode: it starts with any number of slots at once, and waits for the first one without limit.",
         needs=_ADAPTIVE,
         flink=Flink("scheduler-mode", form="reactive"),
-        keyword=True,
     )
     stabilization_ns: Duration = option(
         10 * SECOND,
         "adaptive: time after a failure in which it waits for more slots than are available.",
         needs=_ADAPTIVE,
-        keyword=True,
         flink=Flink(
             f"{_OF_ADAPTIVE}.submission.resource-stabilization-timeout",
             {f"{_OF_ADAPTIVE}.resource-stabilization-timeout": "1.20"},
@@ -340,7 +334,6 @@ class Restart:
         "adaptive: time without any slot after which the job fails; 0 s: never.",
         needs=_ADAPTIVE,
         zero_means_never=True,
-        keyword=True,
         flink=Flink(
             f"{_OF_ADAPTIVE}.submission.resource-wait-timeout",
             {f"{_OF_ADAPTIVE}.resource-wait-timeout": "1.20"},
@@ -351,7 +344,6 @@ class Restart:
         30 * SECOND,
         "adaptive: minimum time that the job runs between two rescales.",
         needs=_ADAPTIVE,
-        keyword=True,
         flink=Flink(
             f"{_OF_ADAPTIVE}.executing.cooldown-after-rescaling", {f"{_OF_ADAPTIVE}.scaling-interval.min": "1.20"}
         ),
@@ -360,7 +352,6 @@ class Restart:
         60 * SECOND,
         "adaptive: time that it waits for the desired slots when only some of them have arrived.",
         needs=_ADAPTIVE,
-        keyword=True,
         flink=Flink(
             f"{_OF_ADAPTIVE}.executing.resource-stabilization-timeout", {f"{_OF_ADAPTIVE}.scaling-interval.max": "1.20"}
         ),
@@ -369,7 +360,6 @@ class Restart:
         2,
         "adaptive: failed checkpoints after which it rescales without waiting for a completed one.",
         needs=_ADAPTIVE,
-        keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-checkpoint-failures"),
     )
     rescale_delay_ns: Duration | None = option(
@@ -378,7 +368,6 @@ class Restart:
         "rescale-failures, and one more.",
         needs=_ADAPTIVE,
         default_text="three intervals",
-        keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-delay"),
     )
 
@@ -388,7 +377,6 @@ class Restart:
         "one is in progress\n"
         "(FLINK-36753, Flink 2.4).  Default: it waits for the next periodic one.",
         needs=_ADAPTIVE,
-        keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.active-checkpoint.enabled", since="2.4"),
     )
 
@@ -403,14 +391,18 @@ class Restart:
         if self.max_ns < self.initial_ns and None not in (at.written("initial"), at.written("max")):
             at.error(f"is less than initial, {format_duration(self.initial_ns)}", "max")
         if not 1 <= self.warm_up_factor <= MAX_WARM_UP_FACTOR:
-            between = f"must lie between 1 and {MAX_WARM_UP_FACTOR}: a cold task is slower, not stopped"
-            at.error(between, "warm-up-factor")
+            at.error(
+                f"must lie between 1 and {MAX_WARM_UP_FACTOR}: a cold task is slower, not stopped", "warm-up-factor"
+            )
         if interval_ns > timeout_ns > 0 and at.written("heartbeat-interval") is not None:
-            more = f"is more than the timeout, {format_duration(timeout_ns)}: Flink does not start"
-            at.error(more, "heartbeat-interval")
+            at.error(
+                f"is more than the timeout, {format_duration(timeout_ns)}: Flink does not start", "heartbeat-interval"
+            )
         elif interval_ns > timeout_ns > 0:
-            less = f"is less than heartbeat-interval, {format_duration(interval_ns)} by default: Flink does not start; write both"
-            at.error(less, "heartbeat-timeout")
+            at.error(
+                f"is less than heartbeat-interval, {format_duration(interval_ns)} by default: Flink does not start; write both",
+                "heartbeat-timeout",
+            )
         return self
 
     @property

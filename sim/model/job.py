@@ -177,8 +177,9 @@ class Watermark:
         if self.interval_ns == 0:
             at.error("is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default", "interval")
         if 0 < self.interval_ns < MS:
-            less = f"is {format_duration(self.interval_ns)}: Flink counts milliseconds, write 1 ms or more"
-            at.error(less, "interval")
+            at.error(
+                f"is {format_duration(self.interval_ns)}: Flink counts milliseconds, write 1 ms or more", "interval"
+            )
         if at.written("alignment") is None:
             return self
         at.warn("has no effect: watermark alignment (FLIP-182) is not simulated", "alignment")
@@ -213,13 +214,11 @@ class Source:
     silent: Count = option(
         0,
         "Number of subtasks without records (the last ones), for idle partitions or more subtasks than partitions.  Default: 0.",
-        keyword=True,
     )
     waits: Literal["mailbox", "poll", "lock"] = option(
         "mailbox",
         "mailbox (the default): triggers are processed between records.  poll: the reader blocks in pollNext until a record is due.\n"
         "lock: a legacy SourceFunction, which holds the checkpoint lock while it waits for output buffers.",
-        keyword=True,
     )
     watermark: Watermark = option(Watermark(), "Watermarks that the source emits.")
     backlog: Backlog | None = option(
@@ -247,7 +246,6 @@ class Snapshot:
     after_in_flight: Switch = option(
         False,
         "State is written after the in-flight data of its TaskManager: for chains whose last operator is finalized first.",
-        keyword=True,
     )
 
 
@@ -335,7 +333,6 @@ class Window:
         "Time on the task thread per record buffered since the last flush, spent before each barrier and before a window "
         "of SQL fires.\n"
         "Default: 0.",
-        keyword=True,
     )
     every_ns: Duration = option(0, "sliding only: the slide, from one window end to the next.", default_text="the size")
     hold_ns: int = 0
@@ -374,8 +371,6 @@ class Vertex:
         False,
         "How several inputs are read: as one stream, buffer by buffer (union, the default), or alternately, record by record (join).",
         key="combine",
-        default_text="union",
-        keyword=True,
     )
     parallelism: Parallelism = option(1, "Number of subtasks.", flink="parallelism.default")
     max_parallelism: Parallelism = option(
@@ -388,46 +383,38 @@ class Vertex:
     )
     source: Source | None = None
     inputs: tuple[Input, ...] = ()
-    service: RandomDuration = option(
-        Distribution(1000), "Service time per record (sources: per emitted record).", keyword=True
-    )
+    service: RandomDuration = option(Distribution(1000), "Service time per record (sources: per emitted record).")
     service_factors: tuple[tuple[int, Fraction], ...] = option(
         (),
         "Factor on service times and timers by subtask, 0.01 to 100, for slow or fast subtasks.  Default: 1.  After a "
         "rescale it applies to the\n"
         "subtask with the same index.",
         key="service-factor",
-        keyword=True,
     )
-    fan_out: Number = option(Fraction(1), "Emitted records per record read, on each outgoing edge.", keyword=True)
+    fan_out: Number = option(Fraction(1), "Emitted records per record read, on each outgoing edge.")
     async_io: AsyncIO | None = option(
         None,
         "Asynchronous I/O (AsyncDataStream.orderedWait): requests that are in progress while the task thread continues.",
-        keyword=True,
     )
     window: Window | None = option(
         None,
         "Window operator: records are kept in state and fire at the end of the window.",
-        keyword=True,
         has_custom_section=True,
     )
-    state: State | None = option(None, "Keyed state of the vertex.", keyword=True, has_custom_section=True)
+    state: State | None = option(None, "Keyed state of the vertex.", has_custom_section=True)
     union_state: UnionState | None = option(
         None,
         "true, or a mapping: the operator-state of `snapshot` is union list state.  Each subtask restores the union of "
         "all lists, and no checkpoint\n"
         "completes while only some of the vertex's tasks have finished.",
         default_text="false",
-        keyword=True,
         accepts_on_off=True,
     )
-    snapshot: Snapshot = option(Snapshot(), "Costs of the operator's own snapshot methods.", keyword=True)
-    flush: Flush | None = option(None, "Files that the operator itself writes for each snapshot.", keyword=True)
+    snapshot: Snapshot = option(Snapshot(), "Costs of the operator's own snapshot methods.")
+    flush: Flush | None = option(None, "Files that the operator itself writes for each snapshot.")
     commit: Commit | None = option(  # None: its output becomes visible at once
         None,
         "Two-phase commit of a sink: two-phase, as-connector, or a mapping.",
-        default_text="none",
-        keyword=True,
         has_custom_section=True,
     )
     connector: str = option(
@@ -435,7 +422,6 @@ class Vertex:
         "Connector of a sink or source.  It sets the defaults of commit, and whether `advise` lets barriers overtake data.\n"
         "{name: hudi, version: 1.1.0} selects known defects by version.",
         choices=lambda: (*SINKS, *SOURCES),
-        keyword=True,
         has_custom_section=True,
     )
     connector_version: str = ""
@@ -443,8 +429,7 @@ class Vertex:
 
     def completed(self, at: ValidationContext) -> Vertex:
         if self.max_parallelism < self.parallelism:
-            less = f"is {self.max_parallelism}, less than the parallelism, {self.parallelism}"
-            at.error(less, "max-parallelism")
+            at.error(f"is {self.max_parallelism}, less than the parallelism, {self.parallelism}", "max-parallelism")
         if self.flush is not None and not self.inputs:
             at.error("a source does not write files: write flush in a vertex with an input", "flush")
         if self.async_io is not None and self.source is not None:

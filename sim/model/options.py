@@ -12,13 +12,9 @@ from functools import cache, partial
 from keyword import iskeyword
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from sim.model.value_types import ValueType, choice_of
-
-if TYPE_CHECKING:
-    pass
-
 
 _SUFFIXES = ("_bytes_per_second", "_per_second", "_bytes", "_ns", "_percent")
 """Suffixes of field names for units, which keys of a scenario do not have."""
@@ -97,16 +93,14 @@ def attribute_of(key: str) -> str:
     return key.replace("-", "_") + "_" * iskeyword(key)
 
 
-def option(
-    default: Any, sentence: str, *, flink: str | Flink | tuple[Flink, ...] = (), keyword: bool = False, **facts: Any
-) -> Any:
+def option(default: Any, sentence: str, *, flink: str | Flink | tuple[Flink, ...] = (), **facts: Any) -> Any:
     """Return a dataclass field that is an option, with further `facts` of `Option`.  Its type says how it is written.
 
-    A `default` of MISSING makes it required; `keyword` makes it keyword-only.
+    A `default` of MISSING makes it required.
     """
     keys = (Flink(flink),) if isinstance(flink, str) else (flink,) if isinstance(flink, Flink) else flink
     record = Option(sentence=sentence, flink=keys, **facts)
-    return field(default=default, kw_only=keyword, metadata={Option: record})
+    return field(default=default, metadata={Option: record})
 
 
 @cache

@@ -79,6 +79,7 @@ class Instances:
 # ---- The scenario of one run: a job on a cluster with one checkpoint strategy, the argument of `simulate`.
 
 AUTO_WARM_UP = -1
+"""A warm-up whose end is determined from the results."""
 
 
 def _warm_up(value: object) -> int:
@@ -92,9 +93,6 @@ def _warm_up(value: object) -> int:
 
 WarmUp = Annotated[int, quantity(_warm_up, DURATION, "30 s", or_else=("auto",), write=format_duration)]
 """ns, or AUTO_WARM_UP."""
-
-
-"""A warm-up whose end is determined from the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,6 @@ class Run:
         "The job has just been submitted: its tasks start to run after this time, and are slow at first (restart: warm- "
         "up); due records\n"
         "wait in the log.  Default: 0 s, a job that has been running for a long time.",
-        keyword=True,
     )
     seed: Natural = option(1, "Seed of all random numbers; a list is a sweep axis.")
     replications: Positive = option(1, "Runs of each combination, with different seeds.")
@@ -160,8 +157,9 @@ class Run:
         if self.duration_ns == 0:
             at.error("is 0: nothing would happen", "duration")
         elif self.warmup_ns >= self.duration_ns:
-            less = f"leaves nothing of the run: it must be shorter than {format_duration(self.duration_ns)}"
-            at.error(less, "warmup")
+            at.error(
+                f"leaves nothing of the run: it must be shorter than {format_duration(self.duration_ns)}", "warmup"
+            )
         return self
 
     @property

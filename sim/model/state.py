@@ -162,17 +162,14 @@ class Lsm:
     compaction_thread: Literal["subtask", "task-manager"] = option(
         "subtask",
         "Compaction threads: one per subtask (the default), or one shared by all slots of a TaskManager, as in RocksDB.",
-        keyword=True,
     )
     freeze_ns: Duration = option(
         ROCKSDB_FREEZE.likely,
         "Constant part of the synchronous phase, in addition to flush and links, in which files are synced to disk.",
-        keyword=True,
     )
     upload_ns: Duration = option(
         ROCKSDB_UPLOAD.likely,
         "Constant part of the asynchronous phase, in addition to its files: starting threads, listing and removing directories.",
-        keyword=True,
     )
     link_ns: Duration = option(100_000, "Time to hard-link one file, on the task thread.")
     HINTS: ClassVar = {"write-buffer": "did you mean memtable?", "level0": "did you mean level0-files?"}
@@ -181,7 +178,6 @@ class Lsm:
         Fraction(0),
         "Share of the remaining time of a running compaction by which a snapshot is delayed, as both use the same disk. "
         "Default: 0 %.",
-        keyword=True,
     )
 
     def completed(self, at: ValidationContext) -> Lsm:
@@ -252,7 +248,6 @@ class Changelog:
     storage: Literal["filesystem", "memory"] = option(
         "filesystem",
         "memory: the changelog since the last materialization is copied and sent with each acknowledgement.",
-        keyword=True,
         flink=Flink(
             "state.changelog.storage", {"state.backend.changelog.storage": "1.19"}, form="changelog", default="memory"
         ),
@@ -261,14 +256,12 @@ class Changelog:
         3_000,
         "storage: memory only: time to copy one change, on the task thread.",
         key="change-copy",
-        keyword=True,
         needs=("storage", ("memory",)),
     )
     ship_ns: Duration = option(
         3_000,
         "storage: memory only: time to send one change with the acknowledgement, and to read it on restore.",
         key="change-send",
-        keyword=True,
         needs=("storage", ("memory",)),
     )
 
@@ -343,7 +336,6 @@ class State:
         "Total size once all keys exist; growth slows down as it is approached.  These keys do not expire, whatever ttl is.\n"
         "Default, and 0 B: unlimited.",
         zero_means_never=True,
-        default_text="unlimited",
     )
     ttl: Ttl | None = None  # keys go some time after they were last written
 
@@ -424,36 +416,31 @@ class StateOptions:
     ingest_db: Switch = option(
         False,
         "rocksdb: on rescaling, SST files of the previous subtasks are ingested instead of written entry by entry.",
-        keyword=True,
         flink=Flink("state.backend.rocksdb.use-ingest-db-restore-mode", since="1.19"),
     )
     compact_after_rescale: Switch = option(
         False,
         "rocksdb: after rescaling, compaction removes the key groups that now belong to other subtasks.",
-        keyword=True,
         flink=Flink("state.backend.rocksdb.incremental-restore-async-compact-after-rescale", since="1.20"),
     )
     delete_files_in_range: Switch = option(
         False,
         "rocksdb: on rescaling, files without key groups of the subtask are deleted.  Otherwise they remain until a "
         "compaction removes them.",
-        keyword=True,
         flink=Flink("state.backend.rocksdb.rescaling.use-delete-files-in-range", since="1.20"),
     )
     savepoint_bytes_per_second: ByteRate | None = option(  # entries sorted and serialised per slot
         30_000_000,
         "Rate per subtask at which a canonical savepoint is written, as entries are sorted and serialized one by one.",
         key="savepoint-rate",
-        keyword=True,
     )
     savepoint_cpu: Share = option(
-        Fraction(0), "Share of its processor that a subtask loses while it writes a canonical savepoint.", keyword=True
+        Fraction(0), "Share of its processor that a subtask loses while it writes a canonical savepoint."
     )
     savepoints_keep_base: Switch = option(
         True,
         "false: the first incremental checkpoint after a savepoint uploads all files again (before FLINK-23949).",
         key="savepoint-keeps-base",
-        keyword=True,
     )
     local_recovery: Switch = option(
         False,

@@ -143,7 +143,6 @@ class ObjectStore:
         "hadoop",
         "presto sends an additional request to check for the file before it writes a new one (two requests) or deletes "
         "one (one request).",
-        keyword=True,
     )
     prefixes: Positive = option(1, "Number of prefixes over which files are spread (s3.entropy.key).")
     slow: SlowPlaces | None = option(None, "Some prefixes are slow at times.")
@@ -208,7 +207,6 @@ class Storage:
         key="read-bandwidth",
         default_text="that of bandwidth",
         excludes=NOT_FLAT,
-        keyword=True,
     )
     close_ns: Duration = option(0, "Latency per file.", key="file-latency", excludes=NOT_FLAT)
     read_latency_ns: Duration | None = option(
@@ -217,19 +215,15 @@ class Storage:
         key="read-latency",
         default_text="that of file-latency",
         excludes=NOT_FLAT,
-        keyword=True,
     )
-    slow_probability: float = option(
-        0.0, "A random share of files is slow.", key="slow", excludes=NOT_FLAT, keyword=True
-    )
+    slow_probability: float = option(0.0, "A random share of files is slow.", key="slow", excludes=NOT_FLAT)
     slow_factor: int = 1  # ... bandwidth divided, latency multiplied
     metadata_ns: Duration = option(  # in addition to what the kind of storage adds
-        0, "Latency of the _metadata file that the JobManager writes.", key="metadata-latency", keyword=True
+        0, "Latency of the _metadata file that the JobManager writes.", key="metadata-latency"
     )
     inline_threshold_bytes: Size = option(
         20 * 1024,
         "State below this size is sent with the acknowledgement instead of being written to a file.",
-        keyword=True,
         flink=Flink(
             "execution.checkpointing.data-inline-threshold",
             {"state.storage.fs.memory-threshold": "1.19", "state.backend.fs.memory-threshold": ""},
@@ -238,35 +232,26 @@ class Storage:
     nic_bytes_per_second: ByteRate | None = option(
         None,
         "Bandwidth per TaskManager to storage, separately for reads and writes; shared by its streams.  Not for flat storage.",
-        keyword=True,
     )
     dfs: Dfs | None = option(
-        None,
-        "A distributed file system instead of flat storage.",
-        excludes=("storage.object-store",),
-        keyword=True,
+        None, "A distributed file system instead of flat storage.", excludes=("storage.object-store",)
     )
     object_store: ObjectStore | None = option(
-        None,
-        "An object store such as S3 instead of flat storage.",
-        excludes=("storage.dfs", "storage.file-merging"),
-        keyword=True,
+        None, "An object store such as S3 instead of flat storage.", excludes=("storage.dfs", "storage.file-merging")
     )
     in_flight_bytes_per_second: ByteRate | None = option(
         None,
         "Bandwidth of channel state: one thread writes that of several subtasks, buffer by buffer.  Default: that of other files.",
         key="in-flight-bandwidth",
         default_text="that of other files",
-        keyword=True,
     )
-    disk: Disk = option(Disk(), "Local disk of each TaskManager.", keyword=True)
-    retry: Retry = option(Retry(), "Retries of the storage client.", keyword=True)
+    disk: Disk = option(Disk(), "Local disk of each TaskManager.")
+    retry: Retry = option(Retry(), "Retries of the storage client.")
     merging: FileMerging | None = option(
         None,
         "Small files of a checkpoint are merged into larger physical files (FLIP-306).",
         key="file-merging",
         default_text="off",
-        keyword=True,
         excludes=("storage.object-store",),
         flink=Flink(f"{_MERGING}.enabled", form="boolean", since="1.20"),  # FLIP-306
         accepts_on_off=True,
@@ -424,7 +409,7 @@ class Directories:
     root: str = "/checkpoints"  # execution.checkpointing.dir
     savepoints: str = "/savepoints"  # execution.checkpointing.savepoint-dir
     entropy: OnOff = option(  # of state files
-        False, "Paths start with a random component (s3.entropy.key).", keyword=True
+        False, "Paths start with a random component (s3.entropy.key)."
     )
     create_subdir: OnOff = option(
         True,

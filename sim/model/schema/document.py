@@ -297,8 +297,10 @@ def build_checkpoint_updates(document: Document, reading: Reading) -> tuple[scen
             reading.wrong((*place, "interval"), "there are no periodic checkpoints: write an interval in checkpoint")
         for key, value_ns in (("interval", update.interval), ("timeout", update.timeout)):
             if value_ns is not None and value_ns < MIN_CHECKPOINT_NS:
-                few = f"is {format_duration(value_ns)}: Flink wants {format_duration(MIN_CHECKPOINT_NS)} or more"
-                reading.wrong((*place, key), few)
+                reading.wrong(
+                    (*place, key),
+                    f"is {format_duration(value_ns)}: Flink wants {format_duration(MIN_CHECKPOINT_NS)} or more",
+                )
         built.append(scenario.CheckpointUpdate(action.at, update.interval, update.timeout))
     return tuple(sorted(built, key=lambda update: update.at_ns))
 

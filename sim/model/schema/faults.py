@@ -267,8 +267,10 @@ def build_faults(
     """
     for i, section in enumerate(sections):
         if section.commit in subtasks[0] and section.commit not in sinks:
-            nothing = f"'{section.commit}' commits nothing: write commit: two-phase or as-connector there"
-            reading.wrong(("faults", i, "commit"), nothing)
+            reading.wrong(
+                ("faults", i, "commit"),
+                f"'{section.commit}' commits nothing: write commit: two-phase or as-connector there",
+            )
     max_parallelism = max(max(row.values(), default=0) for row in subtasks)
     max_tasks = max(sum(row.values()) for row in subtasks)
     hosts = {"isolated": max_tasks, "spread": -(-max_parallelism // (cluster.slots or 1))}.get(cluster.placement, 1)

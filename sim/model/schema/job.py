@@ -681,8 +681,12 @@ def _check_unions(vertex: Vertex, at: ValidationContext) -> None:
         if union and vertex.combine != "join":
             at.warn("has no effect: without combine: join all inputs are one stream", "input", key, "union")
         elif union in closed:
-            apart = f"the inputs of '{union}' do not follow each other: write them one after the other"
-            at.error(apart, "input", key, "union")
+            at.error(
+                f"the inputs of '{union}' do not follow each other: write them one after the other",
+                "input",
+                key,
+                "union",
+            )
         if union != before and before:
             closed.add(before)
         before = union
@@ -787,8 +791,10 @@ def _record(section: Vertex, inputs: list[model.Input], has_readers: bool, at: V
 def _source(section: Source, at: ValidationContext, parallelism: int, duration_ns: int) -> model.Source:
     silent = section.silent or 0
     if silent >= parallelism:
-        most = f"is {silent}, of {parallelism} subtasks: one of them must have records; write rate: 0/s if none has"
-        at.error(most, "silent")
+        at.error(
+            f"is {silent}, of {parallelism} subtasks: one of them must have records; write rate: 0/s if none has",
+            "silent",
+        )
     emitting = max(1, parallelism - silent)
     key, shared = ("rate", emitting) if section.rate is not None else ("rate-per-subtask", 1)
     rate = section.rate if section.rate is not None else section.rate_per_subtask

@@ -46,7 +46,7 @@ storage = Storage(bytes_per_second=1_000_000, close_ns=2 * MS, metadata_ns=3 * M
 
 def source(name, parallelism=1, *, rate=None):
     rates = () if rate is None else (Rate(0, Fraction(rate)),)
-    return Vertex(name, parallelism, source=Source(rates), service=Distribution(20_000))
+    return Vertex(name, parallelism=parallelism, source=Source(rates), service=Distribution(20_000))
 
 
 def chain(parallelism=2, *, stages=1, sink_ns=2 * MS, rate=None, record=100):
@@ -54,9 +54,11 @@ def chain(parallelism=2, *, stages=1, sink_ns=2 * MS, rate=None, record=100):
     vertices = [source("source", parallelism, rate=rate)]
     for i in range(stages):
         inlet = Input(vertices[-1].name, "hash", service=Distribution(100_000), record_bytes=Distribution(record))
-        vertices.append(Vertex(f"stage{i}", parallelism, inputs=(inlet,), state=State(2_000)))
+        vertices.append(Vertex(f"stage{i}", parallelism=parallelism, inputs=(inlet,), state=State(2_000)))
     inlet = Input(vertices[-1].name, "hash", service=Distribution(sink_ns), record_bytes=Distribution(record))
-    vertices.append(Vertex("sink", parallelism, inputs=(inlet,), snapshot=Snapshot(operator_state_bytes=50)))
+    vertices.append(
+        Vertex("sink", parallelism=parallelism, inputs=(inlet,), snapshot=Snapshot(operator_state_bytes=50))
+    )
     return Job(tuple(vertices))
 
 
@@ -81,7 +83,7 @@ def scenario(
         question="Does the invariant hold?",
         name="invariant",
         job=job,
-        checkpoint=CheckpointOptions(interval_ms * MS, kind, tolerable_failed=10**6, **options),  # type: ignore[arg-type]
+        checkpoint=CheckpointOptions(interval_ms * MS, barriers=kind, tolerable_failed=10**6, **options),  # type: ignore[arg-type]
         run=Run(int(seconds * SECOND)),
         cluster=Cluster("isolated", latency_ns=latency_ns, network=network),
         storage=storage,
@@ -142,7 +144,7 @@ def jobs(draw):
         vertices.append(
             Vertex(
                 name,
-                p,
+                parallelism=p,
                 inputs=inputs,
                 joined=joined,
                 fan_out=fan_out,

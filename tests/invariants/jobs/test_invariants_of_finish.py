@@ -274,8 +274,8 @@ def test_invariant_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
 
 def lopsided(*, union):
     """One subtask of the source ends after 0.5 s, the other, ten times as slow, after 5 s."""
-    src = Vertex("src", 2, source=Source(total=500), service=Distribution(MS), union_state=union)
-    sink = Vertex("sink", 2, inputs=(Input("src", "hash", service=Distribution(1000)),))
+    src = Vertex("src", parallelism=2, source=Source(total=500), service=Distribution(MS), union_state=union)
+    sink = Vertex("sink", parallelism=2, inputs=(Input("src", "hash", service=Distribution(1000)),))
     return scenario(Job((src, sink)), interval_ms=400)
 
 

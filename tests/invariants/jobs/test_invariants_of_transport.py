@@ -287,7 +287,7 @@ def edge(ship="rebalance", fan_out=None, *, size=500, service_ns=1 * MS):
 
 def job(*inputs, parallelism=2, joined=False, total=None):
     given = replace(source("a", parallelism), source=Source((), total))
-    return Job((given, Vertex("b", parallelism, inputs=inputs, joined=joined)))
+    return Job((given, Vertex("b", parallelism=parallelism, inputs=inputs, joined=joined)))
 
 
 @quick
@@ -387,9 +387,9 @@ def bounded_extremes(*, size=SIZE, service=TIME):
     """Two sources, a stage that reads by key, a sink that reads everything."""
     return Job(
         (
-            Vertex("source", 2, source=Source(total=EXTREME_RECORDS), service=service),
-            Vertex("stage", 2, inputs=(Input("source", "hash", service=service, record_bytes=size),)),
-            Vertex("sink", 1, inputs=(Input("stage", "rebalance", service=service, record_bytes=size),)),
+            Vertex("source", parallelism=2, source=Source(total=EXTREME_RECORDS), service=service),
+            Vertex("stage", parallelism=2, inputs=(Input("source", "hash", service=service, record_bytes=size),)),
+            Vertex("sink", parallelism=1, inputs=(Input("stage", "rebalance", service=service, record_bytes=size),)),
         )
     )
 

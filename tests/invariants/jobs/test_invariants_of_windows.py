@@ -40,7 +40,7 @@ def windowed(window, *, rate=200, total=None, fan_out=Fraction(1)):
     """source -> windows -> sink, two subtasks each."""
     source, middle, sink = chain(rate=rate, sink_ns=MS).vertices
     ticks = Watermark(INTERVAL)
-    log = Source(() if source.source is None else source.source.rates, total, ticks)
+    log = Source(() if source.source is None else source.source.rates, total, watermark=ticks)
     return Job((replace(source, source=log), replace(middle, window=window, fan_out=fan_out), sink))
 
 

@@ -48,7 +48,9 @@ ALIGNED = Barriers()
 
 def coordinator(barriers=ALIGNED, *, interval=100, num_retained=1, **options):
     options = {"timeout_ns": 1000, "tolerable_failed": 99, **options}
-    return Running(Coordinator.configured(CheckpointOptions(interval, barriers, **options), num_retained=num_retained))
+    return Running(
+        Coordinator.configured(CheckpointOptions(interval, barriers=barriers, **options), num_retained=num_retained)
+    )
 
 
 def triggered(now, machine=None, kind=MANUAL, **options):

@@ -51,7 +51,14 @@ class Laws(RuleBasedStateMachine):
     def begin(self, max_concurrent, min_pause, tolerable, kind):
         self.max_concurrent = max_concurrent if kind == "aligned" else 1
         self.min_pause, self.tolerable, self.savepoints_forced = min_pause, tolerable, kind == "aligned"
-        options = CheckpointOptions(INTERVAL, Barriers(kind), TIMEOUT, min_pause, self.max_concurrent, tolerable)
+        options = CheckpointOptions(
+            INTERVAL,
+            barriers=Barriers(kind),
+            timeout_ns=TIMEOUT,
+            min_pause_ns=min_pause,
+            max_concurrent=self.max_concurrent,
+            tolerable_failed=tolerable,
+        )
         self.coordinator = Running(Coordinator.configured(options, num_retained=RETAINED))
         self.now = 0
         self.timer = None

@@ -269,7 +269,7 @@ def pipelines():
     return Job(
         (
             source("source", 2, rate=100),
-            Vertex("sink", 2, inputs=(Input("source", "forward", service=Distribution(2 * MS)),)),
+            Vertex("sink", parallelism=2, inputs=(Input("source", "forward", service=Distribution(2 * MS)),)),
         )
     )
 

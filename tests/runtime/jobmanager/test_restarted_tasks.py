@@ -182,7 +182,7 @@ COLD = Restart("fixed-delay", delay_ns=100 * MS, warm_up_ns=800 * MS, warm_up_fa
 
 def job():
     """A log of 100 records/s, read at 1000 records/s at most."""
-    return Job((Vertex("log", 1, source=Source((Rate(0, Fraction(100)),)), service=Distribution(MS)),))
+    return Job((Vertex("log", parallelism=1, source=Source((Rate(0, Fraction(100)),)), service=Distribution(MS)),))
 
 
 def run_with_cold_start(*kills_ms, restart=COLD, seconds=6):

@@ -12,7 +12,7 @@ from sim.model.storage import Dfs, Disk, FileMerging, ObjectStore, Retry, SlowPl
 from sim.runtime.job_instance import JobInstance
 from tests.invariants.jobs.small_jobs import MS, SECOND, chain, completed, scenario
 
-FLAT = Storage(1_000_000, 2 * MS, 3 * MS, inline_threshold_bytes=0)
+FLAT = Storage(1_000_000, close_ns=2 * MS, slow_factor=3 * MS, inline_threshold_bytes=0)
 DFS = Storage(dfs=Dfs(10, 1_000_000, latency=Distribution(MS)), inline_threshold_bytes=0)
 KINDS = {
     "flat": FLAT,

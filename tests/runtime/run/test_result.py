@@ -83,7 +83,7 @@ MAP = Vertex("map", inputs=(INLET,), state=State(5), snapshot=Snapshot(sync_ns=3
 def manifest_scenario():
     """No field of any part is left out of the identity: this one has every part."""
     network = NetworkMemory(debloat=Debloating())
-    options = CheckpointOptions(30, Barriers("aligned-timeout", 5), forced_aligned=(("source", "map"),))
+    options = CheckpointOptions(30, barriers=Barriers("aligned-timeout", 5), forced_aligned=(("source", "map"),))
     return Scenario(
         "?", "base", Job((SOURCE, MAP)), options, Run(100, seed=9), Cluster(network=network), Storage(), Overheads()
     )

@@ -16,18 +16,18 @@ SECOND = 1_000_000_000
 THIRDS = (Fraction(1, 3), Fraction(2, 3))
 JOB = Job(
     (
-        Vertex("clicks", 2, source=Source(total=9), service=Distribution(300), fan_out=Fraction(3, 2)),
-        Vertex("users", 1, source=Source()),
+        Vertex("clicks", parallelism=2, source=Source(total=9), service=Distribution(300), fan_out=Fraction(3, 2)),
+        Vertex("users", parallelism=1, source=Source()),
         Vertex(
             "join",
-            2,
+            parallelism=2,
             joined=True,
             inputs=(
                 Input("clicks", "hash", THIRDS, service=Distribution(40), record_bytes=Distribution(200, "uniform")),
                 Input("users", "broadcast", service=Distribution(50)),
             ),
         ),
-        Vertex("sink", 2, inputs=(Input("join", "forward"), Input("clicks", "rebalance"))),
+        Vertex("sink", parallelism=2, inputs=(Input("join", "forward"), Input("clicks", "rebalance"))),
     )
 )
 
@@ -81,7 +81,7 @@ def test_distributions_become_tables():
 
 
 def hash_weights(parallelism, groups, **options):
-    reader = Vertex("b", parallelism, groups, inputs=(Input("a", **options),))
+    reader = Vertex("b", parallelism=parallelism, max_parallelism=groups, inputs=(Input("a", **options),))
     return plane_spec(scenario(Job((Vertex("a", source=Source()), reader)))).edges[0].weights
 
 

@@ -207,7 +207,7 @@ class Operator:
     def __init__(self, flush=Flush(20 * KB, files=2), policy="survive", limit_bytes=None):  # noqa: B008  # frozen
         self.env = simpy.Environment()
         self.storage = CheckpointStorage(
-            self.env, Storage(1_000_000, 0, inline_threshold_bytes=0, disk=Disk(10_000_000)), seed=1
+            self.env, Storage(1_000_000, close_ns=0, inline_threshold_bytes=0, disk=Disk(10_000_000)), seed=1
         )
         self.published = {}
         self.space = StagingSpace(self.env, limit_bytes)

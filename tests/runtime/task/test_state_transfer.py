@@ -37,11 +37,11 @@ ROCKS = State(
 def storage(**options):
     """1 B per ns and stream, 2 ms per file, reading at 2 B per ns; a disk with 0.5 B per ns."""
     given = {"inline_threshold_bytes": 0, "read_bytes_per_second": 2_000_000_000, "disk": Disk(500_000_000)} | options
-    return CheckpointStorage(simpy.Environment(), Storage(1_000_000_000, 2 * MS, **given), seed=1)
+    return CheckpointStorage(simpy.Environment(), Storage(1_000_000_000, close_ns=2 * MS, **given), seed=1)
 
 
 def subtask(files, state, options, *, index=0, parallelism=1, host=0, slow=lambda factor: None):
-    vertex = Vertex("map", parallelism, state=state)
+    vertex = Vertex("map", parallelism=parallelism, state=state)
     position, checkpoint = SimpleNamespace(served=0), SimpleNamespace(state=options)
     context = SimpleNamespace(
         env=files.env,
@@ -246,7 +246,7 @@ def scenario(changelog, *, size=1000, rate=1000, interval=NEVER, seconds=10, bac
         Job((source, Vertex("map", inputs=(inlet,), state=state))),
         CheckpointOptions(interval, state=StateOptions(incremental=True)),
         Run(seconds * S),
-        storage=Storage(1_000_000_000, close_ns, inline_threshold_bytes=0),
+        storage=Storage(1_000_000_000, close_ns=close_ns, inline_threshold_bytes=0),
         overheads=Overheads(0, 0, 0, 0, S // 2, file_ns=0),
     )
 

@@ -118,7 +118,10 @@ def reads(upstream, service_ns, record_bytes):
 def test_an_announced_barrier_does_not_take_a_snapshot_from_under_the_thread():
     """Checkpoints expire while their synchronous phase goes on, and the next barrier is announced meanwhile: it cancels nothing before."""
     readers = Vertex(
-        "d", 2, inputs=(reads("a", 100_000, 40), reads("c", 9 * MS, 300)), snapshot=Snapshot(sync_ns=60 * MS)
+        "d",
+        parallelism=2,
+        inputs=(reads("a", 100_000, 40), reads("c", 9 * MS, 300)),
+        snapshot=Snapshot(sync_ns=60 * MS),
     )
     middle = Vertex("c", inputs=(replace(reads("a", 100_000, 40), ship="rescale"),))
     job = Job((source("a"), middle, readers))
