@@ -15,7 +15,6 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
-from types import FunctionType
 from typing import Any, get_args, get_type_hints
 from unittest.mock import patch
 
@@ -23,7 +22,7 @@ from sim.plane import lowering, machine_code
 from sim.plane.interface import PlaneSpec
 from sim.plane.kernel import KernelPlane
 from sim.plane.rows import PlaneState, record_dtype
-from sim.plane.text.basics import fetch
+from sim.plane.text.loop import Kernel
 
 __all__ = ["available", "cpp_plane", "print_kernel"]
 
@@ -98,7 +97,8 @@ class Printer:
                 self.kinds[node.targets[0].id] = self.kind(node.value)
 
     def takes_state(self) -> bool:
-        annotation = self.function.args.args[0].annotation
+        first = self.function.args.args[0]
+        annotation = ast.Name("PlaneState") if first.arg == "self" else first.annotation
         return isinstance(annotation, ast.Name) and annotation.id == "PlaneState"
 
     def kind(self, node: ast.expr) -> str:
@@ -119,9 +119,9 @@ class Printer:
         return f"{result} {self.function.name}({arguments})"
 
     def text(self) -> str:
-        if self.function.name == fetch.__name__:
+        if self.function.name == Kernel.fetch.__name__:
             lines = " ".join(
-                f"__builtin_prefetch((char*)&w->channels[c] + {64 * line}, 1);" for line in range(lowering.HOT_LINES)
+                f"__builtin_prefetch((char*)&self->channels[c] + {64 * line}, 1);" for line in range(lowering.HOT_LINES)
             )
             # else g++ takes it for a function without effect
             return f'static {self.signature()} {{ {lines} __asm__ volatile(""); }}'
@@ -160,6 +160,8 @@ class Printer:
                 return "(" + " && ".join(f"{e(a)} {OPERATORS[type(o)]} {e(b)}" for a, o, b in chained) + ")"
             case ast.IfExp(test, body, orelse):
                 return f"({e(test)} ? {e(body)} : {e(orelse)})"
+            case ast.Call(ast.Attribute(state, name), arguments, []):
+                return f"{name}({', '.join(map(e, [state, *arguments]))})"
             case ast.Call(ast.Name(name), arguments, []):
                 return f"{name}({', '.join(map(e, arguments))})"
         raise SyntaxError(f"{self.function.name}: no part of restricted Python: {ast.unparse(node)}")
@@ -223,15 +225,9 @@ def print_kernel() -> str:
     printers = []
     for module in machine_code.kernel_modules():
         constants |= {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int)}
-        mine = {
-            name
-            for name, value in vars(module).items()
-            if isinstance(value, FunctionType) and value.__module__ == module.__name__
-        }
-        tree = ast.parse(inspect.getsource(module))
-        printers += [
-            Printer(types, node) for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in mine
-        ]
+        body = ast.parse(inspect.getsource(module)).body
+        methods = [node for owner in body if isinstance(owner, ast.ClassDef) for node in owner.body]
+        printers += [Printer(types, node) for node in [*body, *methods] if isinstance(node, ast.FunctionDef)]
     source.append("namespace plane {")
     source += [f"static const i64 {name} = {value}LL;" for name, value in constants.items()]
     source += [f"static {printer.signature()};" for printer in printers]

@@ -4,17 +4,17 @@
 # (text/loop.py).  There is one exception: when tasks are restarted, `place` writes their rows between two operations of
 # the kernel.
 #
-#   host                KernelPlane                            dispatch_operation(w, op, t, a, b, c, d)
-#   ----                -----------                            ----------------------------------------
+#   host                KernelPlane                            Kernel.dispatch_operation(op, t, a, b, c, d)
+#   ----                -----------                            --------------------------------------------
 #   forward(marker) --> check arguments, grow the pool  -->    FORWARD: change rows, append to the work list
 #   advance(until)  --> a pending notice, if any; else  -->    ADVANCE: work items and events before `until`,
 #                                                              up to the first step that reports something
 #                       `_collect`: words -> Notice     <--    returns the number of notices in `notes`
 #   position(task)  --> `_copied`: words -> array       <--    POSITION: copy the offsets of a task to `words`
 #
-#   backend        `_state`, a PlaneState of                 `w` in the kernel's text
+#   backend        `_state`, a PlaneState of                 `self` in the kernel's text
 #   compiled       NumPy record arrays (`record_dtype`)      the address of a table of base addresses
-#   interpreted    lists of row objects (`as_objects`)       the PlaneState itself
+#   interpreted    lists of row objects (`as_objects`)       a `Kernel` of the same lists
 #
 # One signature for all operations lets the compiler produce one function.  Rows are plain memory behind one
 # pointer, because arrays in a tuple, the first form under Numba, cost a factor of 5 (commit 6f1f2d1d).  LLVM
@@ -77,9 +77,8 @@ from sim.plane.interface import (
     zero_column,
 )
 from sim.plane.rows import Channel, Gate, Partition, PlaneState, Task, renewed_fields
-from sim.plane.text import basics
-from sim.plane.text.basics import BROADCAST, REBALANCE, RESCALE, RESETTING, RESTORE_TASK, SEGMENT, SERIES, SWEEP
-from sim.plane.text.loop import dispatch_operation
+from sim.plane.text import loop
+from sim.plane.text.basics import BROADCAST, NOTE_WORDS, REBALANCE, RESCALE, RESETTING, SEGMENT, SERIES
 
 # ---- Positions of tasks, read from the rows of the kernel and written to them (P2-P6).
 #
@@ -156,7 +155,7 @@ def start_at_positions(
     where = RowNumbers.of(plan, positions)
     before, counts_before = totals(state), record_counts(state, where)
     assign(state.tasks, "held", where.tasks, RESETTING)
-    do(SWEEP, 0)
+    do(loop.SWEEP, 0)
     reset_rows(state, spec, where)
     captured = np.zeros(len(plan.reader), np.int64)
     for t, position in positions.items():
@@ -167,7 +166,7 @@ def start_at_positions(
         count_copies(state, plan.task_partitions[t], position)
         seek_due(state, t, position.served)
     for t in where.tasks:
-        do(RESTORE_TASK, t)
+        do(loop.RESTORE_TASK, t)
     after = totals(state)
     for name, (field, _, _) in TOTALS.items():
         earlier = column(state.tasks, field) + before[name] - after[name]
@@ -291,7 +290,7 @@ class KernelPlane:
         arrays, self.layout = assemble(spec, MARKER_ROOM)
         enter = machine_code.load_compiled_entry_point() if backend == "compiled" else None
         self.backend = "interpreted" if enter is None else "compiled"
-        self._enter = enter or dispatch_operation
+        self._enter: Callable[..., int] = enter or loop.Kernel.dispatch_operation
         sums = int(arrays.g["sums"][0])
         self._sums = slice(sums, sums + len(spec.vertices) * len(VERTEX_COLUMNS) + len(spec.edges) * len(EDGE_COLUMNS))
         self._horizon = int(arrays.g["horizon"][0])
@@ -308,12 +307,12 @@ class KernelPlane:
         self._no_samples = np.zeros((0, len(self.layout.vertex)), np.int64)
         self._started = 0  # 1: some task has had several attempts
         self.now = spec.begin_ns
-        self._execute(basics.START)
+        self._execute(loop.START)
 
     def _use_state(self, state: PlaneState) -> None:
         """Use this state, or its new addresses, for all later operations."""
         self._state = state
-        self._handle: Any = state
+        self._handle: Any = loop.Kernel(*state)
         if self.backend == "compiled":
             self._addresses = machine_code.addresses(state)
             self._handle = self._addresses.ctypes.data
@@ -324,10 +323,10 @@ class KernelPlane:
 
     def _collect(self, n: int) -> None:
         """Copy the n pending notices of the kernel to the queue of notices."""
-        words: Any = self._state.notes[: n * basics.NOTE_WORDS]
+        words: Any = self._state.notes[: n * NOTE_WORDS]
         numbers = words.tolist() if self.backend == "compiled" else words
-        for i in range(0, len(numbers), basics.NOTE_WORDS):
-            time, kind, task, gate, series, number, channel, first, last = numbers[i : i + basics.NOTE_WORDS]
+        for i in range(0, len(numbers), NOTE_WORDS):
+            time, kind, task, gate, series, number, channel, first, last = numbers[i : i + NOTE_WORDS]
             self._notices.append(Notice(time, KINDS[kind], task, gate, series, number, channel, first == 1, last == 1))
 
     def advance(self, until: int) -> Notice:
@@ -337,7 +336,7 @@ class KernelPlane:
         if until == self.now:  # common: several control events at the same time
             return Notice(until, NoticeKind.REACHED_TIME)
         self._require_future(until, until)
-        noted = self._execute(basics.ADVANCE, 0, until)
+        noted = self._execute(loop.ADVANCE, 0, until)
         if noted == 0:
             self.now = until
             return Notice(until, NoticeKind.REACHED_TIME)
@@ -363,7 +362,7 @@ class KernelPlane:
             raise ValueError(f"{marker}: a number is positive, a series below {MAX_SERIES}")
         only, channels = self._written_by(task, edge)
         self._make_room(1 + channels)
-        captured = self._execute(basics.FORWARD, task, only, marker.series, marker.number, int(marker.traits))
+        captured = self._execute(loop.FORWARD, task, only, marker.series, marker.number, int(marker.traits))
         if not channels and Trait.ANNOUNCED in marker.traits:
             self._collect(self._general("noted"))
         return captured
@@ -398,75 +397,75 @@ class KernelPlane:
 
     def convert_output(self, task: int, number: int) -> int:
         """Convert the queued marker of a task to a priority marker.  Return the bytes captured (M2)."""
-        return self._execute(basics.CONVERT, task, number)
+        return self._execute(loop.CONVERT, task, number)
 
     def prioritise(self, task: int, number: int) -> None:
         """Process the markers that wait in the receive queues of a task before its data (M3)."""
-        self._execute(basics.PRIORITISE, task, number)
+        self._execute(loop.PRIORITISE, task, number)
 
     def resume(self, task: int, number: int = ANY_NUMBER) -> None:
         """Resume the channels that the markers up to `number` have blocked (M5)."""
-        self._execute(basics.RESUME_ALL, task, number)
+        self._execute(loop.RESUME_ALL, task, number)
 
     def settle(self, task: int, number: int, series: int = BARRIERS) -> None:
         """Report no more markers of a series up to `number` to a task (M5)."""
-        self._execute(basics.SETTLE, task, series, number)
+        self._execute(loop.SETTLE, task, series, number)
 
     def capture(self, task: int, number: int) -> None:
         """Begin to capture the input of a task, up to the markers of `number` (C1)."""
         if number <= 0:
             raise ValueError(f"capture of number {number}: numbers are positive")
-        self._execute(basics.CAPTURE, task, number)
+        self._execute(loop.CAPTURE, task, number)
 
     def captured(self, task: int) -> int:
         """Return the input bytes that a task has captured (C5)."""
-        return self._execute(basics.CAPTURED_INPUT, task)
+        return self._execute(loop.CAPTURED_INPUT, task)
 
     def release_capture(self, task: int) -> None:
         """Give the captured buffers back (C4)."""
-        self._execute(basics.RELEASE_CAPTURE, task)
+        self._execute(loop.RELEASE_CAPTURE, task)
 
     def interrupt(self, task: int) -> None:
         """Stop a task at its next safe point, which a notice reports (E4)."""
-        self._execute(basics.INTERRUPT, task)
+        self._execute(loop.INTERRUPT, task)
 
     def interrupt_after_next_element(self, task: int) -> None:
         """Stop a task behind one more element, if there is one (E4)."""
-        self._execute(basics.INTERRUPT, task, 1)
+        self._execute(loop.INTERRUPT, task, 1)
 
     def hold(self, task: int) -> None:
         """Hold an interrupted or idle task (E4)."""
-        if not self._execute(basics.HOLD, task):
+        if not self._execute(loop.HOLD, task):
             raise ValueError(f"hold of task {task} at {self.now} ns: it is in service, inside a record or halted")
 
     def release(self, task: int) -> None:
         """Let a held task continue (E4)."""
-        if not self._execute(basics.RELEASE, task):
+        if not self._execute(loop.RELEASE, task):
             raise ValueError(f"release of task {task} at {self.now} ns: it is not held")
 
     def scale(self, task: int, num: int, den: int) -> None:
         """Multiply the service times of a task by `num / den` (E4)."""
         if not 0 < num < 1 << 20 or not 0 < den < 1 << 20:
             raise ValueError(f"scale of task {task} by {num} / {den}: both stand between 1 and 2**20")
-        self._execute(basics.SCALE, task, num, den)
+        self._execute(loop.SCALE, task, num, den)
 
     def release_late_outputs(self, task: int, until: int) -> None:
         """Write the pending outputs of the records up to `until` (L5)."""
-        self._execute(basics.RELEASE_LATE_OUTPUTS, task, until)
+        self._execute(loop.RELEASE_LATE_OUTPUTS, task, until)
 
     def wait_for_late(self, task: int) -> None:
         """Let a task process nothing until its pending outputs are written (L6)."""
-        self._execute(basics.WAIT_FOR_LATE, task)
+        self._execute(loop.WAIT_FOR_LATE, task)
 
     def report_written(self, task: int) -> None:
         """Report when a task has written its released outputs (L9)."""
-        self._execute(basics.REPORT_WRITTEN, task)
+        self._execute(loop.REPORT_WRITTEN, task)
 
     def halt(self, tasks: Iterable[int]) -> None:
         """Stop tasks for good: they have failed, are cancelled or finished (P1)."""
         halted = set(tasks)
         for task in halted:
-            self._execute(basics.HALT, task)
+            self._execute(loop.HALT, task)
         self._drop_notices(halted)
 
     def _drop_notices(self, tasks: Iterable[int]) -> None:
@@ -475,7 +474,7 @@ class KernelPlane:
 
     def _state_now(self) -> PlaneState:
         """Return the state at the current time.  Records that tasks have served ahead of it are taken back."""
-        self._execute(basics.CATCH_UP)
+        self._execute(loop.CATCH_UP)
         return self._state
 
     def position(self, task: int) -> Position:
@@ -486,13 +485,13 @@ class KernelPlane:
 
     def bare_position(self, task: int) -> Position:
         """Return the position without captures: `captured` and `overtaken` are 0 (P2)."""
-        late = self._execute(basics.POSITION, task)
+        late = self._execute(loop.POSITION, task)
         inputs, outputs = self._channel_counts(task)
         return position_of(self._copied(1 + 2 * (inputs + outputs)), inputs, outputs, late)
 
     def counted(self, task: int) -> RecordCounts:
         """Return the records counted over all attempts (P8)."""
-        served = self._execute(basics.COUNTED, task, self._started)
+        served = self._execute(loop.COUNTED, task, self._started)
         inputs, outputs = self._channel_counts(task)
         records = self._copied(inputs + outputs)
         return RecordCounts(served, records[:inputs], records[inputs:])
@@ -517,7 +516,7 @@ class KernelPlane:
 
     def polled(self, task: int) -> int:
         """Return the bytes that a task has taken from its gates so far: `bytes_in` of its row."""
-        return self._execute(basics.POLLED, task)
+        return self._execute(loop.POLLED, task)
 
     def served(self) -> np.ndarray[Any, Any]:
         """Return the column of this name of `tasks` alone."""
@@ -533,7 +532,7 @@ class KernelPlane:
         if self._notices:
             return self._no_samples, self._notices.popleft()
         self._require_future(first, last)
-        seen = self._execute(basics.SAMPLE_SERVED, 0, first, every, times)
+        seen = self._execute(loop.SAMPLE_SERVED, 0, first, every, times)
         rows = self._samples(seen) if seen else self._no_samples
         if seen == times:
             self.now = last
@@ -550,12 +549,12 @@ class KernelPlane:
 
         The sum over tasks that are connected to each other only is the number of records in flight between them.
         """
-        self._execute(basics.SUM_IN_FLIGHT)
+        self._execute(loop.SUM_IN_FLIGHT)
         return self._copied(len(self.layout.vertex))
 
     def sums(self) -> np.ndarray[Any, Any]:
         """Return a flat int64 array: `VERTEX_COLUMNS` of each vertex, then `EDGE_COLUMNS` of each edge."""
-        self._execute(basics.SUM_UP, 0, self.now)
+        self._execute(loop.SUM_UP, 0, self.now)
         return np.array(self._state.words[self._sums], np.int64)
 
     def tasks(self, *columns: str) -> np.ndarray[Any, Any]:

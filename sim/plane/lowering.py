@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache
 from types import ModuleType
@@ -19,8 +19,7 @@ from typing import Any, get_args, get_type_hints
 from llvmlite import ir
 
 from sim.plane.rows import Channel, PlaneState, record_dtype
-from sim.plane.text.basics import fetch
-from sim.plane.text.loop import dispatch_operation
+from sim.plane.text.loop import Kernel
 
 COLD = frozenset(
     {  # functions not worth inlining: seldom run, or long and called from several places
@@ -150,10 +149,10 @@ def lowered(files: Iterable[ModuleType], entry: str) -> ir.Module:
     Only `dispatch_operation` is exported, with the name `entry`.  All its arguments are integers.
     """
     module = ir.Module("kernel")
-    known = {node.name: _Function(module, node, file) for file in files for node in _definitions(file)}
+    known = {node.name: _Function(module, node, owner, file) for file in files for node, owner in _definitions(file)}
     for function in known.values():
         _Body(function, known).write()
-    inner = known[dispatch_operation.__name__].made
+    inner = known[Kernel.dispatch_operation.__name__].made
     outer = ir.Function(module, ir.FunctionType(_WORD, [_WORD] * len(inner.args)), entry)
     code = ir.IRBuilder(outer.append_basic_block())
     state, *words = outer.args
@@ -161,18 +160,24 @@ def lowered(files: Iterable[ModuleType], entry: str) -> ir.Module:
     return module
 
 
-def _definitions(file: ModuleType) -> list[ast.FunctionDef]:
-    """Return the functions of a source module, without `fetch`, which is lowered to an instruction."""
-    nodes = ast.parse(inspect.getsource(file)).body
-    return [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name != fetch.__name__]
+def _definitions(file: ModuleType) -> Iterator[tuple[ast.FunctionDef, Any]]:
+    """Yield (function, its module or class) of a source module, without `fetch`, which is lowered to an instruction."""
+    body = ast.parse(inspect.getsource(file)).body
+    classes = [(getattr(file, node.name), node.body) for node in body if isinstance(node, ast.ClassDef)]
+    for owner, nodes in [(file, body), *classes]:
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef) and node.name != Kernel.fetch.__name__:
+                yield node, owner
 
 
 class _Function:
     """A function of the kernel: its syntax tree, its types, and its LLVM function, which is empty at first."""
 
-    def __init__(self, module: ir.Module, node: ast.FunctionDef, file: ModuleType) -> None:
+    def __init__(self, module: ir.Module, node: ast.FunctionDef, owner: Any, file: ModuleType) -> None:
         self.node, self.file = node, file
-        *self.arguments, self.result = get_type_hints(getattr(file, node.name)).values()
+        *self.arguments, self.result = get_type_hints(getattr(owner, node.name)).values()
+        if owner is not file:
+            self.arguments.insert(0, PlaneState)  # `self`
         self.made = ir.Function(
             module, ir.FunctionType(_type(self.result), [_type(kind) for kind in self.arguments]), node.name
         )
@@ -402,19 +407,21 @@ class _Body:
 
     def _call(self, node: ast.Call) -> Value:
         match node.func:
-            case ast.Name(fetch.__name__):
-                return self._fetch(node)
+            case ast.Attribute(state, Kernel.fetch.__name__):
+                return self._fetch(state, *node.args)
+            case ast.Attribute(state, name) if name in self._known:
+                given = [state, *node.args]
             case ast.Name(name) if name in self._known:
-                called = self._known[name]
-                arguments = [
-                    self._as(kind, argument) for kind, argument in zip(called.arguments, node.args, strict=True)
-                ]
-                return self._code.call(called.made, arguments), called.result
-        raise self._refused(node)
+                given = node.args
+            case _:
+                raise self._refused(node)
+        called = self._known[name]
+        arguments = [self._as(kind, argument) for kind, argument in zip(called.arguments, given, strict=True)]
+        return self._code.call(called.made, arguments), called.result
 
-    def _fetch(self, node: ast.Call) -> Value:
+    def _fetch(self, of_state: ast.expr, of_channel: ast.expr) -> Value:
         """Lower `fetch`: prefetch the cache lines of a channel that most steps use."""
-        state, number = self._as(PlaneState, node.args[0]), self._as(int, node.args[1])
+        state, number = self._as(PlaneState, of_state), self._as(int, of_channel)
         half = ir.IntType(32)
         prefetch = self._module.declare_intrinsic(
             "llvm.prefetch", [_POINTER], ir.FunctionType(ir.VoidType(), [_POINTER, half, half, half])

@@ -31,7 +31,7 @@ import numpy as np
 from sim.model.files import replace_file
 from sim.plane import interface, rows, text
 from sim.plane.rows import PlaneState
-from sim.plane.text.loop import dispatch_operation
+from sim.plane.text.loop import Kernel
 
 ENTRY_POINT = "kernel_entry"
 """Name of the only exported symbol."""
@@ -113,7 +113,7 @@ def load_entry_point(code: bytes) -> Callable[..., int]:
     """Load an object file into this process, and return its entry point."""
     address = map_object_file(code, ENTRY_POINT) or _load_with_llvm(code)
     # the result and all arguments are int64; the state is passed as an address
-    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + dispatch_operation.__code__.co_argcount))(address)
+    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + Kernel.dispatch_operation.__code__.co_argcount))(address)
 
 
 def cache_folders() -> Iterator[Path]:

@@ -18,7 +18,8 @@ TEXTS = {name: inspect.getsource(importlib.import_module(f"{text.__name__}.{name
 
 
 def functions(source):
-    return {node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    """Functions and methods."""
+    return {node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -40,11 +41,27 @@ def test_function_names_are_unique():
 
 
 def test_modules_keep_nothing():
-    """State belongs to the state of the plane; constants have a file of their own.  The compiler refuses the rest of what it cannot lower."""
+    """State belongs to the state of the plane; constants have a file of their own, operations are numbered where they are dispatched.
+
+    The compiler refuses the rest of what it cannot lower.
+    """
+    allowed = (ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
     for name in FILES[1:]:
         _, *nodes = ast.parse(TEXTS[name]).body  # behind its docstring
+        others = [ast.unparse(node) for node in nodes if not isinstance(node, allowed)]
 
-        assert [ast.unparse(node) for node in nodes if not isinstance(node, ast.ImportFrom | ast.FunctionDef)] == []
+        assert [line for line in others if not re.fullmatch(r"\(?[A-Z_, ]+\)? = range\(\d+\)", line)] == []
+
+
+def test_classes_have_methods_only():
+    """What a class keeps beside its rows would not exist in the compiled kernel."""
+    for name in FILES:
+        for node in ast.parse(TEXTS[name]).body:
+            if isinstance(node, ast.ClassDef):
+                _, slots, *methods = node.body
+
+                assert ast.unparse(slots) == "__slots__ = ()"
+                assert all(isinstance(method, ast.FunctionDef) for method in methods)
 
 
 # The layout of the kernel's rows in memory: what a step touches together stands on one line of cache.

@@ -3,8 +3,10 @@
 `sim.plane.kernel` calls `dispatch_operation` (`loop`).  The kernel knows rows and integers; of `sim.plane.interface` it
 knows only the numbers of the enumerations.
 
+The methods belong to one class, `Kernel`, whose fields are the rows (`PlaneState`); each module extends the class of the module before it.
+
 The language is the part of Python that both engines execute alike: one-dimensional sequences, rows by attribute,
-integers below 2**63 and booleans, ``while`` / ``if`` / ``for .. in range``, calls of functions of this package.  Nothing
+integers below 2**63 and booleans, ``while`` / ``if`` / ``for .. in range``, calls of methods and functions of this package.  Nothing
 is allocated, raised, closed over or kept in a module.  ``tests/plane/test_kernel_text.py`` checks this.
 
 Read the modules in this order; each one imports only those before it (letters are the rules of ``sim/plane/RULES.md``)::
