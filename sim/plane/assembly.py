@@ -16,7 +16,6 @@ from sim.plane.interface import (
     PlaneSpec,
     QuantileTable,
     Ship,
-    ThreadState,
     Wait,
     channels_in,
     channels_out,
@@ -74,13 +73,6 @@ TOTALS = {  # column: (of the task's earlier attempts, end of the channel, of th
     "records_out": ("earlier_records", "writer", "records_out"),
     "bytes_in": ("earlier_in", "reader", "taken"),
     "bytes_out": ("earlier_out", "writer", "written"),
-}
-# column: the states in which its time runs; as plain numbers, which NumPy compares ten times faster than members
-CLOCKS = {
-    "idle_ns": (int(ThreadState.IDLE),),
-    "busy_ns": (int(ThreadState.BUSY), int(ThreadState.HELD)),
-    "soft_ns": (int(ThreadState.SOFT),),
-    "hard_ns": (int(ThreadState.HARD),),
 }
 
 
@@ -246,10 +238,13 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[PlaneState, Layout]:
     plan = create_layout(spec)
     words = WordTable()
     lines = sorted(set(spec.hosts)) if spec.nic else [0]
-    tasks = task_rows(spec, plan, words)
+    inputs, outputs = (
+        [*(words.add(channels) for _, _, channels in rows), words.n] for rows in (plan.gates, plan.partitions)
+    )
+    tasks = task_rows(spec, plan, words, inputs, outputs)
     tasks["line"] = 1 + np.searchsorted(lines, spec.hosts) if spec.nic else 1
     partitions = partition_rows(spec, plan, words)
-    gates = gate_rows(spec, plan, words)
+    gates = gate_rows(spec, plan, words, inputs)
     channels = channel_rows(spec, plan)
     g = general_rows(spec, plan, 1 + len(lines), words)
     n = 1 << (len(tasks) + len(channels) - 1).bit_length()  # the smallest power of two that is not below
@@ -288,7 +283,8 @@ def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:
     return n
 
 
-def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
+def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable, inputs: list[int], outputs: list[int]) -> Rows:
+    """Return the rows of tasks.  `inputs`, `outputs`: where the channels of each gate and partition begin in `words`, and the end."""
     rows = new_rows(Task, len(plan.vertex))
     rows["since"], rows["runs_ahead"] = spec.begin_ns, runs_ahead(spec, plan)
     segments = []
@@ -310,7 +306,9 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         row = rows[t]
         row["first_partition"], row["last_partition"] = plan.task_partitions[t].start, plan.task_partitions[t].stop
         row["first_gate"], row["last_gate"] = plan.task_gates[t].start, plan.task_gates[t].stop
-        row["joined"], row["last_used"] = vertex.joined, plan.task_gates[t].stop - 1
+        row["first_input"], row["last_input"] = inputs[row["first_gate"]], inputs[row["last_gate"]]
+        row["first_output"], row["last_output"] = outputs[row["first_partition"]], outputs[row["last_partition"]]
+        row["joined"], row["last_used"] = vertex.joined, row["last_gate"] - 1
         row["stride"], row["offset"] = stream(spec.seed, "service", vertex.name, plan.subtask[t])
         if vertex.lag is not None:
             row["lag"], row["lag_capacity"] = TIMED if vertex.lag.times else UNTIMED, vertex.lag.capacity
@@ -385,7 +383,8 @@ def partition_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
     return rows
 
 
-def gate_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
+def gate_rows(spec: PlaneSpec, plan: Layout, words: WordTable, inputs: list[int]) -> Rows:
+    """Return the rows of gates.  `inputs`: where the channels of each gate begin in `words`, and the end."""
     rows = new_rows(Gate, len(plan.gates))
     for i, (t, e, channels) in enumerate(plan.gates):
         edge, row = spec.edges[e], rows[i]
@@ -393,8 +392,7 @@ def gate_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         bit_words = -(-len(channels) // BITS)
         row["task"], row["place"] = t, i - plan.task_gates[t].start
         row["input_end"] = plan.task_gates[t].start + vertex.input_of(row["place"]).stop
-        row["first_channel"], row["channels"] = words.add(channels), len(channels)
-        row["last_channel"] = words.n
+        row["first_channel"], row["last_channel"], row["channels"] = inputs[i], inputs[i + 1], len(channels)
         row["idle"] = spec.floating
         service = vertex.service[row["place"]]
         row["service_table"], row["service_n"] = words.table(service), len(service)

@@ -38,7 +38,6 @@ import numpy as np
 from sim.plane import machine_code
 from sim.plane.assembly import (
     CHANNEL_COLUMNS,
-    CLOCKS,
     TASK_COLUMNS,
     TOTALS,
     Column,
@@ -554,7 +553,7 @@ class KernelPlane:
 
     def sums(self) -> np.ndarray[Any, Any]:
         """Return a flat int64 array: `VERTEX_COLUMNS` of each vertex, then `EDGE_COLUMNS` of each edge."""
-        self._execute(loop.SUM_UP, 0, self.now)
+        self._execute(loop.SUM_UP)
         return np.array(self._state.words[self._sums], np.int64)
 
     def tasks(self, *columns: str) -> np.ndarray[Any, Any]:
@@ -564,7 +563,6 @@ class KernelPlane:
         local: polled), busy_ns, idle_ns, soft_ns, hard_ns (all up to now), digest.
         """
         state = self._state_now()
-        thread_states, running = column(state.tasks, "state"), self.now - column(state.tasks, "since")
 
         def values(name: str) -> Column:
             if name in TOTALS:  # slow in large jobs
@@ -572,10 +570,7 @@ class KernelPlane:
             if name == "buffers_out":
                 rows = state.partitions
                 return sum_by_owner(len(state.tasks), column(rows, "task"), column(rows, name))
-            spent = column(state.tasks, name)
-            for member in CLOCKS.get(name, ()):
-                spent += (thread_states == member) * running
-            return spent
+            return column(state.tasks, name)
 
         return table({name: values(name) for name in columns or TASK_COLUMNS})
 

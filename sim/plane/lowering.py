@@ -63,7 +63,6 @@ COLD = frozenset(
         "free_chain",
         "halt",
         "hold",
-        "input_channels",
         "insert",
         "interrupt",
         "measure",
@@ -71,7 +70,6 @@ COLD = frozenset(
         "open_count",
         "open_gates",
         "open_shared",
-        "output_channels",
         "start_pinning",
         "pin_output",
         "poll_local",
@@ -199,14 +197,14 @@ def _fields(kind: Kind) -> Mapping[str, Any]:
     return _columns(kind).fields or {} if isinstance(kind, type) and is_dataclass(kind) else {}
 
 
-class _Body:
-    """The body of a function, which `write` lowers node by node.  Variables are on the stack; LLVM moves them to registers."""
+class _Body(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
+    """The builder of a function's body, which `write` lowers node by node.  Variables are on the stack; LLVM moves them to registers."""
 
     def __init__(self, function: _Function, known: Mapping[str, _Function]) -> None:
-        self._function, self._known, self._module = function, known, function.made.module
+        self._function, self._known = function, known
         self._stack = ir.IRBuilder(function.made.append_basic_block())
-        self._code = ir.IRBuilder(function.made.append_basic_block())
-        self._begin = self._code.block
+        super().__init__(function.made.append_basic_block())
+        self._begin = self.block
         self._variables: dict[str, tuple[Any, Kind]] = {}
         self._loops: list[tuple[Any, Any]] = []  # (where `continue` goes, where `break` goes)
 
@@ -216,18 +214,18 @@ class _Body:
         for argument, value, kind in zip(function.node.args.args, function.made.args, function.arguments, strict=True):
             self._set_variable(argument.arg, value, kind, argument)
         self._suite(function.node.body)
-        if not self._code.block.is_terminated:
+        if not self.block.is_terminated:
             if function.result is type(None):
-                self._code.ret_void()
+                self.ret_void()
             else:
-                self._code.unreachable()
+                self.unreachable()
         self._stack.branch(self._begin)
 
     # statements
 
     def _suite(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
-            if self._code.block.is_terminated:
+            if self.block.is_terminated:
                 return  # unreachable: after a return or a break
             self._statement(statement)
 
@@ -238,9 +236,9 @@ class _Body:
             case ast.Expr(ast.Call() as call):
                 self._call(call)
             case ast.Return(None):
-                self._code.ret_void()
+                self.ret_void()
             case ast.Return(ast.expr() as value):
-                self._code.ret(self._as(self._function.result, value))
+                self.ret(self._as(self._function.result, value))
             case ast.Assign([ast.Name(name)], value):
                 self._set_variable(name, *self._value(value), node)
             case ast.Assign([target], value):
@@ -256,65 +254,67 @@ class _Body:
             case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body, []):
                 self._for(name, bounds, body)
             case ast.Break():
-                self._code.branch(self._loops[-1][1])
+                self.branch(self._loops[-1][1])
             case ast.Continue():
-                self._code.branch(self._loops[-1][0])
+                self.branch(self._loops[-1][0])
             case _:
                 raise self._refused(node)
 
     def _if(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
-        then, other, after = self._block(), self._block(), self._block()
-        self._code.cbranch(self._truth(test), then, other)
+        then, other, after = self.append_basic_block(), self.append_basic_block(), self.append_basic_block()
+        self.cbranch(self._truth(test), then, other)
         is_reached = False
         for block, suite in ((then, body), (other, orelse)):
-            self._code.position_at_end(block)
+            self.position_at_end(block)
             self._suite(suite)
             is_reached |= self._go(after)
-        self._code.position_at_end(after)
+        self.position_at_end(after)
         if not is_reached:
-            self._code.unreachable()
+            self.unreachable()
 
     def _while(self, test: ast.expr, body: Sequence[ast.stmt]) -> None:
-        head, inside, after = self._block(), self._block(), self._block()
-        self._code.branch(head)
-        self._code.position_at_end(head)
-        self._code.cbranch(self._truth(test), inside, after)
+        head, inside, after = self.append_basic_block(), self.append_basic_block(), self.append_basic_block()
+        self.branch(head)
+        self.position_at_end(head)
+        self.cbranch(self._truth(test), inside, after)
         self._loop(inside, body, head, after)
         self._go(head)
-        self._code.position_at_end(after)
+        self.position_at_end(after)
 
     def _for(self, name: str, bounds: Sequence[ast.expr], body: Sequence[ast.stmt]) -> None:
         """Lower a loop over a range.  As in Python, assignments to the variable do not change the number of iterations."""
         *begin, end = (self._as(int, bound) for bound in bounds)
         count = self._stack.alloca(_WORD)
-        self._code.store(begin[0] if begin else _WORD(0), count)
-        head, inside, following, after = self._block(), self._block(), self._block(), self._block()
-        self._code.branch(head)
-        self._code.position_at_end(head)
-        now = self._code.load(count, typ=_WORD)
-        self._code.cbranch(self._code.icmp_signed("<", now, end), inside, after)
-        self._code.position_at_end(inside)
+        self.store(begin[0] if begin else _WORD(0), count)
+        head, inside, following, after = (
+            self.append_basic_block(),
+            self.append_basic_block(),
+            self.append_basic_block(),
+            self.append_basic_block(),
+        )
+        self.branch(head)
+        self.position_at_end(head)
+        now = self.load(count, typ=_WORD)
+        self.cbranch(self.icmp_signed("<", now, end), inside, after)
+        self.position_at_end(inside)
         self._set_variable(name, now, int, bounds[0])
         self._loop(inside, body, following, after)
         self._go(following)
-        self._code.position_at_end(following)
-        self._code.store(self._code.add(now, _WORD(1)), count)
-        self._code.branch(head)
-        self._code.position_at_end(after)
+        self.position_at_end(following)
+        self.store(self.add(now, _WORD(1)), count)
+        self.branch(head)
+        self.position_at_end(after)
 
     def _loop(self, inside: Any, body: Sequence[ast.stmt], following: Any, after: Any) -> None:
-        self._code.position_at_end(inside)
+        self.position_at_end(inside)
         self._loops.append((following, after))
         self._suite(body)
         self._loops.pop()
 
-    def _block(self) -> Any:
-        return self._function.made.append_basic_block()
-
     def _go(self, block: Any) -> bool:
         """Branch to a block, unless the current one ends with a return or a jump.  Return whether the branch was added."""
-        if is_reached := not self._code.block.is_terminated:
-            self._code.branch(block)
+        if is_reached := not self.block.is_terminated:
+            self.branch(block)
         return is_reached
 
     # expressions
@@ -327,7 +327,7 @@ class _Body:
                 return _WORD(value), int
             case ast.Name(name) if name in self._variables:
                 place, kind = self._variables[name]
-                return self._code.load(place, typ=_type(kind)), kind
+                return self.load(place, typ=_type(kind)), kind
             case ast.Name(name) if type(constant := getattr(self._function.file, name, None)) is int:
                 return _WORD(constant), int
             case ast.Attribute() | ast.Subscript():
@@ -335,15 +335,13 @@ class _Body:
             case ast.BinOp(left, operator, right):
                 return self._arithmetic(node, operator, self._as(int, left), self._as(int, right)), int
             case ast.UnaryOp(ast.USub(), operand):
-                return self._code.neg(self._as(int, operand)), int
+                return self.neg(self._as(int, operand)), int
             case ast.UnaryOp(ast.Invert(), operand):
-                return self._code.not_(self._as(int, operand)), int
+                return self.not_(self._as(int, operand)), int
             case ast.UnaryOp(ast.Not(), operand):
-                return self._code.not_(self._truth(operand)), bool
+                return self.not_(self._truth(operand)), bool
             case ast.Compare(left, [operator], [right]):
-                return self._code.icmp_signed(
-                    _COMPARISONS[type(operator)], self._as(int, left), self._as(int, right)
-                ), bool
+                return self.icmp_signed(_COMPARISONS[type(operator)], self._as(int, left), self._as(int, right)), bool
             case ast.BoolOp(operator, operands):
                 return self._short_circuit(operands, ends_with=isinstance(operator, ast.Or)), bool
             case ast.Call():
@@ -356,7 +354,7 @@ class _Body:
 
     def _converted(self, value: Any, found: Kind, kind: Kind, node: ast.AST) -> Any:
         if kind is int and found is bool:
-            return self._code.zext(value, _WORD)
+            return self.zext(value, _WORD)
         if kind != found:
             raise self._refused(node, f"is {found}, where {kind} is meant")
         return value
@@ -367,43 +365,42 @@ class _Body:
             return value
         if kind is not int:
             raise self._refused(node, "is neither true nor false")
-        return self._code.icmp_signed("!=", value, _WORD(0))
+        return self.icmp_signed("!=", value, _WORD(0))
 
     def _short_circuit(self, operands: Sequence[ast.expr], *, ends_with: bool) -> Any:
         *first, last = operands
-        after, ends = self._block(), []
+        after, ends = self.append_basic_block(), []
         for operand in first:
-            value, following = self._truth(operand), self._block()
-            ends.append(self._code.block)
-            self._code.cbranch(value, *((after, following) if ends_with else (following, after)))
-            self._code.position_at_end(following)
+            value, following = self._truth(operand), self.append_basic_block()
+            ends.append(self.block)
+            self.cbranch(value, *((after, following) if ends_with else (following, after)))
+            self.position_at_end(following)
         value = self._truth(last)
-        behind = self._code.block
-        self._code.branch(after)
-        self._code.position_at_end(after)
-        result = self._code.phi(_TRUTH)
+        behind = self.block
+        self.branch(after)
+        self.position_at_end(after)
+        result = self.phi(_TRUTH)
         for block in ends:
             result.add_incoming(_TRUTH(ends_with), block)
         result.add_incoming(value, behind)
         return result
 
     def _arithmetic(self, node: ast.AST, operator: ast.operator, left: Any, right: Any) -> Any:
-        code = self._code
         if name := _ARITHMETIC.get(type(operator)):
-            return getattr(code, name)(left, right)
+            return getattr(self, name)(left, right)
         if not isinstance(operator, ast.FloorDiv | ast.Mod):
             raise self._refused(node)
         # a division by zero would terminate the process; return 0 instead
-        is_zero = code.icmp_signed("==", right, _WORD(0))
-        divisor = code.select(is_zero, _WORD(1), right)
-        rest = code.srem(left, divisor)
-        signs_differ = code.icmp_signed("<", code.xor(rest, divisor), _WORD(0))
-        goes_down = code.and_(code.icmp_signed("!=", rest, _WORD(0)), signs_differ)
+        is_zero = self.icmp_signed("==", right, _WORD(0))
+        divisor = self.select(is_zero, _WORD(1), right)
+        rest = self.srem(left, divisor)
+        signs_differ = self.icmp_signed("<", self.xor(rest, divisor), _WORD(0))
+        goes_down = self.and_(self.icmp_signed("!=", rest, _WORD(0)), signs_differ)
         if isinstance(operator, ast.Mod):
-            found = code.add(rest, code.select(goes_down, divisor, _WORD(0)))
+            found = self.add(rest, self.select(goes_down, divisor, _WORD(0)))
         else:
-            found = code.sub(code.sdiv(left, divisor), code.zext(goes_down, _WORD))
-        return code.select(is_zero, _WORD(0), found)
+            found = self.sub(self.sdiv(left, divisor), self.zext(goes_down, _WORD))
+        return self.select(is_zero, _WORD(0), found)
 
     def _call(self, node: ast.Call) -> Value:
         match node.func:
@@ -417,20 +414,20 @@ class _Body:
                 raise self._refused(node)
         called = self._known[name]
         arguments = [self._as(kind, argument) for kind, argument in zip(called.arguments, given, strict=True)]
-        return self._code.call(called.made, arguments), called.result
+        return self.call(called.made, arguments), called.result
 
     def _fetch(self, of_state: ast.expr, of_channel: ast.expr) -> Value:
         """Lower `fetch`: prefetch the cache lines of a channel that most steps use."""
         state, number = self._as(PlaneState, of_state), self._as(int, of_channel)
         half = ir.IntType(32)
-        prefetch = self._module.declare_intrinsic(
+        prefetch = self.module.declare_intrinsic(
             "llvm.prefetch", [_POINTER], ir.FunctionType(ir.VoidType(), [_POINTER, half, half, half])
         )
         channel = self._row(self._table(state, "channels")[0], Channel, number)
         for line in range(HOT_LINES):
-            place = self._code.gep(channel, [_WORD(8 * line)], source_etype=_WORD)
+            place = self.gep(channel, [_WORD(8 * line)], source_etype=_WORD)
             # arguments: for writing, high locality, data cache
-            self._code.call(prefetch, [place, half(1), half(3), half(1)])
+            self.call(prefetch, [place, half(1), half(3), half(1)])
         return None, type(None)
 
     # memory
@@ -438,16 +435,12 @@ class _Body:
     def _table(self, state: Any, name: str) -> Value:
         """Return the base address of a field of the state, which does not change during an operation."""
         at, kind = _TABLE[name]
-        address = self._code.load(
-            self._code.gep(state, [_WORD(at)], inbounds=True, source_etype=_POINTER), typ=_POINTER
-        )
-        address.set_metadata("invariant.load", self._module.add_metadata([]))
+        address = self.load(self.gep(state, [_WORD(at)], inbounds=True, source_etype=_POINTER), typ=_POINTER)
+        address.set_metadata("invariant.load", self.module.add_metadata([]))
         return address, kind
 
     def _row(self, table: Any, row: type, index: Any) -> Any:
-        return self._code.gep(
-            table, [self._code.mul(index, _WORD(_columns(row).itemsize // 8))], inbounds=True, source_etype=_WORD
-        )
+        return self.gep(table, [self.mul(index, _WORD(_columns(row).itemsize // 8))], inbounds=True, source_etype=_WORD)
 
     def _element(self, node: ast.Attribute | ast.Subscript) -> Value:
         """Return the address of a table or a row, or the value of an integer."""
@@ -471,29 +464,29 @@ class _Body:
         match node:
             case ast.Attribute(_, name) if name in (columns := _fields(kind)):
                 dtype, offset = columns[name][:2]
-                place = self._code.gep(base, [_WORD(offset)], inbounds=True, source_etype=ir.IntType(8))
+                place = self.gep(base, [_WORD(offset)], inbounds=True, source_etype=ir.IntType(8))
                 return place, ir.IntType(8 * dtype.itemsize), f"{kind.__name__}.{name}"
             case ast.Subscript(_, index) if kind == list[int]:
-                return self._code.gep(base, [self._as(int, index)], inbounds=True, source_etype=_WORD), _WORD, "word"
+                return self.gep(base, [self._as(int, index)], inbounds=True, source_etype=_WORD), _WORD, "word"
         raise self._refused(node)
 
     def _load(self, place: Place) -> Any:
         pointer, width, name = place
-        found = self._tagged(self._code.load(pointer, typ=width), name)
-        return found if width is _WORD or width.width == _WORD.width else self._code.sext(found, _WORD)
+        found = self._tagged(self.load(pointer, typ=width), name)
+        return found if width is _WORD or width.width == _WORD.width else self.sext(found, _WORD)
 
     def _store(self, place: Place, value: Any) -> None:
         pointer, width, name = place
         if width.width < _WORD.width:
-            value = self._code.trunc(value, width)
-        self._tagged(self._code.store(value, pointer), name)
+            value = self.trunc(value, width)
+        self._tagged(self.store(value, pointer), name)
 
     def _tagged(self, instruction: Any, name: str) -> Any:
         """Mark a load or store with a name.  Accesses with different names do not overlap (TBAA)."""
         if name:
-            root = self._module.add_metadata(["plane"])
-            kind = self._module.add_metadata([name, root, _WORD(0)])
-            instruction.set_metadata("tbaa", self._module.add_metadata([kind, kind, _WORD(0)]))
+            root = self.module.add_metadata(["plane"])
+            kind = self.module.add_metadata([name, root, _WORD(0)])
+            instruction.set_metadata("tbaa", self.module.add_metadata([kind, kind, _WORD(0)]))
         return instruction
 
     def _set_variable(self, name: str, value: Any, kind: Kind, node: ast.AST) -> None:
@@ -502,7 +495,7 @@ class _Body:
         if name not in self._variables:
             self._variables[name] = self._stack.alloca(_type(kind)), kind
         place, before = self._variables[name]
-        self._code.store(self._converted(value, kind, before, node), place)
+        self.store(self._converted(value, kind, before, node), place)
 
     def _refused(self, node: ast.AST, why: str = "is not in the language") -> UnsupportedSyntaxError:
         line = getattr(node, "lineno", self._function.node.lineno)

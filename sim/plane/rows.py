@@ -171,7 +171,7 @@ class Task:
     slow_den: Kept = 1
     first_partition: Kept = 0
     last_partition: Kept = 0  # exclusive
-    since: Kept = 0  # time of the last change of state
+    since: Kept = 0  # until here its time is in one of the four fields below
     busy_ns: Kept = 0
     idle_ns: Kept = 0
     soft_ns: Kept = 0
@@ -179,6 +179,10 @@ class Task:
     digest: Kept = 1
     first_gate: Kept = 0
     last_gate: Kept = 0  # exclusive
+    first_input: Kept = 0  # in `words`: its input channels, gate by gate
+    last_input: Kept = 0  # exclusive
+    first_output: Kept = 0  # in `words`: its output channels, partition by partition
+    last_output: Kept = 0  # exclusive
     buffers_in: Kept = 0
     # the emission in progress (O5)
     emitting: int = 0

@@ -242,23 +242,27 @@ class Basics(PlaneState):
         self.enter(t, state, self.g.now)
 
     def enter(self, t: int, state: int, now: int) -> None:
-        """Set the state of a task's thread from `now` on.  The time since the last change is added to the previous state."""
+        """Set the state of a task's thread from `now` on."""
         task = self.tasks[t]
-        old = task.state
-        if old != state:
-            ns = now - task.since
-            if old == BUSY or old == HELD:
-                task.busy_ns += ns
-            elif old == IDLE:
-                task.idle_ns += ns
-            elif old == SOFT:
-                task.soft_ns += ns
-            elif old == HARD:
-                task.hard_ns += ns
-            task.since = now
+        if task.state != state:
+            self.count_time(t, now)
             task.state = state
             if self.g.digests == 1:
                 task.digest = fold(fold(task.digest, now), state)
+
+    def count_time(self, t: int, now: int) -> None:
+        """Add the time since it was last counted to the time of a task's thread in its state."""
+        task = self.tasks[t]
+        ns = now - task.since
+        if task.state == BUSY or task.state == HELD:
+            task.busy_ns += ns
+        elif task.state == IDLE:
+            task.idle_ns += ns
+        elif task.state == SOFT:
+            task.soft_ns += ns
+        elif task.state == HARD:
+            task.hard_ns += ns
+        task.since = now
 
     def fold_channel(self, c: int, end: int, length: int) -> None:
         """Add the sending, arrival or taking of a data element to the digest of its channel (G1)."""

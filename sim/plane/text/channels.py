@@ -199,9 +199,10 @@ class Channels(Basics):
         task.ahead = 0
 
     def catch_up_all(self) -> None:
-        """Set all tasks to the current time."""
+        """Set all tasks, and the times of their threads, to the current time."""
         for t in range(self.g.tasks):
             self.catch_up(t)
+            self.count_time(t, self.g.now)
 
     def serve_ahead(self, t: int, end: int, bound: int) -> int:
         """Serve records without events, up to the first one that other components can see or whose event is not before `bound`.
@@ -704,10 +705,8 @@ class Channels(Basics):
     def flush(self, t: int) -> None:
         """Flush all output channels of a task (O6)."""
         task = self.tasks[t]
-        for p in range(task.first_partition, task.last_partition):
-            part = self.partitions[p]
-            for c in range(part.first_channel, part.last_channel):
-                self.flush_channel(c)
+        for k in range(task.first_output, task.last_output):
+            self.flush_channel(self.words[k])
 
     def touch(self, p: int, c: int) -> None:
         """Record that an emission writes to channel c, so that its flush need not visit every channel of the partition."""

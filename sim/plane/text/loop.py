@@ -296,7 +296,7 @@ class Kernel(Verbs):
         elif op == SWEEP:
             self.sweep()
         elif op == SUM_UP:
-            self.sum_up(a)
+            self.sum_up()
         elif op == SUM_IN_FLIGHT:
             self.sum_in_flight()
         elif op == RESTORE_TASK:
@@ -323,10 +323,8 @@ class Kernel(Verbs):
         """Return the bytes that a task has taken from all its gates in all attempts."""
         task = self.tasks[t]
         total = task.earlier_in
-        for i in range(task.first_gate, task.last_gate):
-            gate = self.gates[i]
-            for k in range(gate.first_channel, gate.last_channel):
-                total += self.channels[self.words[k]].taken
+        for k in range(task.first_input, task.last_input):
+            total += self.channels[self.words[k]].taken
         return total
 
     def start(self) -> None:

@@ -8,19 +8,15 @@ from sim.plane.text.basics import (
     ANNOUNCED,
     BLOCKING,
     BROADCAST,
-    BUSY,
     DATA,
     EDGE_SUMS,
     HALTED,
-    HARD,
     HELD,
-    IDLE,
     MARKER_SERIES,
     NEVER,
     NOTE_LEFT,
     PRIORITY,
     RESETTING,
-    SOFT,
     VERTEX_SUMS,
     WATCH,
 )
@@ -38,18 +34,16 @@ class Verbs(Tasks):
         """Capture the input of a task that has arrived or will arrive before the marker of each channel, and pin its buffers (C1)."""
         self.start_pinning(t, number)
         task = self.tasks[t]
-        for i in range(task.first_gate, task.last_gate):
-            gate = self.gates[i]
-            for k in range(gate.first_channel, gate.last_channel):
-                c = self.words[k]
-                ch = self.channels[c]
-                ch.capturing = number
-                ch.captured_from = ch.consumed
-                ch.cap_in = 0
-                ch.in_from = ch.taken
-                ch.in_to = NEVER
-                if ch.mark == number:
-                    self.finish_capture(c)
+        for k in range(task.first_input, task.last_input):
+            c = self.words[k]
+            ch = self.channels[c]
+            ch.capturing = number
+            ch.captured_from = ch.consumed
+            ch.cap_in = 0
+            ch.in_from = ch.taken
+            ch.in_to = NEVER
+            if ch.mark == number:
+                self.finish_capture(c)
 
     def start_pinning(self, t: int, number: int) -> None:
         """Pin buffers for this number from now on, and release those that are pinned for an earlier one (C4)."""
@@ -62,13 +56,11 @@ class Verbs(Tasks):
         """Return the captured input bytes of a task.  A channel whose marker is missing counts all that has arrived so far (C5)."""
         task = self.tasks[t]
         total = 0
-        for i in range(task.first_gate, task.last_gate):
-            gate = self.gates[i]
-            for k in range(gate.first_channel, gate.last_channel):
-                ch = self.channels[self.words[k]]
-                total += ch.cap_in
-                if ch.capturing > 0:
-                    total += ch.arrived - ch.captured_from
+        for k in range(task.first_input, task.last_input):
+            ch = self.channels[self.words[k]]
+            total += ch.cap_in
+            if ch.capturing > 0:
+                total += ch.arrived - ch.captured_from
         return total
 
     def pin_output(self, c: int, end: int) -> int:
@@ -87,17 +79,13 @@ class Verbs(Tasks):
         if task.pinning == 0:
             return
         task.pinning = 0
-        for i in range(task.first_gate, task.last_gate):
-            gate = self.gates[i]
-            for k in range(gate.first_channel, gate.last_channel):
-                self.release_input(i, self.words[k])
-        for p in range(task.first_partition, task.last_partition):
-            part = self.partitions[p]
-            for c in range(part.first_channel, part.last_channel):
-                self.release_output(c)
+        for k in range(task.first_input, task.last_input):
+            self.release_input(self.words[k])
+        for k in range(task.first_output, task.last_output):
+            self.release_output(self.words[k])
 
-    def release_input(self, i: int, c: int) -> None:
-        """Unpin the input buffers of channel c of gate i, and recycle those that have been read."""
+    def release_input(self, c: int) -> None:
+        """Unpin the input buffers of channel c, and recycle those that have been read."""
         ch = self.channels[c]
         ch.in_from = NEVER
         while ch.owed_exclusive > 0:
@@ -105,7 +93,7 @@ class Verbs(Tasks):
             self.recycle_exclusive(c)
         while ch.owed_floating > 0:
             ch.owed_floating -= 1
-            self.recycle_floating(i)
+            self.recycle_floating(ch.gate)
 
     def release_output(self, c: int) -> None:
         """Unpin the output segments of channel c, and return those that have been sent."""
@@ -173,11 +161,10 @@ class Verbs(Tasks):
         task = self.tasks[t]
         captured = 0
         self.start_pinning(t, number)
-        for p in range(task.first_partition, task.last_partition):
-            part = self.partitions[p]
-            for c in range(part.first_channel, part.last_channel):
-                self.channels[c].cap_out = 0
-                captured += self.convert_channel(c, number)
+        for k in range(task.first_output, task.last_output):
+            c = self.words[k]
+            self.channels[c].cap_out = 0
+            captured += self.convert_channel(c, number)
         return captured
 
     def convert_channel(self, c: int, number: int) -> int:
@@ -215,14 +202,10 @@ class Verbs(Tasks):
         task = self.tasks[t]
         task.prioritised = number
         moved = False
-        for i in range(task.first_gate, task.last_gate):
-            gate = self.gates[i]
-            for k in range(gate.first_channel, gate.last_channel):
-                c = self.words[k]
-                if self.channels[c].received > self.channels[c].received_buffers and self.prioritise_channel(
-                    t, c, number
-                ):
-                    moved = True
+        for k in range(task.first_input, task.last_input):
+            c = self.words[k]
+            if self.channels[c].received > self.channels[c].received_buffers and self.prioritise_channel(t, c, number):
+                moved = True
         if moved:
             self.wake_between_records(t)
 
@@ -255,11 +238,9 @@ class Verbs(Tasks):
     def resume(self, t: int, number: int) -> None:
         """Resume the senders that are blocked by a marker of this or an earlier number (M5)."""
         task = self.tasks[t]
-        for i in range(task.first_gate, task.last_gate):
-            gate = self.gates[i]
-            for k in range(gate.first_channel, gate.last_channel):
-                if self.channels[self.words[k]].mark <= number:
-                    self.resume_sender(self.words[k])
+        for k in range(task.first_input, task.last_input):
+            if self.channels[self.words[k]].mark <= number:
+                self.resume_sender(self.words[k])
 
     def settle(self, t: int, series: int, number: int) -> None:
         """Make numbers up to this one obsolete on all gates of the task (M5)."""
@@ -278,22 +259,19 @@ class Verbs(Tasks):
         task = self.tasks[t]
         self.words[self.g.copied] = task.served
         at = self.g.copied + 1
-        n = self.input_channels(t)
-        for i in range(task.first_gate, task.last_gate):
-            gate = self.gates[i]
-            for k in range(gate.first_channel, gate.last_channel):
-                ch = self.channels[self.words[k]]
-                self.words[at] = ch.consumed
-                self.words[at + n] = ch.records_in
-                at += 1
+        n = task.last_input - task.first_input
+        for k in range(task.first_input, task.last_input):
+            ch = self.channels[self.words[k]]
+            self.words[at] = ch.consumed
+            self.words[at + n] = ch.records_in
+            at += 1
         at += n
-        n = self.output_channels(t)
-        for p in range(task.first_partition, task.last_partition):
-            part = self.partitions[p]
-            for c in range(part.first_channel, part.last_channel):
-                self.words[at] = self.channels[c].written
-                self.words[at + n] = self.channels[c].records_out
-                at += 1
+        n = task.last_output - task.first_output
+        for k in range(task.first_output, task.last_output):
+            c = self.words[k]
+            self.words[at] = self.channels[c].written
+            self.words[at + n] = self.channels[c].records_out
+            at += 1
         return task.late
 
     def copy_record_counts(self, t: int, earlier: int) -> int:
@@ -303,36 +281,19 @@ class Verbs(Tasks):
         """
         task = self.tasks[t]
         at = self.g.copied
-        for i in range(task.first_gate, task.last_gate):
-            gate = self.gates[i]
-            for k in range(gate.first_channel, gate.last_channel):
-                ch = self.channels[self.words[k]]
-                self.words[at] = ch.records_in
-                if earlier == 1:
-                    self.words[at] += ch.earlier_read
-                at += 1
-        for p in range(task.first_partition, task.last_partition):
-            part = self.partitions[p]
-            for c in range(part.first_channel, part.last_channel):
-                self.words[at] = self.channels[c].records_out
-                if earlier == 1:
-                    self.words[at] += self.channels[c].earlier_written
-                at += 1
+        for k in range(task.first_input, task.last_input):
+            ch = self.channels[self.words[k]]
+            self.words[at] = ch.records_in
+            if earlier == 1:
+                self.words[at] += ch.earlier_read
+            at += 1
+        for k in range(task.first_output, task.last_output):
+            c = self.words[k]
+            self.words[at] = self.channels[c].records_out
+            if earlier == 1:
+                self.words[at] += self.channels[c].earlier_written
+            at += 1
         return task.served + task.earlier_served
-
-    def input_channels(self, t: int) -> int:
-        """Return the number of input channels of a task."""
-        n = 0
-        for i in range(self.tasks[t].first_gate, self.tasks[t].last_gate):
-            n += self.gates[i].channels
-        return n
-
-    def output_channels(self, t: int) -> int:
-        """Return the number of output channels of a task."""
-        n = 0
-        for p in range(self.tasks[t].first_partition, self.tasks[t].last_partition):
-            n += self.partitions[p].channels
-        return n
 
     # ---- Halts and restarts of tasks (P1, P3-P6).
     #
@@ -476,16 +437,14 @@ class Verbs(Tasks):
 
     # ---- Sums over the tasks of each vertex and the channels of each edge, for samples.  Copying all rows would take longer.
 
-    def sum_up(self, now: int) -> None:
+    def sum_up(self) -> None:
         """Write the sums of all vertices, then those of all edges, to `words[g.sums]` (VERTEX_COLUMNS and EDGE_COLUMNS of the interface).
 
         For each edge, `words` from `g.first_channels` on have its first channel and its upstream vertex.
         """
         g = self.g
         for v in range(g.vertices):
-            self.sum_tasks(
-                self.words[g.first_tasks + v], self.words[g.first_tasks + v + 1], g.sums + v * VERTEX_SUMS, now
-            )
+            self.sum_tasks(self.words[g.first_tasks + v], self.words[g.first_tasks + v + 1], g.sums + v * VERTEX_SUMS)
         for e in range(g.edges):
             at = g.first_channels + 2 * e
             written = self.sum_channels(
@@ -515,11 +474,11 @@ class Verbs(Tasks):
             copies *= part.channels
         return copies
 
-    def sum_tasks(self, first: int, last: int, at: int, now: int) -> None:
+    def sum_tasks(self, first: int, last: int, at: int) -> None:
         """Write the sums of the tasks from `first` to `last` - 1 to `words[at]`.
 
-        They are the records served, the bytes written by earlier attempts, and the busy, idle, soft and hard back-pressured time up
-        to `now` [ns].
+        They are the records served, the bytes written by earlier attempts, and the busy, idle, soft and hard back-pressured
+        times [ns].
         """
         served = 0
         earlier = 0
@@ -535,15 +494,6 @@ class Verbs(Tasks):
             idle += task.idle_ns
             soft += task.soft_ns
             hard += task.hard_ns
-            running = now - task.since
-            if task.state == BUSY or task.state == HELD:
-                busy += running
-            elif task.state == IDLE:
-                idle += running
-            elif task.state == SOFT:
-                soft += running
-            elif task.state == HARD:
-                hard += running
         self.words[at] = served
         self.words[at + 1] = earlier
         self.words[at + 2] = busy
