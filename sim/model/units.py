@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
-from types import MappingProxyType
 
 LARGEST = 2**62
 """Maximum of any quantity, so that the sum of two of them fits an int64."""
@@ -21,40 +20,32 @@ MS = 1_000_000
 """A millisecond [ns]."""
 SECOND = 1_000_000_000
 """A second [ns]."""
-DURATIONS = MappingProxyType(
-    {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
-)
-SIZES = MappingProxyType(
-    {
-        "B": 1,
-        "kB": 10**3,
-        "KiB": 2**10,
-        "MB": 10**6,
-        "MiB": 2**20,
-        "GB": 10**9,
-        "GiB": 2**30,
-        "TB": 10**12,
-        "TiB": 2**40,
-    }
-)
-_BITS = MappingProxyType(
-    {"bit": Fraction(1, 8), "kbit": Fraction(125), "Mbit": Fraction(125_000), "Gbit": Fraction(125_000_000)}
-)
-_COUNTS = MappingProxyType({"": 1, "k": 10**3, "M": 10**6, "G": 10**9})
-_PER = MappingProxyType({"s": 1, "min": 60, "h": 3600})
+DURATIONS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+SIZES = {
+    "B": 1,
+    "kB": 10**3,
+    "KiB": 2**10,
+    "MB": 10**6,
+    "MiB": 2**20,
+    "GB": 10**9,
+    "GiB": 2**30,
+    "TB": 10**12,
+    "TiB": 2**40,
+}
+_BITS = {"bit": Fraction(1, 8), "kbit": Fraction(125), "Mbit": Fraction(125_000), "Gbit": Fraction(125_000_000)}
+_COUNTS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_PER = {"s": 1, "min": 60, "h": 3600}
 # named in messages, not accepted
-_ALIASES = MappingProxyType({"µs": "us", "μs": "us", "sec": "s", "m": "min", "hour": "h", "day": "d"})
-_AMBIGUOUS = MappingProxyType(
-    {
-        "KB": "kB (1000) or KiB (1024)",
-        "K": "kB (1000) or KiB (1024)",
-        "kb": "kB (1000) or KiB (1024)",
-        "mb": "MB or MiB",
-        "M": "MB or MiB",
-        "gb": "GB or GiB",
-        "G": "GB or GiB",
-    }
-)
+_ALIASES = {"µs": "us", "μs": "us", "sec": "s", "m": "min", "hour": "h", "day": "d"}
+_AMBIGUOUS = {
+    "KB": "kB (1000) or KiB (1024)",
+    "K": "kB (1000) or KiB (1024)",
+    "kb": "kB (1000) or KiB (1024)",
+    "mb": "MB or MiB",
+    "M": "MB or MiB",
+    "gb": "GB or GiB",
+    "G": "GB or GiB",
+}
 
 _FLINK_DURATIONS = {  # TimeUtils#parseDuration
     86400 * 10**9: ("d", "day", "days"),
@@ -189,16 +180,14 @@ def parse_quantity(text: object) -> tuple[str, int | Fraction | None]:
     raise UnitError(f"{_quoted(text)} is neither a number nor a quantity: write 3 or '30 s'")
 
 
-_KINDS: Mapping[str, Callable[[object], int | Fraction | None]] = MappingProxyType(
-    {
-        "duration": parse_duration,
-        "size": parse_size,
-        "rate": parse_rate,
-        "byte rate": parse_byte_rate,
-        "share": parse_share,
-        "number": parse_number,
-    }
-)
+_KINDS: Mapping[str, Callable[[object], int | Fraction | None]] = {
+    "duration": parse_duration,
+    "size": parse_size,
+    "rate": parse_rate,
+    "byte rate": parse_byte_rate,
+    "share": parse_share,
+    "number": parse_number,
+}
 
 
 def parse_flink_duration(text: object) -> int:

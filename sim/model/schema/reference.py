@@ -14,7 +14,7 @@ from sim.model.job import Distribution
 from sim.model.options import Option
 from sim.model.randomness import DISTRIBUTIONS
 from sim.model.schema.document import Document
-from sim.model.schema.sections import Section, SectionKey, cached_until_added, keys_of
+from sim.model.schema.sections import Section, SectionKey, cached_until_added, fields_by_key, keys_of
 from sim.model.text import PrintableError, did_you_mean
 from sim.model.units import format_duration
 from sim.model.value_types import BYTE_RATE, RECORD_RATE
@@ -192,11 +192,7 @@ def _reference(key: SectionKey, schema: dict[str, Any]) -> KeyReference:
         tuple(f"{name} (until {last})" if last else name for name, last in older),
         " and ".join(needs),
         (*(() if record is None else record.excludes), *excludes),
-        tuple(
-            dict.fromkeys(
-                inner.alias or attribute for part in key.parts for attribute, inner in part.model_fields.items()
-            )
-        ),
+        tuple(dict.fromkeys(inner for part in key.parts for inner in fields_by_key(part))),
     )
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache, lru_cache, wraps
 from itertools import combinations, pairwise
 from types import new_class
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -37,9 +37,9 @@ from sim.model.catalogs import ADDITIONS
 from sim.model.job import Distribution
 from sim.model.options import Option, ValidationContext, attribute_of, options_of
 from sim.model.randomness import DISTRIBUTIONS, DistributionKind
-from sim.model.schema.text import DocumentPath, Mapping, Reading, example_of
+from sim.model.schema.text import DocumentPath, Mapping, Reading
 from sim.model.text import did_you_mean, listed
-from sim.model.value_types import BYTE_RATE, RANDOM_DURATION, RECORD_RATE, Duration, Number, OnOff, Size
+from sim.model.value_types import BYTE_RATE, RANDOM_DURATION, RECORD_RATE, Duration, Number, OnOff, Size, ValueType
 
 # ---- Dependencies between keys of a section, used by validation, the JSON Schema and the key reference.
 
@@ -201,9 +201,10 @@ class Section(BaseModel):
     @property
     def only_key(self) -> tuple[str, Any]:
         """The name and the value of the only key that is written."""
-        fields = type(self).model_fields.items()
         return next(
-            (field.alias or name, value) for name, field in fields if (value := getattr(self, name)) is not None
+            (field.alias or name, value)
+            for name, field in type(self).model_fields.items()
+            if (value := getattr(self, name)) is not None
         )
 
     @model_validator(mode="wrap")
@@ -218,7 +219,7 @@ class Section(BaseModel):
     @classmethod
     def _known_keys(cls, data: Mapping, reading: Reading) -> dict[str, Any]:
         """Return the keys with values.  Errors are added to `reading`."""
-        known_keys = [field.alias or name for name, field in cls.model_fields.items()]
+        known_keys = fields_by_key(cls)
         for key, value in data.items():
             path = (*data.path, key)
             if key not in known_keys:
@@ -235,6 +236,11 @@ class Section(BaseModel):
             for key, mistake in needed.mistakes(written):
                 reading.wrong((*data.path, key), mistake)
         return written
+
+
+def fields_by_key(section: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a section by their keys in a document."""
+    return {field.alias or name: field for name, field in section.model_fields.items()}
 
 
 def _read_once(data: Mapping, reading: Reading, kind: object, read: Callable[[], T]) -> T:
@@ -278,15 +284,11 @@ def validate_as(kind: type[S], plain: Mapping, reading: Reading) -> S | None:
     try:
         return kind.model_validate(plain, context=reading)
     except ValidationError as error:
-        mistakes = error.errors(include_url=False)
-        lacks_a_key = any(details["type"] == "missing" for details in mistakes)
-        schema = kind.model_json_schema(by_alias=True) if lacks_a_key else {}  # takes 0.2 s
-        for details in mistakes:
+        for details in error.errors(include_url=False):
             if details["type"] != "none_required":  # pydantic also reports the branch None of an optional key
-                path = _document_path(plain, details["loc"], missing=details["type"] == "missing")
-                reading.wrong(
-                    path, _error_message(details) if details["type"] != "missing" else _missing_message(schema, path)
-                )
+                is_missing = details["type"] == "missing"
+                path = _document_path(plain, details["loc"], missing=is_missing)
+                reading.wrong(path, _missing_message(kind, path) if is_missing else _error_message(details))
         return None
 
 
@@ -306,9 +308,42 @@ def _document_path(plain: Any, loc: tuple[str | int, ...], *, missing: bool) -> 
     return path
 
 
-def _missing_message(schema: dict[str, Any], path: DocumentPath) -> str:
-    example = example_of(schema, path)
-    return f"required key is missing{f', e.g. {example}' if example else ''}"
+def _missing_message(document: type[Section], path: DocumentPath) -> str:
+    """Return the message for a missing key, with an example such as ``interval: 30 s`` if its type has one."""
+    sections, fields = [document], list[FieldInfo]()
+    for step in path:
+        named = [field for section in sections for key, field in fields_by_key(section).items() if key == step]
+        if named:  # otherwise the step is the name of a vertex, or an index of a list
+            fields, sections = named, [part for field in named for part in _sections_in(field.annotation)]
+    example = next(filter(None, map(_example_of_field, fields)), "")
+    return f"required key is missing{f', e.g. {path[-1]}: {example}' if example else ''}"
+
+
+def _example_of_field(field: FieldInfo) -> str:
+    """Return an example of a value as YAML, or "" if its type has none."""
+    return next(filter(None, map(_example_of_type, [*field.metadata, field.annotation])), "")
+
+
+def _example_of_type(kind: Any) -> str:
+    """Return an example of a `ValueType`, a choice, or the required keys of a section; of a union that of the first with one."""
+    if isinstance(kind, ValueType):
+        schema = kind.__get_pydantic_json_schema__(None, None)
+        least = max(1, schema.get("minimum", 1))
+        return str(
+            (schema.get("examples") or schema.get("enum") or [least if schema.get("type") == "integer" else ""])[0]
+        )
+    if isinstance(kind, type) and issubclass(kind, Section):
+        needed = {key: _example_of_field(field) for key, field in fields_by_key(kind).items() if field.is_required()}
+        texts = ", ".join(f"{key}: {text}" for key, text in needed.items())
+        return f"{{{texts}}}" if needed and all(needed.values()) else ""
+    if get_origin(kind) is Literal:
+        return str(get_args(kind)[0])
+    is_collection = get_origin(kind) in (list, dict)
+    return (
+        ""
+        if is_collection
+        else next(filter(None, map(_example_of_type, [*getattr(kind, "__metadata__", ()), *get_args(kind)])), "")
+    )
 
 
 def _error_message(details: ErrorDetails) -> str:
@@ -429,7 +464,7 @@ class DistributionSection(Section):
 
     @classmethod
     def alternatives(cls) -> tuple[OneOf, ...]:
-        return (OneOf({field.alias or name: "" for name, field in cls.model_fields.items()}),)
+        return (OneOf(dict.fromkeys(fields_by_key(cls), "")),)
 
 
 def _mean(value: object) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -421,65 +421,6 @@ def assumptions_note(text: str) -> str:
     return (
         f"{len(lines)} value{'s are' if plural else ' is'} assumed, see UNKNOWN in line{'s' if plural else ''} {places}"
     )
-
-
-# ---- Examples for missing keys, from the JSON Schema: of a value, or of the required keys of a section.
-
-ExampleNode = dict[str, Any]
-
-
-def example_of(schema: ExampleNode, path: DocumentPath) -> str:
-    """Return an example such as ``checkpoint: {interval: 30 s}``; empty if the schema has none."""
-    definitions: dict[str, ExampleNode] = schema.get("$defs", {})
-    sections, fields = [schema], [schema]
-    for step in path:
-        schemas = [section["properties"][step] for section in sections if step in section["properties"]]
-        if schemas:  # otherwise the step is the name of a vertex, or an index of a list
-            fields = schemas
-            sections = [section for field in fields for section in _sections(field, definitions)]
-    texts = filter(None, (_written(field, definitions) for field in fields))
-    text = next(texts, "")
-    return f"{path[-1]}: {text}" if text else ""
-
-
-def _sections(node: Any, definitions: dict[str, ExampleNode]) -> Iterator[ExampleNode]:
-    """Yield the schemas of sections that are allowed there, directly or as items of a mapping or list."""
-    if isinstance(node, list):
-        for inner in node:
-            yield from _sections(inner, definitions)
-    elif isinstance(node, dict):
-        if "properties" in node:
-            yield node
-        elif "$ref" in node:
-            yield from _sections(_defined(node, definitions), definitions)
-        for name in ("anyOf", "oneOf", "items", "additionalProperties"):
-            yield from _sections(node.get(name), definitions)
-
-
-def _written(node: ExampleNode, definitions: dict[str, ExampleNode]) -> str:
-    """Return an example of a value as YAML, or "" if the schema has none."""
-    if "$ref" in node:
-        return _written(_defined(node, definitions), definitions)
-    if "examples" in node:
-        return str(node["examples"][0])
-    if "enum" in node:
-        return str(node["enum"][0])
-    if node.get("type") == "integer":
-        return str(max(1, node.get("minimum", 1)))
-    if "properties" in node:
-        inner = {name: _written(node["properties"][name], definitions) for name in node.get("required", ())}
-        return (
-            f"{{{', '.join(f'{name}: {text}' for name, text in inner.items())}}}"
-            if inner and all(inner.values())
-            else ""
-        )
-    branches = (branch for name in ("oneOf", "anyOf") for branch in node.get(name, ()))
-    return next(filter(None, (_written(branch, definitions) for branch in branches)), "")
-
-
-def _defined(node: ExampleNode, definitions: dict[str, ExampleNode]) -> ExampleNode:
-    """Return the definition that a ``$ref`` refers to."""
-    return definitions[str(node["$ref"]).rpartition("/")[2]]
 
 
 # ---- Write a document as readable scenario text: short mappings on one line, comments at their keys.

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.model.schema.sections import Section, validate_as
 from sim.model.schema.study import load, loads
-from sim.model.schema.text import ScenarioError, example_of
+from sim.model.schema.text import Mapping, Reading, ScenarioError
+from sim.model.value_types import Size
 from tests.model.schema import broken
 
 # Every mistake is told with its place, all of them in one go, and never with a traceback.
@@ -153,15 +155,28 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
     assert f"{path}: cannot be read: Permission denied" == refusal(path)
 
 
+class Half(Section):
+    """A section of which one key has no example."""
+
+    name: str
+    size: Size
+
+
+class Whole(Section):
+    """Keys with and without examples."""
+
+    name: str
+    both: Half
+    size: Size
+
+
 def test_a_key_without_an_example_has_none():
     """Names are the reader's own, and half of a section would not be taken."""
-    name, size = {"type": "string"}, {"examples": ["1 B"]}
-    schema = {
-        "properties": {
-            "name": name,
-            "size": size,
-            "both": {"properties": {"name": name, "size": size}, "required": ["name", "size"]},
-        }
-    }
+    reading = Reading("s")
 
-    assert [example_of(schema, (key,)) for key in ("name", "both", "size")] == ["", "", "size: 1 B"]
+    assert validate_as(Whole, Mapping(), reading) is None
+    assert {problem.path: problem.message.partition(", ")[2] for problem in reading.problems} == {
+        "name": "",
+        "both": "",
+        "size": "e.g. size: 32 KiB",
+    }
