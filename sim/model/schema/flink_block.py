@@ -67,8 +67,7 @@ def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
     plain.update(copy_node(plain, deep=True))
     move = _FlinkKeyMapper(plain, reading)
     if isinstance(block := plain.get("flink"), Mapping):
-        for key, place, value in flat(block, ("flink",)):
-            move.add(key, place, value)
+        move.entries += flat(block, ("flink",))
     if isinstance(name := plain.get(FILE), str):
         move.file = read_flink_file(Path(os.path.normpath(folder / name)))
         reading.warnings |= dict.fromkeys(move.file.ignored)
@@ -76,7 +75,7 @@ def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
         reading.marks[FILE, ""] = Mark(move.file.file, path=about)
         for key, (value, mark) in move.file.keys.items():
             reading.marks[FILE, key] = replace(mark, path=key)
-            move.add(key, (FILE, key), value)
+            move.entries.append((key, (FILE, key), value))
     move.apply()
 
 
@@ -113,29 +112,27 @@ class _FlinkKeyMapper:
         self.plain = plain
         self.reading = reading
         self.file: FlinkFile | None = None
-        self.entries: list[
-            tuple[str, DocumentPath, Any]
-        ] = []  # (key as it is written, path where it is written, value)
+        # (key as it is written, path where it is written, value)
+        self.entries: list[tuple[str, DocumentPath, Any]] = []
+        self.unmodelled: list[tuple[str, DocumentPath]] = []  # known keys without an effect here, and their paths
         self.source_of: dict[str, DocumentPath] = {}  # key of Flink -> path where it is written
         self.values: dict[str, list[str | bool]] = {}  # key -> its parsed value, or those of a sweep axis
         self.lists: set[str] = set()
         self.keys, self.current = modelled_keys(), current_names()
-
-    def add(self, key: str, place: DocumentPath, value: Any) -> None:
-        self.entries.append((key, place, value))
 
     def apply(self) -> None:
         if self.file is not None:
             for path, value, mark in self.file.derived.values():
                 self.reading.marks[FILE, path[-1]] = replace(mark, path=f"{self.file.kind}: {path[-1]}")
                 self._set(path, value, (FILE, path[-1]))
-        profile, others = self._profile(), list[tuple[str, DocumentPath]]()
+        profile = self._profile()
         for written, place, value in sorted(self.entries, key=lambda entry: -self._precedence(entry[1])):
             key = self.current.get(written, written)
-            if key in self.source_of:
-                self._on_duplicate_key(key, place)
+            if (first := self.source_of.get(key)) is not None:  # it has the same or a higher precedence
+                if self._precedence(first) == self._precedence(place):
+                    self.reading.wrong(place, f"duplicates {dotted(first[1:])}, the same option: remove one of them")
             elif key not in self.keys:
-                self._on_unmodelled_key(written, place, value, others)
+                self._on_unmodelled_key(written, place, value, profile)
             elif not self.keys[key].flink.last and not has_key(profile, written):
                 there = next((name for name in self.keys[key].flink.older if has_key(profile, name)), None)
                 instead = f"its name there is {there}" if there else f"Flink {', '.join(listed_keys()[written])} does"
@@ -166,7 +163,7 @@ class _FlinkKeyMapper:
         self._storage()
         if self.file is not None and value_at(self.plain, ("checkpoint", "interval")) is None:
             self._ask_for_interval()
-        self._note_effects(others)
+        self._note_effects()
 
     def _ask_for_interval(self) -> None:
         """Report a missing interval.  Flink's default is no checkpoints, but the program may set one, so nothing is assumed."""
@@ -186,31 +183,24 @@ class _FlinkKeyMapper:
         mark = self.reading.marks.get(place)
         return 2 if mark is not None and mark.file != self.reading.file else 0
 
-    def _on_duplicate_key(self, key: str, place: DocumentPath) -> None:
-        """Handle a key that was already read with the same or a higher precedence."""
-        first = self.source_of[key]
-        if self._precedence(first) == self._precedence(place):
-            self.reading.wrong(place, f"duplicates {dotted(first[1:])}, the same option: remove one of them")
-
-    def _on_unmodelled_key(
-        self, key: str, place: DocumentPath, value: Any, others: list[tuple[str, DocumentPath]]
-    ) -> None:
+    def _on_unmodelled_key(self, key: str, place: DocumentPath, value: Any, profile: str) -> None:
         """Handle a key that is not modelled: count known ones, list others, report misspelt ones as errors."""
         self.reading.written_keys.setdefault(key, masked_value(key, str(value)))
-        if key in APPROXIMATE and "true" in str(value).lower() and has_key(self._profile(), key):
+        if key in APPROXIMATE and "true" in str(value).lower() and has_key(profile, key):
             self.reading.wrong(place, f"is true: {NOT_STARTED}; remove it")
-        elif key in listed_keys():
-            others.append((key, place))
-        elif near := similar_key(key, modelled=True):
+        elif key not in listed_keys() and (near := similar_key(key, modelled=True)):
             self.reading.wrong(place, f"unknown configuration key of Flink (did you mean '{near}'?)")
-        elif key.startswith(OPEN):
-            others.append((key, place))
+        elif key in listed_keys() or key.startswith(OPEN):
+            self.unmodelled.append((key, place))
         else:
             near = similar_key(key, modelled=False)
             self.reading.warn(
                 place,
                 f"is an unknown key of Flink: it has no effect here{f' (the nearest one is {near!r})' if near else ''}",
             )
+
+    def _warn_of_no_effect(self, key: str, why: str) -> None:
+        self.reading.warn(self.source_of[key], f"has no effect{why}")
 
     def _profile(self) -> str:
         """Return the profile of the document, or that of its version."""
@@ -220,7 +210,7 @@ class _FlinkKeyMapper:
         except ValueError:  # reported by validation
             return "2.x"
 
-    def _note_effects(self, others: list[tuple[str, DocumentPath]]) -> None:
+    def _note_effects(self) -> None:
         """Add notes about what was read from the file, and what has no effect."""
         if self.file is not None:
             applied = [
@@ -235,7 +225,7 @@ class _FlinkKeyMapper:
             ]
             self.reading.note((FILE, ""), f"{len(applied)} values applied: {', '.join(applied) or 'none'}")
         for source in (("flink",), (FILE, "")):  # the block, and the file as a whole
-            if found := [key for key, place in others if place[0] == source[0]]:
+            if found := [key for key, place in self.unmodelled if place[0] == source[0]]:
                 more = f" and {len(found) - 3} more" if len(found) > 3 else ""
                 count = f"{len(found)} keys" if more or len(found) > 1 else "1 key"
                 mark = self.reading.marks.get(source)  # none: all keys are of --set
@@ -323,9 +313,9 @@ class _FlinkKeyMapper:
             if choice not in choices:
                 choices.append(choice)
         if ALIGNED_TIMEOUT in written and True not in self.values.get(UNALIGNED, [False]):
-            self.reading.warn(self.source_of[ALIGNED_TIMEOUT], f"has no effect without {UNALIGNED}: true")
+            self._warn_of_no_effect(ALIGNED_TIMEOUT, f" without {UNALIGNED}: true")
         if True in self.values.get(UNALIGNED, [False]) and self.values.get(MODE) == ["at_least_once"]:
-            self.reading.warn(self.source_of[UNALIGNED], f"has no effect with {MODE}: AT_LEAST_ONCE")
+            self._warn_of_no_effect(UNALIGNED, f" with {MODE}: AT_LEAST_ONCE")
         swept = any(key in self.lists for key in written) and len(choices) > 1
         self._set(("checkpoint", "barriers"), choices if swept else choices[0], written[0])
 
@@ -341,7 +331,7 @@ class _FlinkKeyMapper:
         details = {name: key for key, name in self._keys_in_section(path).items() if key in self.values}
         if enabled not in self.values or not any(self.values[enabled]):
             for key in details.values():
-                self.reading.warn(self.source_of[key], f"has no effect without {enabled}: true")
+                self._warn_of_no_effect(key, f" without {enabled}: true")
         if enabled not in self.values:
             return
         section = Mapping((name, self._written(key)) for name, key in details.items())
@@ -367,9 +357,9 @@ class _FlinkKeyMapper:
             if name in self.values and key.flink.when != strategy:
                 # Flink's default depends on the release and on whether checkpoints are enabled
                 other = (
-                    f"with {_RESTART}type: {strategy}" if is_written else f"without {_RESTART}type: {key.flink.when}"
+                    f" with {_RESTART}type: {strategy}" if is_written else f" without {_RESTART}type: {key.flink.when}"
                 )
-                self.reading.warn(self.source_of[name], f"has no effect {other}")
+                self._warn_of_no_effect(name, other)
             elif name in self.values:
                 if self.values[name] != [None]:  # unlimited: the same as not set
                     self._set(key.path, self._written(name), name)
@@ -387,7 +377,7 @@ class _FlinkKeyMapper:
             return
         placement = value_at(self.plain, ("cluster", "placement"))
         if placement not in (None, "spread"):
-            self.reading.warn(self.source_of[_SLOTS], f"has no effect with cluster.placement: {placement}")
+            self._warn_of_no_effect(_SLOTS, f" with cluster.placement: {placement}")
             return
         self._set(("cluster", "slots"), self._written(_SLOTS), _SLOTS)
 
@@ -404,7 +394,7 @@ class _FlinkKeyMapper:
                 self._set(("job", vertex, *section, *inside), value, key)
         if explicit and len(explicit) == len(holders) and not replaces and self.source_of[key][0] == FILE:
             named = f"{', '.join(explicit[:3])}{' ...' * (len(explicit) > 3)}"
-            self.reading.warn(self.source_of[key], f"has no effect: all vertices set their own value ({named})")
+            self._warn_of_no_effect(key, f": all vertices set their own value ({named})")
 
     def _vertices_with_section(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
         """Yield (vertex, section) of the vertices that have a section."""
@@ -427,7 +417,7 @@ class _FlinkKeyMapper:
                 used.add(key)
         for key, value in values.items():
             if value not in (None, False) and key not in used and key != CHANGELOG:
-                self.reading.warn(self.source_of[key], "has no effect: no vertex has this kind of state")
+                self._warn_of_no_effect(key, ": no vertex has this kind of state")
 
     def _state_values_for(self, state: Mapping, values: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
         """Yield (path inside `state:`, value, key) of each key that applies to a vertex with this state.
@@ -470,7 +460,7 @@ class _FlinkKeyMapper:
             )
         elif any(map(any, both)):
             key, needed = (LOCAL_BACKUP, LOCAL_RESTORE) if any(both[0]) else (LOCAL_RESTORE, LOCAL_BACKUP)
-            self.reading.warn(self.source_of[key], f"has no effect without {needed}: true")
+            self._warn_of_no_effect(key, f" without {needed}: true")
 
     def _storage(self) -> None:
         """Move the keys of uploads to an object store, which have no effect with other storage."""
@@ -478,7 +468,7 @@ class _FlinkKeyMapper:
             if key in self.values and isinstance(value_at(self.plain, _STORE), Mapping):
                 self._set((*_STORE, name), self._single(key), key)
             elif key in self.values:
-                self.reading.warn(self.source_of[key], "has no effect: the scenario has no storage.object-store")
+                self._warn_of_no_effect(key, ": the scenario has no storage.object-store")
 
     def _written(self, key: str) -> Any:
         """Return a value as written, or the list of an axis."""
