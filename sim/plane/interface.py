@@ -208,21 +208,21 @@ def targets(ship: Ship, writer: int, p_up: int, p_down: int) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The tasks, partitions, gates and channels of a plane, as tuples indexed by their numbers (N1-N3)."""
+    """The tasks, partitions, gates and channels of a plane, as sequences indexed by their numbers (N1-N3)."""
 
-    first_task: tuple[int, ...]  # by vertex
-    vertex: tuple[int, ...]  # by task
-    subtask: tuple[int, ...]
-    partitions: tuple[tuple[int, int, range], ...]  # (task, edge, channels), by task then edge
-    gates: tuple[tuple[int, int, Sequence[int]], ...]  # (task, edge, channels by writer), by task then edge
-    task_partitions: tuple[range, ...]  # by task: its numbers in `partitions`
-    task_gates: tuple[range, ...]
-    writer: tuple[int, ...]  # by channel: task
-    reader: tuple[int, ...]
-    edge: tuple[int, ...]
-    partition: tuple[int, ...]  # by channel: number in `partitions`
-    gate: tuple[int, ...]
-    local: tuple[bool, ...]
+    first_task: Sequence[int]  # by vertex
+    vertex: Sequence[int]  # by task
+    subtask: Sequence[int]
+    partitions: Sequence[tuple[int, int, range]]  # (task, edge, channels), by task then edge
+    gates: Sequence[tuple[int, int, Sequence[int]]]  # (task, edge, channels by writer), by task then edge
+    task_partitions: Sequence[range]  # by task: its numbers in `partitions`
+    task_gates: Sequence[range]
+    writer: Sequence[int]  # by channel: task
+    reader: Sequence[int]
+    edge: Sequence[int]
+    partition: Sequence[int]  # by channel: number in `partitions`
+    gate: Sequence[int]
+    local: Sequence[bool]
 
 
 def create_layout(spec: PlaneSpec) -> Layout:
@@ -270,21 +270,20 @@ def create_layout(spec: PlaneSpec) -> Layout:
             for c in members:
                 gate[c] = number
             gates.append((t, e, members))
-    local = tuple(spec.hosts[w] == spec.hosts[r] for w, r in zip(writer, reader, strict=True))
     return Layout(
-        tuple(first_task),
-        tuple(vertex),
-        tuple(subtask),
-        tuple(partitions),
-        tuple(gates),
-        tuple(task_partitions),
-        tuple(task_gates),
-        tuple(writer),
-        tuple(reader),
-        tuple(edge),
-        tuple(partition),
-        tuple(gate),
-        local,
+        first_task,
+        vertex,
+        subtask,
+        partitions,
+        gates,
+        task_partitions,
+        task_gates,
+        writer,
+        reader,
+        edge,
+        partition,
+        gate,
+        local=[spec.hosts[w] == spec.hosts[r] for w, r in zip(writer, reader, strict=True)],
     )
 
 
