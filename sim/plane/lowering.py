@@ -45,7 +45,6 @@ COLD = frozenset(
         "count_closed",
         "count_marker",
         "count_shared",
-        "copy_record_counts",
         "debloat",
         "debloat_event",
         "deliver_marker",
