@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import MISSING, field, replace
 from fractions import Fraction
 from typing import Literal
 
 from sim.model.catalogs import Catalog
 from sim.model.cluster import OLDEST_PROFILE, version_span
+from sim.model.frozen import frozen
 from sim.model.options import Flink, ValidationContext, option
 from sim.model.state import StateOptions
 from sim.model.units import format_duration
@@ -27,7 +28,7 @@ DEADLINE = "DEADLINE"
 """Placeholder in `flink` for the aligned timeout."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BarrierKind:
     """A barrier mode."""
 
@@ -72,7 +73,7 @@ def barriers_of(*, unaligned: bool, has_deadline: bool, exactly_once: bool = Tru
     return next(kind for kind in BARRIERS.values() if kind.flink == keys)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Barriers:
     """The barrier mode of one run.  A mode with a deadline starts aligned and switches to unaligned `timeout_ns` after the trigger."""
 
@@ -98,7 +99,7 @@ MIN_INTERVAL_NS = 1_000_000
 """Between two checkpoints: less is refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegionalCheckpoints:
     """Independent checkpoints of pipeline regions (FLIP-600, as proposed in apache/flink#28963; in no release yet)."""
 
@@ -130,7 +131,7 @@ class RegionalCheckpoints:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckpointOptions:
     """The checkpoint options of one run."""
 

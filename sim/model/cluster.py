@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
+from sim.model.frozen import frozen
 from sim.model.options import Flink, ValidationContext, option, options_of
 from sim.model.units import MS, format_duration
 from sim.model.value_types import BufferTimeout, ByteRate, Duration, Natural, Percent, Positive, Share, Size, ValueType
@@ -115,7 +116,7 @@ _DEBLOAT = f"{_MEMORY}.buffer-debloat"
 _PARTITIONER = "taskmanager.network.adaptive-partitioner"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Debloating:
     """taskmanager.network.memory.buffer-debloat.*"""
 
@@ -139,7 +140,7 @@ class Debloating:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdaptivePartitioner:
     """taskmanager.network.adaptive-partitioner.* (FLIP-339)"""
 
@@ -148,7 +149,7 @@ class AdaptivePartitioner:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NetworkMemory:
     """Network buffers (taskmanager.network.memory.*).  Four of the keys became constants in 2.0 (FLINK-33750)."""
 
@@ -256,7 +257,7 @@ class NetworkMemory:
             at.error(f"is larger than the segment size, {segment_bytes} B", "debloat", "min")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cluster:
     """The task managers and the network between them.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, log, log1p, sqrt
 from statistics import NormalDist
 from typing import Literal
 
 from sim.model.catalogs import Catalog
+from sim.model.frozen import frozen
 from sim.model.job import Distribution, RandomDuration
 from sim.model.options import Flink, ValidationContext, option
 from sim.model.randomness import Stream, draw
@@ -22,7 +22,7 @@ from sim.model.value_types import Duration, Natural, Number, Positive, Share, Sw
 # records.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RestartKind:
     """A restart strategy."""
 
@@ -54,7 +54,7 @@ _OF_ADAPTIVE = "jobmanager.adaptive-scheduler"
 _BACKOFF = "restart-strategy.exponential-delay"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class When:
     """Either times of the run, or a distribution of the time from one fault to the next."""
 
@@ -62,7 +62,7 @@ class When:
     every: Distribution | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kill:
     """An exception in a task.  No vertex: any task of the job, drawn; no subtask: every subtask of the vertex."""
 
@@ -70,7 +70,7 @@ class Kill:
     subtask: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskManagerLost:
     """A TaskManager's process is killed, which resets connections to its peers, or its machine falls `silent`, or it is `orderly`.
 
@@ -82,21 +82,21 @@ class TaskManagerLost:
     orderly: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobManagerDown:
     """No coordinator for this time; then a new one restarts the job from the latest completed checkpoint."""
 
     down_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StorageOutage:
     """Nothing written or read makes progress."""
 
     lasts_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NetworkOutage:
     """A TaskManager is cut off from all others; beyond the heartbeat's timeout it counts as lost.  No host: any, drawn."""
 
@@ -104,7 +104,7 @@ class NetworkOutage:
     host: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlowTask:
     """Services that begin during this time take `factor` times as long.  No subtask: every subtask of the vertex."""
 
@@ -114,7 +114,7 @@ class SlowTask:
     subtask: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailedCommits:
     """Commits of a transactional sink fail: the next one to end, or all for a while.  `Commit.gives_up` says what follows."""
 
@@ -144,7 +144,7 @@ def kind_of_fault(what: Target) -> str:
             return "failed commits"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """A fault, and its times."""
 
@@ -155,7 +155,7 @@ class Fault:
 MAX_WARM_UP_FACTOR = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Restart:
     """Restart strategy, failover and detection.  Names and defaults are Flink's.
 
@@ -418,7 +418,7 @@ class Restart:
         return self.failover == "full" or self.scheduler == "adaptive"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rescale:
     """From `at_ns` on the vertices have another parallelism: the job is restarted from its latest completed checkpoint."""
 

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Annotated, Literal, NamedTuple
 
 from sim.model.catalogs import Catalog
+from sim.model.frozen import frozen
 from sim.model.options import ValidationContext, option
 from sim.model.sinks import SINKS, Commit, Flush, recognised
 from sim.model.state import State
@@ -21,7 +22,7 @@ from sim.model.value_types import RANDOM_DURATION, Count, Duration, Number, Para
 # The data plane implements a routing for each; documents, recordings, recovery and envelope read these records.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shipping:
     """A way to ship records over an edge."""
 
@@ -123,7 +124,7 @@ def redistribute_shares(
 # ---- The job: vertices, edges, service times, state.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Distribution:
     """The distribution of a non-negative quantity with an integer mean; `cv` = standard deviation / mean."""
 
@@ -136,7 +137,7 @@ RandomDuration = Annotated[Distribution, RANDOM_DURATION]
 """ns."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rate:
     """From `start_ns` on, `per_second` records are due each second and subtask (0: none)."""
 
@@ -149,7 +150,7 @@ class Rate:
         return cls(start_ns, Fraction(numerator, denominator))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Watermark:
     """The watermarks of a source."""
 
@@ -186,7 +187,7 @@ class Watermark:
         return replace(self, alignment=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Backlog:
     """The rule by which a source reports that it reads a backlog (FLIP-309).  One of the two is given."""
 
@@ -203,7 +204,7 @@ each buffer.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """A source reads a log.  Records that are due and not yet emitted wait there, and the source catches up on them."""
 
@@ -226,7 +227,7 @@ class Source:
     )  # None: it reports none
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Snapshot:
     """An operator's own part of a snapshot, in addition to its keyed state.  Each piece of work is paid with `probability`."""
 
@@ -249,7 +250,7 @@ class Snapshot:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnionState:
     """Union list state: its size is `snapshot: {operator-state: ...}`, and each subtask restores that of all (getUnionListState)."""
 
@@ -261,7 +262,7 @@ class UnionState:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Input:
     """An edge, seen from its reader."""
 
@@ -283,7 +284,7 @@ class Input:
         return SHIPPING[self.ship]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AsyncIO:
     """Asynchronous I/O: each record is a request, and its outputs leave with the answer, in the order of the records (AsyncWaitOperator).
 
@@ -303,7 +304,7 @@ class AsyncIO:
         return self.capacity * 1e9 / self.latency.mean
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """A window: records are held in keyed state until its end, then the task thread fires its outputs.
 
@@ -362,7 +363,7 @@ class EventTimeWindow(NamedTuple):
     hold_ns: int  # from its size to the time at which records leave
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vertex:
     """A chain of operators with one parallelism.  Its parallel instances are the subtasks."""
 

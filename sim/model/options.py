@@ -14,13 +14,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from sim.model.frozen import frozen
 from sim.model.value_types import ValueType, choice_of
 
 _SUFFIXES = ("_bytes_per_second", "_per_second", "_bytes", "_ns", "_percent")
 """Suffixes of field names for units, which keys of a scenario do not have."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flink:
     """A key of Flink's configuration for an option."""
 
@@ -59,7 +60,7 @@ class Option:
     is_optional: bool = False  # whether the model may hold None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValidationContext:
     """The section that is validated, its path, and where errors are reported: passed to the method `completed` of dataclasses.
 

@@ -6,8 +6,9 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+
+from sim.model.frozen import frozen
 
 # ---- Conditions: a comparison and a bound, e.g. ``< 60 s``.  The caller knows the unit of the bound.
 
@@ -57,7 +58,7 @@ NEGLIGIBLE_MS = 60.0
 """Smaller differences of durations are scheduling noise of the recorded machine and count as zero."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quantity:
     """A quantity that is observed of jobs."""
 
@@ -304,7 +305,7 @@ USE = (
 COST = "storage_cost_per_month"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prices:
     """Prices in one currency, by default those of Amazon S3 Standard."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -15,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sim.model.catalogs import Catalog
+from sim.model.frozen import frozen
 from sim.model.job import Distribution
 
 # ---- Randomness as a function: `draw(stream, k)` is the k-th number of a stream, for any caller and in any order.
@@ -93,7 +93,7 @@ PartialMean = Callable[[float], float]
 """u -> E[X; X below its u-quantile] / mean."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DistributionKind:
     """A kind of distribution with a mean."""
 
@@ -228,7 +228,7 @@ Part = Literal["scheduling", "sync", "async", "acknowledgement"]
 PARTS: tuple[Part, ...] = ("scheduling", "sync", "async", "acknowledgement")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Residual:
     """The residuals of a vertex in one phase: for each subtask a duration [ns] per checkpoint of the history."""
 
@@ -237,7 +237,7 @@ class Residual:
     subtasks: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Residuals:
     """The residuals of all vertices."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import MISSING, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.faults import Fault, Rescale, Restart
+from sim.model.frozen import frozen
 from sim.model.job import Job, Vertex
 from sim.model.options import ValidationContext, option
 from sim.model.randomness import Residuals
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 # ---- Requests to a running job: savepoints, and stop with savepoint.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Action:
     """A savepoint; with `stop` the job stops with it.
 
@@ -37,7 +38,7 @@ class Action:
     stop: Literal["drain", "no-drain", "savepoint-then-finish"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckpointUpdate:
     """Changes interval and timeout of checkpoints at run time (FLIP-571, a proposal: PATCH /jobs/:jobid/checkpoints/configuration)."""
 
@@ -52,7 +53,7 @@ class CheckpointUpdate:
 MAX_JOBS = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instances:
     """The job instances of a run, which share its duration."""
 
@@ -95,7 +96,7 @@ WarmUp = Annotated[int, quantity(_warm_up, DURATION, "30 s", or_else=("auto",), 
 """ns, or AUTO_WARM_UP."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overheads:
     """What no configuration says [ns]: constants of an environment, where the scenario says no others.
 
@@ -130,7 +131,7 @@ class Overheads:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """The length of a run, what is left out of it, its seed and its replications."""
 
@@ -171,7 +172,7 @@ class Run:
         return self.until == "caught-up"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scenario:
     """A concrete run: job, cluster, checkpoint options, storage, faults."""
 
@@ -268,7 +269,7 @@ MAX_KEPT_DURATIONS = 20
 """Longest durations stored in a scenario: enough for the p99 of 2,000 checkpoints."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quantiles:
     """Quantiles of a quantity, in ms, bytes or records per second.  NaN without values."""
 
@@ -282,7 +283,7 @@ class Quantiles:
         return self.p50 if level == "p50" else self.p90
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedQuantity:
     """The observed and the predicted quantiles of a quantity."""
 
@@ -305,7 +306,7 @@ class ComparedQuantity:
         return min(values) / max(values) if values[1] > 0 else 0.0  # the prediction may be NaN
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherSettings:
     """Factors within which predicted durations under other settings are expected.  Infinite if unknown.
 
@@ -322,7 +323,7 @@ class OtherSettings:
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObservedFailures:
     """Completed and failed checkpoints of the history and of the simulation, and failures of the job."""
 
@@ -351,7 +352,7 @@ class ObservedFailures:
 _MIN_LATEST_FAILED = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Backtest:
     """The backtest of an import."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 from sim.model.catalogs import Catalog
+from sim.model.frozen import frozen
 from sim.model.options import ValidationContext, option
 from sim.model.value_types import Count, Duration, Natural, Positive, Share, Size
 
@@ -22,7 +22,7 @@ DOES_NOT_START = "does not start"
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/connectors/datastream"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SinkKind:
     """A sink, with its facts."""
 
@@ -247,7 +247,7 @@ def recognised(vertex: str) -> SinkKind | None:
 MAX_FILES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flush:
     """The files that a subtask writes per snapshot (prepareSnapshotPreBarrier of a file sink).  None without a record since the last."""
 
@@ -265,7 +265,7 @@ class Flush:
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Commit:
     """Transactional output: it becomes visible when its checkpoint is complete (TwoPhaseCommittingSink).
 

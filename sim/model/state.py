@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 from sim.model.catalogs import Catalog
+from sim.model.frozen import frozen
 from sim.model.options import Flink, ValidationContext, option
 from sim.model.units import MS, SECOND
 from sim.model.value_types import ByteRate, Duration, Natural, Positive, Share, Size, Switch
@@ -16,7 +17,7 @@ from sim.model.value_types import ByteRate, Duration, Natural, Positive, Share, 
 # The behaviour of a backend is a module of `sim.storage`; documents, Flink's keys, advice and envelope read these records.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measured:
     """A constant of a backend measured in recordings: median and range."""
 
@@ -69,7 +70,7 @@ def load_rate(entry: float) -> float:
     return entry * SECOND / (LOAD_ENTRY_NS + entry * SECOND / LOAD_BYTES_PER_SECOND)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BackendKind:
     """A state backend."""
 
@@ -123,7 +124,7 @@ def _dstl(name: str) -> Flink:
     return Flink(f"state.changelog.dstl.dfs.{name}", {f"dstl.dfs.{name}": "1.19"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lsm:
     """A log-structured merge tree with the defaults of RocksDB (Options: write_buffer_size, level0_file_num_compaction_trigger ...)."""
 
@@ -197,7 +198,7 @@ class Lsm:
         return min(self.memtable_bytes, self.managed_bytes * 7 // 24)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changelog:
     """A changelog: state changes are logged, and uploaded as they happen (FLIP-158, state.changelog.*).
 
@@ -270,7 +271,7 @@ class Changelog:
         return self.storage == "memory"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ttl:
     """The time to live of keys (StateTtlConfig).  Expired keys leave when an access or a compaction meets them."""
 
@@ -293,7 +294,7 @@ class Ttl:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """Keyed state of a whole vertex, spread over its subtasks by key group."""
 
@@ -398,7 +399,7 @@ class State:
         return self.growth_bytes > 0 or self.ttl is not None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateOptions:
     """The options of state, the same for the whole job."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import MISSING, field, replace
 from fractions import Fraction
 from hashlib import blake2b
 from typing import ClassVar, Literal, NamedTuple
 
 from sim.model.catalogs import Catalog
+from sim.model.frozen import frozen
 from sim.model.job import Distribution, RandomDuration
 from sim.model.options import Flink, ValidationContext, option, options_of
 from sim.model.units import MS, SECOND, format_duration
@@ -24,7 +25,7 @@ MAX_NODES = 100_000
 _MERGING = "execution.checkpointing.file-merging"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retry:
     """Retries of the storage client (S3A: fs.s3a.retry.limit 7, fs.s3a.retry.interval 500 ms, doubling)."""
 
@@ -43,7 +44,7 @@ class Retry:
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlowTrace:
     """Measured slowness: one series of (ns since its start, factor) per machine, repeated after `length_ns`."""
 
@@ -53,7 +54,7 @@ class SlowTrace:
     begin_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlowPlaces:
     """Data nodes, prefixes or disks that are slow for a while: bandwidth divided by `factor`.  Stationary from the start.
 
@@ -86,7 +87,7 @@ class SlowPlaces:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dfs:
     """A distributed file system of the HDFS family: files are blocks, a block is written through a pipeline of replicas."""
 
@@ -116,7 +117,7 @@ class Dfs:
         return replace(self, replication=min(self.replication, self.nodes))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObjectStore:
     """S3 and compatible stores: no append, no rename, objects are visible once closed, large ones are uploaded in parts."""
 
@@ -148,7 +149,7 @@ class ObjectStore:
     slow: SlowPlaces | None = option(None, "Some prefixes are slow at times.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Disk:
     """The local disk of each task manager."""
 
@@ -166,7 +167,7 @@ class Disk:
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileMerging:
     """Several small files of one checkpoint share a physical one (FLIP-306, execution.checkpointing.file-merging.*)."""
 
@@ -194,7 +195,7 @@ NOT_FLAT = ("storage.dfs", "storage.object-store")
 """Keys that exclude the keys of flat storage."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Storage:
     """Checkpoint storage.  Flat: every open file is one stream, nothing is shared."""
 
@@ -299,7 +300,7 @@ class Storage:
         return next((kind for kind in STORAGES.values() if isinstance(self.options, kind.options)), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StorageKind:
     """A kind of storage that is not flat.
 
@@ -370,7 +371,7 @@ class StoredSnapshot(NamedTuple):
         return file.scope != "shared" and (file.instance, file.checkpoint) == (self.instance, self.checkpoint)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """The dependencies of a snapshot on files outside its directory."""
 
@@ -397,7 +398,7 @@ PathPolicy = Literal["absolute", "relative-to-metadata", "relative-to-job"]
 relative; relative-to-job: relative inside the job's directory, absolute outside."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Directories:
     """The layout of a checkpoint storage, the same for all jobs that share it."""
 

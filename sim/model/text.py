@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
+
+from sim.model.frozen import frozen
 
 # ---- Untrusted text (names of jobs, keys of files, answers of servers) for printing.
 #
@@ -131,7 +133,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 _AUTHORITY = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """The address of a server.  `str` and `repr` contain neither credentials nor query; `url` is for requests only."""
 

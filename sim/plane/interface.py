@@ -6,7 +6,6 @@ The operations are the methods of `sim.plane.kernel.KernelPlane`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sim.model.cluster import Debloating
+from sim.model.frozen import frozen
 from sim.model.packed_records import PackedRecords
 
 # ---- The specification of a data plane.  All times are int64 nanoseconds, all volumes int64 bytes.
@@ -44,7 +44,7 @@ QuantileTable = tuple[int, ...]
 """A distribution as a table of integer quantiles.  A table with one entry is a constant."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateSegment:
     """From record number `first` on, which is due at `start_ns`, `records` records are due every `per_ns`."""
 
@@ -58,7 +58,7 @@ FIRST_COLUMN, START_COLUMN = 0, 1
 """Columns of packed segments."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceSpec:
     """The log that each subtask of a source reads."""
 
@@ -86,7 +86,7 @@ class SourceSpec:
         return segment.start_ns + (i - segment.first) * segment.per_ns // segment.records
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputDelay:
     """Outputs are written some time after the service of their record (L1-L5), or when they are released (L7, L8)."""
 
@@ -102,7 +102,7 @@ class OutputDelay:
             raise ValueError("times exclude firing_ns and yields: delayed outputs are not fired")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VertexSpec:
     """The specification of a vertex."""
 
@@ -142,7 +142,7 @@ class VertexSpec:
         return SourceSpec(total=0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeSpec:
     """The specification of an edge."""
 
@@ -161,7 +161,7 @@ class EdgeSpec:
             raise ValueError(f"edge {self.name}: a record of {min(self.record_bytes)} B; every record has at least 1 B")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaneSpec:
     """The specification of a data plane.  Vertices are in topological order; edges go from earlier to later vertices."""
 
@@ -206,7 +206,7 @@ def targets(ship: Ship, writer: int, p_up: int, p_down: int) -> range:
     return range((writer * p_down + p_up - 1) // p_up, ((writer + 1) * p_down + p_up - 1) // p_up)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """The tasks, partitions, gates and channels of a plane, as sequences indexed by their numbers (N1-N3)."""
 

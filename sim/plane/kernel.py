@@ -30,11 +30,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from sim.model.frozen import frozen
 from sim.plane import machine_code
 from sim.plane.assembly import (
     CHANNEL_COLUMNS,
@@ -88,7 +88,7 @@ from sim.plane.text.basics import BROADCAST, NOTE_WORDS, REBALANCE, RESCALE, RES
 # 3. RESTORE_TASK (kernel): derive all other fields from the positions, and queue the recovered input and output.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowNumbers:
     """The row numbers of some tasks, and of their partitions, gates and channels."""
 

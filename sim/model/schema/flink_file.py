@@ -17,11 +17,12 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from sim.model.frozen import frozen
 from sim.model.schema.flink_keys import INTERVAL, about_key, current_names, is_flink_key
 from sim.model.schema.text import (
     DocumentPath,
@@ -52,7 +53,7 @@ _OTHER_PARTS = re.compile(r"podTemplate|logConfiguration|ingress|metadata|image"
 """Parts of a manifest that say nothing about Flink's configuration: what is odd there is Kubernetes' business."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlinkFile:
     """A file of Flink's configuration.  Places of values are lines and columns of its text."""
 

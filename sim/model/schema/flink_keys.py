@@ -7,7 +7,6 @@ Flink, which `benchmarks.flink.option_keys` reads from Flink's jars.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -16,13 +15,14 @@ from typing import Any
 from sim.model.checkpoint import BARRIERS, BarrierKind
 from sim.model.cluster import version_span, was_added_after
 from sim.model.faults import RESTARTS, RestartKind
+from sim.model.frozen import frozen
 from sim.model.options import Flink, Option, attribute_of
 from sim.model.schema.document import Document
 from sim.model.schema.sections import SectionKey, cached_until_added, keys_of
 from sim.model.schema.text import DocumentPath, Reading
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlinkKey:
     """A key of Flink, its option, and the path of that option in a scenario."""
 

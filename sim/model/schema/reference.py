@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, replace
 from operator import itemgetter
 from typing import Any
 
+from sim.model.frozen import frozen
 from sim.model.job import Distribution
 from sim.model.options import Option
 from sim.model.randomness import DISTRIBUTIONS
@@ -82,7 +83,7 @@ class UnknownKeyError(PrintableError, LookupError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyReference:
     """A key of a scenario, as the reference describes it."""
 

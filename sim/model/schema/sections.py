@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Container, Hashable, Iterator
 from collections.abc import Mapping as AbcMapping
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, replace
 from fractions import Fraction
 from functools import cache, lru_cache, wraps
 from itertools import combinations, pairwise
@@ -34,6 +34,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from sim.model.catalogs import ADDITIONS
+from sim.model.frozen import frozen
 from sim.model.job import Distribution
 from sim.model.options import Option, ValidationContext, attribute_of, options_of
 from sim.model.randomness import DISTRIBUTIONS, DistributionKind
@@ -44,7 +45,7 @@ from sim.model.value_types import BYTE_RATE, RANDOM_DURATION, RECORD_RATE, Durat
 # ---- Dependencies between keys of a section, used by validation, the JSON Schema and the key reference.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OneOf:
     """Keys that exclude each other."""
 
@@ -69,7 +70,7 @@ class OneOf:
         return {"not": {"anyOf": [{"required": list(pair)} for pair in combinations(self.keys, 2)]}}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnlyWith:
     """Keys that need another key in the same section."""
 

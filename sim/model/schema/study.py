@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import chain, product
 from math import prod
@@ -19,6 +19,7 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import OLDEST_PROFILE, was_added_after
 from sim.model.cluster import Cluster as ClusterModel
 from sim.model.faults import Restart
+from sim.model.frozen import frozen
 from sim.model.job import Job
 from sim.model.options import ValidationContext
 from sim.model.scenario import Backtest, Overheads, Run, Scenario
@@ -73,7 +74,7 @@ MAX_RUNS = 200_000
 """Maximum runs of a study, over all combinations and replications."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Axis:
     """An axis: a list in the document where one value is expected."""
 
@@ -434,7 +435,7 @@ def _left_out(plain: Any) -> tuple[str, ...]:
 # ---- The steps from the text of a scenario file to its scenarios.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScenarioFile:
     """A scenario file: a question, and a scenario for each combination of its axes."""
 

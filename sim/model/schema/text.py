@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from sim.model.frozen import frozen
 from sim.model.text import PrintableError, did_you_mean, one_line, printable
 from sim.model.units import format_number
 
@@ -29,7 +30,7 @@ DocumentPath = tuple[str | int, ...]
 MAX_GUESSES = 50
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """The position of a key: line and column from 1; line 0 means the file as a whole."""
 

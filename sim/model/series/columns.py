@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from itertools import islice
 from statistics import median
 from zoneinfo import ZoneInfo, available_timezones
 
+from sim.model.frozen import frozen
 from sim.model.units import UnitError, billionths, format_duration, parse_number
 
 # ---- Values that mean "unknown" in the reports of Flink and its exporters.
@@ -121,7 +121,7 @@ _MIN_EPOCH_S = 1e8
 """Minimum seconds of a time since 1970, which is 1973.  Smaller times count from another start."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimeFormat:
     """The format of a column of times."""
 
