@@ -16,7 +16,7 @@ from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.history_file import HISTORY_SECTIONS, put_history
 from sim.model.schema.reference import KeyReference, all_keys
 from sim.model.schema.study import ScenarioFile, apply, key_of, loads
-from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose, write
+from sim.model.schema.text import DocumentPath, Problem, Reading, ScenarioError, compose, write
 from sim.model.schema.text import Mapping as Plain
 from sim.model.units import format_duration
 from sim.runtime.result import content
@@ -165,6 +165,7 @@ class Side:
     name: str  # as the user gave it
     plain: Plain
     folder: Path  # paths in the scenario are relative to it
+    warnings: tuple[Problem, ...] = ()  # of reading it
 
     def value_text(self, value: Any) -> str:
         """Return a value as a line of text, with paths as written in the scenario."""
@@ -193,7 +194,7 @@ def side_of(
         put(plain, path, value)
     for key in NOT_COMPARED:
         plain.pop(key, None)
-    return Side(name, _with_absolute_paths(plain, folder.resolve()), folder.resolve())
+    return Side(name, _with_absolute_paths(plain, folder.resolve()), folder.resolve(), study.warnings)
 
 
 def scenario_of(plain: Mapping[str, Any]) -> Scenario:

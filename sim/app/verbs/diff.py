@@ -15,7 +15,7 @@ from sim.app.verbs.common import (
     stoppable,
     writable_folder,
 )
-from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json
+from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json, of_problem, report_remarks
 from sim.app.verbs.importing import draft_of, text_of
 from sim.app.verbs.options import (
     DiffOptions,
@@ -109,6 +109,7 @@ def _compare(sides: Sequence[Side], options: DiffOptions, listener: Listener) ->
     import pandas as pd
 
     a, b = sides
+    warnings = report_remarks(map(of_problem, dict.fromkeys((*a.warnings, *b.warnings))), listener)
     differences = input_differences(a, b, options["replications"])
     notes = [differences.runs] if differences.runs else []
     rows, runs, answer = pd.DataFrame(), "", list[QuantityDifference]()
@@ -158,6 +159,7 @@ def _compare(sides: Sequence[Side], options: DiffOptions, listener: Listener) ->
         "quantities": [change.plain() for change in answer],
         "notes": [*filter(None, [runs]), *notes],
         "trouble": trouble,
+        "findings": list(warnings),
     }
     return Diff(verdict, parts, facts, tuple(trouble), rows)
 
@@ -222,7 +224,7 @@ def _keep(result: Diff, folder: Path, command: str) -> None:
         question="What differs, and what does that do?",
         verdict=result.verdict,
         parts=result.parts,
-        findings=[],
+        findings=result.facts["findings"],
         assumptions=["Simulated; both sides meet the same random numbers."] if len(result.table) else [],
         command=command,
         data=result.facts,

@@ -36,6 +36,15 @@ def test_json_says_the_same(ckptsim, tmp_path):
     assert completed["after"] - completed["before"] == completed["change"] > 0
 
 
+def test_a_key_that_is_not_modelled_is_named(ckptsim, tmp_path):
+    """On either side, also if nothing differs without it."""
+    (tmp_path / "a.yaml").write_text(JOB)
+    done = ckptsim("diff a.yaml a.yaml --set-b flink.metrics.reporters=prom")
+
+    assert done.exit_code == 0
+    assert "warning: a.yaml: flink: not modelled, no effect here: 1 key of Flink: metrics.reporters" in done.stderr
+
+
 def test_windows_and_checkpoints_of_one_phase_are_told(ckptsim, tmp_path):
     """A run has one of the moments at which a checkpoint may meet a window that fires, so the same result is no proof."""
     window = "{tumbling: SIZE, time: event, fire: 4 ms, state-per-record: 60 B}"
