@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from sim.model.job import Vertex
+from sim.model.state import State
+from sim.model.storage import SlowPlaces
 from sim.model.text import one_line
 from sim.model.units import SECOND, format_duration
 from sim.plane.interface import channels_out
@@ -14,7 +17,8 @@ from sim.protocol.options import forced_aligned_edges
 from sim.results.critical_path import PathKind, PathPart
 from sim.results.formats import bytes_text
 from sim.results.journal import EventType
-from sim.storage.ledger import FileId
+from sim.results.tables import CheckpointStats
+from sim.storage.ledger import FileId, StoredFile
 from sim.storage.media.dfs import DistributedFileSystem
 from sim.storage.media.flat import FlatStorage
 from sim.storage.media.object_store import ObjectStorage
@@ -22,12 +26,7 @@ from sim.storage.media.slow_nodes import slowness
 
 if TYPE_CHECKING:
     from sim.explain.close_up import ObservedInstance, Queued
-    from sim.model.job import Vertex
-    from sim.model.state import State
-    from sim.model.storage import SlowPlaces
-    from sim.results.tables import CheckpointStats
     from sim.runtime.context import Context
-    from sim.storage.ledger import StoredFile
 
 
 # ---- Slow files: a slow node of a distributed file system, prefix of an object store, or stream of flat storage.

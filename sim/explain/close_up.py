@@ -6,23 +6,20 @@ compactions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from sim.model.scenario import Scenario
 from sim.plane.interface import channels_out
+from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.result import Result
 from sim.runtime.sampling import Paths
 from sim.runtime.simulate import simulate
 from sim.storage.lsm import TreeImage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sim.model.scenario import Scenario
-    from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
-    from sim.runtime.job_instance import JobInstance
-    from sim.runtime.result import Result
 
 
 class Queued(NamedTuple):

@@ -6,21 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from sim.explain.causes import Causes
-from sim.explain.close_up import CloseUp
+from sim.explain.causes import Causes, SlowPlace
+from sim.explain.close_up import CloseUp, ObservedInstance
+from sim.model.scenario import Scenario
 from sim.model.text import PrintableError, capitalised, one_line
 from sim.results.critical_path import PathKind, PathPart
 from sim.results.formats import ms_text, share_text
 from sim.results.summary import warm_up
 from sim.results.tables import first_uploads, job_of
-
-if TYPE_CHECKING:
-    from sim.explain.causes import SlowPlace
-    from sim.explain.close_up import ObservedInstance
-    from sim.model.scenario import Scenario
-
 
 # ---- Changes that would shorten a critical path, with the time that they save.
 #

@@ -17,21 +17,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sim.explain.close_up import CloseUp
 from sim.explain.explanation import accounts
 from sim.plane.interface import channels_in, channels_out
 from sim.results.journal import Entry, EventType
+from sim.results.tables import CheckpointStats
 from sim.results.violations import JournalFormatter
+from sim.runtime.context import Context, TaskSnapshot
+from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import simulate
-
-if TYPE_CHECKING:
-    from sim.explain.close_up import CloseUp
-    from sim.results.tables import CheckpointStats
-    from sim.runtime.context import Context, TaskSnapshot
-    from sim.runtime.job_instance import JobInstance
 
 MAX_SUBTASKS = 4
 """Subtasks of a vertex that are shown: those of the first run that acknowledge last."""

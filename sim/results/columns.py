@@ -13,7 +13,9 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_type_hints
+from typing import Any, Literal, NamedTuple, get_type_hints
+
+import pandas as pd
 
 from sim.model import units
 from sim.model.quantities import cost_text, smallest_sample
@@ -21,10 +23,6 @@ from sim.model.units import MS
 from sim.results.estimates import Duration
 from sim.results.formats import MISSING, apart_text, bytes_text, change_text, count_text, ms_text, per_second_text
 from sim.results.journal import PackedRows
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # ---- Units. The suffix of a column's name is its unit, which determines how values are parsed and printed.
 

@@ -13,13 +13,12 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from sim.model.text import one_line, printable
-from sim.results.charts import svg, to_figure, to_json
+from sim.results.charts import Chart, svg, to_figure, to_json
 
 if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-    from sim.results.charts import Chart
     from sim.results.formats import TextTable
 
 _MAX_UNBROKEN_CHARS = 18  # characters: cells up to the length of "17 s ± 9.3 s" are not broken

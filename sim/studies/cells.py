@@ -19,12 +19,12 @@ from sim.results.restarts import largest_lag_s
 from sim.results.summary import CHANGE, STRATEGY_COLUMNS, durations_of_checkpoints
 from sim.results.sweep_answers import DEAD
 from sim.results.tables import job_of
+from sim.runtime.result import Result
 from sim.studies.plan import Cell
 from sim.studies.replications import Replications
 
 if TYPE_CHECKING:
     from sim.plane import Engine
-    from sim.runtime.result import Result
 
 
 # ---- Columns of rows. Their types are fixed, so that all files of a sweep can be read together.

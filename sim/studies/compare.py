@@ -8,11 +8,14 @@ from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sim.model.files import replace_file, replace_text
 from sim.model.quantities import COST
+from sim.model.scenario import Scenario
 from sim.model.schema.flink_block import masked_scenario
+from sim.model.schema.study import ScenarioFile
+from sim.plane import Engine
 from sim.results.bindings import bound_cells
 from sim.results.formats import json_ready, write_csv
 from sim.results.summary import WarmUpEnd
@@ -23,12 +26,6 @@ from sim.studies.local import run_each
 from sim.studies.plan import Cell, baseline, cells, distinct, label, slug, with_baselines
 from sim.studies.progress import Watch, no_watch
 from sim.studies.run_folder import RUNS, SHEET, SUMMARY, TABLE
-
-if TYPE_CHECKING:
-    from sim.model.scenario import Scenario
-    from sim.model.schema.study import ScenarioFile
-    from sim.plane import Engine
-
 
 # ---- Files of a comparison, next to the folders of its runs: rows, verdict, and the scenario.
 

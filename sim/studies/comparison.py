@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+
+import pandas as pd
 
 from sim.model.faults import kind_of_fault
 from sim.model.job import Job
@@ -67,9 +69,6 @@ from sim.studies.remarks.load import (
     uneven_subtask,
 )
 from sim.studies.replications import Replications
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MIN_LATE_FACTOR, _MIN_LATE_MS = 5, 1000
 """Minimum ratio and size of the delays of records that are compared."""

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import pandas as pd
+
 from sim.model.quantities import Condition, parse_condition, smallest_sample
 from sim.model.schema.text import Reading
 from sim.model.text import did_you_mean
@@ -26,8 +28,6 @@ from sim.results.columns import TABLES, UNITS, unit_of
 from sim.results.tables import first_uploads, is_periodic
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sim.runtime.result import Result
 
 _PARSERS = {unit.symbol: unit.parse for unit in UNITS if unit.symbol} | {"share": unit_of("_share").parse}
@@ -67,8 +67,6 @@ class Expectation:
 
     def value(self, results: Sequence[Result]) -> Value:
         """Return the value of one strategy over all its replications."""
-        import pandas as pd
-
         from sim.results.summary import warm_up
 
         warmup_ns = warm_up(results).ns

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, TaskMan
 from sim.model.scenario import Instances, Overheads, Scenario
 from sim.model.storage import Directories, Storage
 from sim.runtime.result import content, identity_of
-
-if TYPE_CHECKING:
-    from sim.model.scenario import Scenario
 
 # ---- Scenarios that differ only in their seed are stored once, with an array of seeds.
 

@@ -7,13 +7,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from textwrap import fill, wrap
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import Literal, TextIO
 
 from sim.app.verbs.common import format_table
 from sim.model.text import one_line, printable
-
-if TYPE_CHECKING:
-    from sim.results.formats import TextTable
+from sim.results.formats import TextTable
 
 Lines = Sequence[Sequence[str]]
 

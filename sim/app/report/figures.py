@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from sim.model.quantities import PLANNED_RESTARTS, of_history
+from sim.model.scenario import Backtest, ComparedQuantity, Quantiles
 from sim.model.schema.history_file import agreement_text, verdict
 from sim.model.text import one_line
 from sim.results.charts import TEXT_COLOUR, Chart, ChartAxis, Panel, make_chart
@@ -22,9 +24,6 @@ from sim.results.sweep_answers import Limit, means
 from sim.results.tables import first_uploads
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from sim.model.scenario import Backtest, ComparedQuantity, Quantiles
     from sim.studies.comparison import Comparison
 
 
@@ -177,8 +176,6 @@ def _group_by_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], floa
 
 def _seconds_by_phase(tables: Tables) -> pd.DataFrame:
     """Return seconds per phase of finished checkpoints (none in progress), indexed by the time of the trigger [s]; without first uploads."""
-    import pandas as pd
-
     kinds = {kind: phase for phase, kinds in PHASES.items() for kind in kinds}
     rows = tables["path"][~tables["path"]["acknowledged"].astype(bool)]
     keys = [name for name in ("x_job", "id") if name in rows]

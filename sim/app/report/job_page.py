@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from sim.app.report.figures import MOMENTS, one_checkpoint, phases, with_moments
 from sim.explain.explanation import Account, duration, sentence, title
 from sim.jobs.history.explanation import (
+    HistoryAnswer,
     account,
     choice_text,
     feature_rows,
@@ -21,6 +24,7 @@ from sim.jobs.history.explanation import (
 )
 from sim.jobs.history.history import (
     History,
+    ThreadShares,
     find_checkpoint,
     garbage_text,
     moments,
@@ -28,6 +32,9 @@ from sim.jobs.history.history import (
     subtasks_of,
 )
 from sim.jobs.source.job_log import clock
+from sim.jobs.source.recorded_job import RecordedCheckpoint
+from sim.jobs.source.rest_job import RestVertex
+from sim.model.job import Vertex
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS
 from sim.results.formats import MISSING, TextTable, bytes_text, ms_text, share_text
@@ -35,13 +42,6 @@ from sim.results.page import Block, Page
 from sim.results.tables import is_periodic
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from sim.jobs.history.explanation import HistoryAnswer
-    from sim.jobs.history.history import ThreadShares
-    from sim.jobs.source.recorded_job import RecordedCheckpoint
-    from sim.jobs.source.rest_job import RestVertex
-    from sim.model.job import Vertex
     from sim.studies.comparison import Comparison
 
 
@@ -164,8 +164,6 @@ def _blocks(answer: HistoryAnswer, longest: Account | None) -> Iterator[Block]:
 
 def _all_checkpoints(history: History) -> Iterator[Block]:
     """Yield a chart of all checkpoints with subtask statistics, stacked by phase."""
-    import pandas as pd
-
     points = [point for point in history.detailed if point.end_to_end_duration >= 0]
     if not points:
         return
@@ -221,8 +219,6 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
 
 def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | None:
     """Return the subtasks of a checkpoint, for `one_checkpoint`; None if fewer than two acknowledged."""
-    import pandas as pd
-
     written = {name: subtask.checkpointed_size for name, subtask in subtasks_of(point).items()}
     rows = [
         {"vertex": vertex, "index": index, "checkpointed_size": written.get((vertex, index), 0)}

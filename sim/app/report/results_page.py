@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from sim.advice.questions import unknowns
 from sim.app.report.figures import (
     QUANTITIES,
+    PlottedQuantity,
     curves_of,
     end_s,
     failures_s,
@@ -45,10 +46,6 @@ from sim.studies.compare import comparison_of
 from sim.studies.comparison import Comparison
 from sim.studies.plan import cells, with_baselines
 from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError, read_folder
-
-if TYPE_CHECKING:
-    from sim.app.report.figures import PlottedQuantity
-
 
 # ---- The page of a comparison.
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import Any, Unpack, cast
+
+import pandas as pd
 
 from sim.advice.job import job_file, prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, no_advice, report
 from sim.advice.restart_times import restart_times_report
-from sim.advice.trials import FAILURES, INTERVAL, PROTOCOL, Failure, TrialRunner
+from sim.advice.trials import FAILURES, INTERVAL, PROTOCOL, Bench, Failure, TrialRunner
 from sim.app.report.results_page import unknown_values
 from sim.app.verbs.common import (
     SILENT,
@@ -37,13 +39,8 @@ from sim.model.schema.flink_file import flink_change, read_flink_file
 from sim.model.schema.history_file import contradiction
 from sim.model.schema.prices import load_prices
 from sim.model.units import parse_share
+from sim.results.formats import TextTable
 from sim.studies.run_folder import ADVICE
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sim.advice.trials import Bench
-    from sim.results.formats import TextTable
 
 
 @dataclass(frozen=True, slots=True)

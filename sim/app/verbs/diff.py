@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
+
+import pandas as pd
 
 from sim.app.verbs.common import (
     SILENT,
@@ -46,9 +48,6 @@ from sim.studies.effects import QuantityDifference
 from sim.studies.remarks.failures import has_one_phase
 from sim.studies.remarks.load import rocksdb_access_sentence
 from sim.studies.run_folder import ADVICE, ANSWER, DIFF, SUMMARY, FolderError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -106,8 +105,6 @@ def diff(
 
 def _compare(sides: Sequence[Side], options: DiffOptions, listener: Listener) -> Diff:
     """Compare the inputs of two sides, and simulate both if they differ."""
-    import pandas as pd
-
     a, b = sides
     warnings = report_remarks(map(of_problem, dict.fromkeys((*a.warnings, *b.warnings))), listener)
     differences = input_differences(a, b, options["replications"])

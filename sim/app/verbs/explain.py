@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
+
+import pandas as pd
 
 from sim.app.verbs.common import SILENT, Displayed, Listener, OptionError, Work, stoppable
 from sim.app.verbs.findings import issue_remarks, known_issues_json, report_remarks
 from sim.app.verbs.importing import JobPlace, place_of, scenarios_of_source
 from sim.app.verbs.options import ExplainOptions, FilePath, changes_as_lines, refuse_others, with_all_options
-from sim.explain.close_up import rerun_with_observers
+from sim.explain.close_up import CloseUp, rerun_with_observers
 from sim.explain.explanation import (
     NoCheckpointError,
     accounts,
@@ -22,20 +24,12 @@ from sim.explain.explanation import (
 )
 from sim.jobs.history.explanation import HistoryAnswer, answer, answer_text, plain
 from sim.jobs.history.reading import history_of, history_of_answer
-from sim.jobs.reading import answers_next_to, is_scenario, logs_in
+from sim.jobs.reading import RecordingSource, answers_next_to, is_scenario, logs_in
 from sim.jobs.source.recorded_job import RecordingError
+from sim.model.scenario import Scenario
 from sim.model.text import Address
 from sim.studies.cells import warm
-from sim.studies.run_folder import runs_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sim.explain.close_up import CloseUp
-    from sim.jobs.reading import RecordingSource
-    from sim.model.scenario import Scenario
-    from sim.studies.run_folder import Runs
-
+from sim.studies.run_folder import Runs, runs_of
 
 # ---- The result: sentences, the parts that add up to a checkpoint's duration, and the effect of removing each part.
 
@@ -70,8 +64,6 @@ class Explanation(Displayed):
 
     def _table(self, key: str, in_ms: Mapping[str, str]) -> pd.DataFrame:
         """Return the rows `key` of all records.  `in_ms`: columns in ns -> their names in ms."""
-        import pandas as pd
-
         table = pd.DataFrame(
             {"strategy": record["strategy"], "checkpoint": record["checkpoint"], **row}
             for record in self.records

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.settings import sinks_of
+from sim.app.verbs.common import Listener
 from sim.app.verbs.options import command_line, portable
 from sim.jobs.evidence.known_issues import (
     MAX_LISTED_IDS,
@@ -25,6 +26,8 @@ from sim.jobs.evidence.known_issues import (
     versions_of,
 )
 from sim.model.files import replace_text
+from sim.model.scenario import Backtest, Scenario
+from sim.model.schema.text import Problem
 from sim.model.text import listed
 from sim.model.units import SECOND, format_duration
 from sim.results.formats import TextTable, bytes_text
@@ -32,9 +35,6 @@ from sim.runtime.result import code_version
 from sim.studies.plan import SEED
 
 if TYPE_CHECKING:
-    from sim.app.verbs.common import Listener
-    from sim.model.scenario import Backtest, Scenario
-    from sim.model.schema.text import Problem
     from sim.results.page import Page
 
 

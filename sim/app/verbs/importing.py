@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from sim.app.verbs.common import (
     SILENT,
@@ -20,24 +20,27 @@ from sim.app.verbs.common import (
     parse_positive_seconds,
 )
 from sim.app.verbs.findings import issue_remarks, known_issues_json, report_remarks
-from sim.app.verbs.options import ImportOptions, JobPlaceOptions, changes_as_lines, path_of, with_all_options
+from sim.app.verbs.options import (
+    Changes,
+    FilePath,
+    ImportOptions,
+    JobPlaceOptions,
+    changes_as_lines,
+    path_of,
+    with_all_options,
+)
 from sim.jobs.history.history import MissingCheckpointError
-from sim.jobs.reading import infer, read_source, to_document
+from sim.jobs.reading import RecordingSource, infer, read_source, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, ImportedScenario, RecordingError
+from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import LoneAnswer, read_lone_answer
+from sim.model.scenario import Scenario
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import Checkpoints, write_scenario_and_history
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError, with_schema_line
 from sim.model.text import Address
 from sim.model.units import parse_duration
-
-if TYPE_CHECKING:
-    from sim.app.verbs.options import Changes, FilePath
-    from sim.jobs.reading import RecordingSource
-    from sim.jobs.source.rest_answers import RestSnapshot
-    from sim.model.scenario import Scenario
-
 
 # ---- Reading a job from an address, saved REST responses, a history server archive, JobManager logs, or a recording.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from sim.app.report.job_page import job_page
 from sim.app.report.results_page import page_of, provenance_text
@@ -26,11 +26,7 @@ from sim.jobs.history.explanation import answer
 from sim.jobs.history.reading import history_of
 from sim.model.text import without_credentials
 from sim.results.page import Block, Page
-from sim.studies.run_folder import FolderError, runs_of
-
-if TYPE_CHECKING:
-    from sim.studies.run_folder import Runs
-
+from sim.studies.run_folder import FolderError, Runs, runs_of
 
 # ---- `timeline`: one checkpoint as an animation.
 

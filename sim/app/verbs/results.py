@@ -9,6 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from sim.app.report.figures import (
     QUANTITIES,
     PlottedQuantity,
@@ -21,20 +23,18 @@ from sim.app.report.figures import (
     with_moments,
 )
 from sim.app.verbs.common import Displayed, Embedded, Notebook, Picture
+from sim.model.scenario import Backtest
 from sim.results.charts import Chart, to_figure
 from sim.results.columns import TABLES
 from sim.results.formats import TextTable
+from sim.results.page import Page
 from sim.results.side_by_side import texts
+from sim.runtime.result import Result
 from sim.studies.comparison import Comparison, DecidingAssumption
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sim.app.verbs.explain import Explanation
     from sim.app.verbs.run import RunOutcome
-    from sim.model.scenario import Backtest
-    from sim.results.page import Page
-    from sim.runtime.result import Result
     from sim.studies.run_folder import Runs
 
 
@@ -221,8 +221,6 @@ class Results(Displayed, RunAgain):
 
         Columns: `key`, the `assumed` and the `tried` value, the quantity that it `moves`, `before_ms` and `after_ms`.
         """
-        import pandas as pd
-
         names = [field.name for field in fields(DecidingAssumption)]
         return pd.DataFrame([asdict(assumption) for assumption in self.comparison.deciding], columns=names)
 
@@ -257,16 +255,12 @@ class Results(Displayed, RunAgain):
 
         Empty if there were no commits, failures or job end.
         """
-        import pandas as pd
-
         found = self.comparison.consequences_texts()
         return pd.DataFrame() if found is None else pd.DataFrame(found[1], columns=found[0])
 
     @property
     def stored(self) -> dict[str, pd.DataFrame]:
         """Return {title: table of texts}: planned restarts, content of checkpoint storage, dependencies of snapshots."""
-        import pandas as pd
-
         return {part.title: pd.DataFrame(part.rows, columns=part.header) for part in self.comparison.stored}
 
     @property
@@ -279,8 +273,6 @@ class Results(Displayed, RunAgain):
 
         ``attrs["units"]`` has the units of its columns.  A checkpoint that is still in progress has no duration (NaN).
         """
-        import pandas as pd
-
         parts = []
         for strategy, runs in self.runs.items():
             for number, run in enumerate(runs):

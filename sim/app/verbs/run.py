@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, writable_folder
 from sim.app.verbs.findings import (
@@ -43,15 +43,12 @@ from sim.model.text import masked_change
 from sim.results.formats import ms_text
 from sim.results.restarts import longest_lag_after_stop
 from sim.studies.compare import compare, keep, plain
+from sim.studies.comparison import Comparison
 from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
 from sim.studies.plan import cells, run_folder, with_baselines
 from sim.studies.progress import no_watch
 from sim.studies.run_folder import kept_scenario, replacing
-
-if TYPE_CHECKING:
-    from sim.studies.comparison import Comparison
-
 
 _MAX_NAMED = 4
 """Strategies named in one line."""

@@ -11,10 +11,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pandas import DataFrame
+
 from sim.app.verbs.common import MAX_ROWS, Displayed, preformatted
-from sim.app.verbs.options import RunOptions, changes_as_lines, documented
+from sim.app.verbs.options import Changes, FilePath, RunOptions, changes_as_lines, documented
 from sim.app.verbs.results import Results, RunAgain
 from sim.app.verbs.run import StudySource, origin_of, read_request, run
+from sim.model.scenario import Scenario
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.study import Axis, apply
@@ -23,19 +26,15 @@ from sim.model.schema.study import loads as read
 from sim.model.schema.text import Reading, ScenarioError, compose, value_at
 from sim.model.text import one_line
 from sim.model.units import format_duration
+from sim.plane import Engine
 from sim.results.formats import TextTable
 from sim.runtime.result import Result
 from sim.studies.comparison import Comparison
 from sim.studies.plan import label
+from sim.studies.run_folder import Runs
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from sim.app.verbs.explore import Explorer
-    from sim.app.verbs.options import Changes, FilePath
-    from sim.model.scenario import Scenario
-    from sim.plane import Engine
-    from sim.studies.run_folder import Runs
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+import pandas as pd
 
 from sim.app.verbs.common import (
     SILENT,
@@ -56,7 +57,8 @@ from sim.results.stored import unlimited_text
 from sim.results.summary import in_words
 from sim.results.sweep_answers import means, planned
 from sim.studies.cells import COLUMNS
-from sim.studies.plan import cells, label, run_folder, with_baselines
+from sim.studies.plan import CellPlan, cells, label, run_folder, with_baselines
+from sim.studies.progress import Watch
 from sim.studies.run_folder import ANSWER
 from sim.studies.sweeps.answer import sections, sentence
 from sim.studies.sweeps.design import override
@@ -66,11 +68,7 @@ from sim.studies.sweeps.store import Store
 from sim.studies.sweeps.sweep_file import Definition, define, is_sweep, of_study, varied_scenario
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
-
-    from sim.studies.plan import CellPlan
-    from sim.studies.progress import Watch
 
 _SHOWN = ("completed", "end_to_end_p50_ms", "end_to_end_max_ms", "throughput_per_second")
 """Columns that notebooks show of a sweep without a question."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
+
+import pandas as pd
 
 from sim.app.verbs.common import (
     SILENT,
@@ -25,9 +27,6 @@ from sim.studies.traces.conversion import cut_anywhere, must_be_spark, read_anyw
 from sim.studies.traces.listing import list_files
 from sim.studies.traces.tables import NO_TABLE
 from sim.studies.traces.windows import CUTS, Cutting
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_SHOWN = 200
 """Maximum rows, and maximum messages, that are printed: a bucket may have a million files."""

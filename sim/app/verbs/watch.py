@@ -9,8 +9,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 from urllib.parse import urlsplit
+
+import pandas as pd
 
 from sim.app.verbs.common import (
     SILENT,
@@ -48,10 +50,6 @@ from sim.model.text import Address, one_line
 from sim.model.units import parse_duration
 from sim.results.page import html
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 SCENARIO, PAGE, METRICS = "job.yaml", "index.html", "ckptsim.prom"
 MAX_REQUESTS = 2000
 """REST requests per poll.  A job of 30 vertices with 30 new checkpoints takes half of them."""
@@ -86,8 +84,6 @@ class WatchResult:
     @property
     def checkpoints(self) -> pd.DataFrame:
         """A row per checkpoint that was seen: Flink's numbers, verdict, forecast, state by vertex, parts of the critical path."""
-        import pandas as pd
-
         table = pd.DataFrame(read_checkpoints(self.folder))
         return table.assign(trigger=pd.to_datetime(table["trigger"], format="ISO8601")) if len(table) else table
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from sim.model.job import Job
 from sim.model.scenario import Scenario
@@ -22,9 +23,6 @@ from sim.runtime.result import Result
 from sim.storage.media.flat import slowness
 from sim.studies.remarks.load import FULL_SHARE
 from sim.studies.replications import Replications
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FRAME_BYTES = 10 * 1024**2
 """Default of pekko.framesize."""

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from sim.model.cluster import spills_recovered_data
 from sim.model.faults import Restart, TaskManagerLost
@@ -30,9 +31,6 @@ from sim.runtime.plane_spec import hosts, restarts_after_loss
 from sim.runtime.result import NOT_STOPPED, Result
 from sim.studies.remarks.checkpoints import completed
 from sim.studies.remarks.load import sources_of, uneven_subtask
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # ---- The time until a killed TaskManager is replaced. It is a range, because the phase of heartbeats is random.
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from sim.model.job import Distribution, Job, Vertex, key_groups
 from sim.model.randomness import slowdown
@@ -17,10 +18,6 @@ from sim.results.formats import change_text, count_text, more_text, ms_text, sha
 from sim.results.rates import MAX_REMAINING_SHARE, backlog
 from sim.runtime.plane_spec import hosts
 from sim.runtime.result import Result
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 FULL_SHARE = 0.95
 """Share of the time, or of the possible requests, from which a vertex counts as full."""

@@ -6,7 +6,9 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from sim.results.summary import STATISTICS
 from sim.studies.cells import Row, died, timed, warm
@@ -16,10 +18,6 @@ from sim.studies.progress import Progress, Watch, no_watch
 from sim.studies.sweeps.results import read_results
 from sim.studies.sweeps.store import Store
 from sim.studies.sweeps.sweep_file import Definition
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # ---- Workers.
 
