@@ -22,6 +22,7 @@ from sim.app.verbs.options import (
     ReadTracesOptions,
     SetOption,
     TraceWindowsOptions,
+    path_of,
 )
 
 if TYPE_CHECKING:
@@ -241,7 +242,6 @@ def list_known_issues(
     """List known defects of Flink and of connectors. For a job, only those that apply or may apply, and why."""
     from sim.app.verbs.findings import HEADER, FoundIssues
     from sim.app.verbs.importing import place_of, scenarios_of
-    from sim.app.verbs.options import path_of
 
     scenarios = None if source is None else scenarios_of(place_of([source], options), path_of(flink), changes)
     issues = FoundIssues(scenarios)

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sim.advice.settings import sinks_of
+from sim.advice.settings import sink_hazards, sinks_of
 from sim.app.verbs.common import Listener
 from sim.app.verbs.options import command_line, portable
 from sim.jobs.evidence.known_issues import (
@@ -58,7 +58,6 @@ def of_problem(problem: Problem) -> Remark:
 
 def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Remark]:
     """Yield remarks about settings that no recording covers, sink_hazards, decisive defaults, the backtest, and known issues."""
-    from sim.advice.settings import sink_hazards
     from sim.jobs.evidence.envelope import warning
     from sim.jobs.evidence.what_ifs import history_sentences
     from sim.model.schema.history_file import contradiction

@@ -32,8 +32,8 @@ from sim.app.verbs.options import (
 from sim.jobs.history.history import MissingCheckpointError
 from sim.jobs.reading import RecordingSource, infer, read_source, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, ImportedScenario, RecordingError
-from sim.jobs.source.rest_answers import RestSnapshot
-from sim.jobs.source.saved import LoneAnswer, read_lone_answer
+from sim.jobs.source.rest_answers import RestSnapshot, first_names
+from sim.jobs.source.saved import LoneAnswer, is_free, read_lone_answer, save
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import Checkpoints, write_scenario_and_history
@@ -164,8 +164,6 @@ def _progress(listener: Listener, whole_s: int) -> Iterator[tuple[Callable[[floa
 
 
 def _create_empty_folder(folder: Path) -> None:
-    from sim.jobs.source.saved import is_free
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
         empty = is_free(folder)
@@ -176,9 +174,6 @@ def _create_empty_folder(folder: Path) -> None:
 
 
 def _keep(snapshot: RestSnapshot, folder: Path | None, listener: Listener) -> None:
-    from sim.jobs.source.rest_answers import first_names
-    from sim.jobs.source.saved import save
-
     if folder is None:
         return
     save(snapshot, folder)

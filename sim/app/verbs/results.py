@@ -27,7 +27,7 @@ from sim.model.scenario import Backtest
 from sim.results.charts import Chart, to_figure
 from sim.results.columns import TABLES
 from sim.results.formats import TextTable
-from sim.results.page import Page
+from sim.results.page import Page, html
 from sim.results.side_by_side import texts
 from sim.runtime.result import Result
 from sim.studies.comparison import Comparison, DecidingAssumption
@@ -145,7 +145,6 @@ class RunAgain:
         OptionError (a ValueError): no such strategy.  LookupError: no such checkpoint.
         """
         from sim.app.verbs.pictures import player_page
-        from sim.results.page import html
 
         page = player_page(self._again, checkpoint, strategy, listener=Notebook())
         return Embedded(html(page), height)
@@ -296,8 +295,6 @@ class Results(Displayed, RunAgain):
 
     def show(self, height: int = 800) -> Embedded:
         """Return the report for display below a notebook's cell, with its interactive charts.  `height`: in pixels."""
-        from sim.results.page import html
-
         return Embedded(html(self._page()), height)
 
     def _page(self) -> Page:

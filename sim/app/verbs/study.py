@@ -256,8 +256,6 @@ class Study(Displayed, RunAgain):
     @property
     def _again(self) -> Runs:
         """Return the combinations, to be run with observers."""
-        from sim.studies.run_folder import Runs
-
         return Runs(self.name, self.question, dict(zip(self.labels, self.models, strict=True)))
 
     def _choice(self) -> str:

@@ -34,7 +34,7 @@ from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.watch.forecast import NoForecastError, forecast_of
 from sim.jobs.watch.memory import STATE, Memory, read_checkpoints
 from sim.jobs.watch.observation import JobObservation, observe_job, with_checkpoints, without_earlier_checkpoints
-from sim.jobs.watch.serving import METRICS_PATH, PAGE_PATH, Published, open_metrics_text, page_of, verdict
+from sim.jobs.watch.serving import METRICS_PATH, PAGE_PATH, Published, open_metrics_text, page_of, serve, verdict
 from sim.jobs.watch.watcher import (
     MIN_FORECAST_CHECKPOINTS,
     Watcher,
@@ -120,8 +120,6 @@ def watch(
 
 def _serve(published: Published, listen: str, stack: ExitStack) -> str:
     """Serve the texts at ``PORT`` or ``HOST:PORT`` until the stack is closed.  Return the URL."""
-    from sim.jobs.watch.serving import serve  # imported here: only needed with --listen
-
     host, _, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not port.isdecimal() or int(port) > 65535:
