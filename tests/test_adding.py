@@ -36,7 +36,7 @@ from sim.model.schema.reference import explain_key, json_schema
 from sim.model.schema.sections import DurationDistribution, OneOf
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
-from sim.model.sinks import SINKS
+from sim.model.sinks import SINKS, Commit
 from sim.model.state import BACKENDS, BackendKind
 from sim.model.storage import Storage, StorageKind
 from sim.model.value_types import ByteRate, Duration
@@ -288,7 +288,7 @@ def test_a_restart_strategy(monkeypatch):
 
 def test_a_sink():
     """A record: `commit: as-connector` has its options."""
-    with added(SINKS, replace(SINKS["kafka-exactly-once"], name="pigeons", transaction_timeout_ns=7)):
+    with added(SINKS, replace(SINKS["kafka-exactly-once"], name="pigeons", commit=Commit(transaction_timeout_ns=7))):
         changes = ["job.sink.connector=pigeons", "job.sink.commit=as-connector"]
         chosen = read_scenario(JOB.format(**USUAL), overrides=changes)
         assert chosen.job.vertex("sink").commit.transaction_timeout_ns == 7

@@ -444,7 +444,7 @@ class Vertex:
     @property
     def leaves_out_commit(self) -> bool:
         """Whether its connector commits, and no commits are simulated."""
-        return self.commit is None and self.connector in SINKS and SINKS[self.connector].committer != "none"
+        return self.commit is None and self.connector in SINKS and SINKS[self.connector].commit is not None
 
     @property
     def known_connector(self) -> str:

@@ -157,8 +157,8 @@ def forced_aligned_edges(
         raise ValueError(f"no such edges: {sorted(named - edges)}")
     commits = [vertex.commit for vertex in job.vertices if vertex.commit is not None]
     # a connector whose commits are not simulated has a committer in Flink, too
-    exchanges = [SINKS[vertex.connector].exchange for vertex in job.vertices if vertex.leaves_out_commit]
-    exchanges += [commit.exchange for commit in commits]
+    left_out = [SINKS[vertex.connector].commit for vertex in job.vertices if vertex.leaves_out_commit]
+    exchanges = [commit.exchange for commit in (*left_out, *commits) if commit is not None]
     has_defect = version in VERSIONS_AFFECTED_BY_FLINK_37870 and any(exchange != "as-job" for exchange in exchanges)
     if has_defect or any(commit.committer == "global" and commit.exchange == "aligns-job" for commit in commits):
         return edges

@@ -504,7 +504,7 @@ class Comparison:
             values = list(dict.fromkeys(dict(line.axes)[axis] for line in self.strategies if axis in dict(line.axes)))
             sinks = chain.from_iterable(known_sinks(job).values() for job in self._jobs)
             if axis.endswith(".connector") and any(
-                kind.committer != "none" and vertex.commit is None for vertex, kind in sinks
+                kind.commit is not None and vertex.commit is None for vertex, kind in sinks
             ):
                 continue  # commits, by which connectors differ, are not simulated, as a warning says
             if all(len(group) == len(values) > 1 and len(set(group)) == 1 for group in groups.values()):

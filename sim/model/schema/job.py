@@ -45,7 +45,7 @@ from sim.model.schema.sections import (
 )
 from sim.model.schema.text import DocumentPath, Reading, cached_builder
 from sim.model.schema.trace import Trace, TraceError, rates_of_trace, series_of
-from sim.model.sinks import SINKS, commit_of
+from sim.model.sinks import SINKS
 from sim.model.state import BACKENDS, StateOptions
 from sim.model.units import format_duration, format_number, format_share
 from sim.model.value_types import (
@@ -596,7 +596,7 @@ def build_commit(
     if section is None or section == "none":
         return None
     kind = SINKS.get(connector)
-    usual = sinks.Commit() if kind is None else commit_of(kind)
+    usual = sinks.Commit() if kind is None else kind.commit
     if section == "as-connector" and kind is None:
         at.error("needs a connector: write connector: in the vertex, or commit: two-phase")
     if usual is None:

@@ -270,7 +270,7 @@ def output_sentences(runs: Replications) -> Iterator[str]:
         yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files{before}"
     restarted = [text and re.split(", | and ", text) for text in result.recoveries["vertices"]]
     for name, (_, kind) in known_sinks(result.scenario.job).items():
-        if kind.committer == "none" and any(not names or name in names for names in restarted):
+        if kind.commit is None and any(not names or name in names for names in restarted):
             is_only = without_readers(result.scenario.job) == (name,)
             count = f": {count_text(result.recoveries['served_again'].sum())} records" if is_only else ""
             yield f"'{name}' writes at once: what is replayed after a restart is written again{count}"

@@ -6,7 +6,7 @@ import pytest
 
 import sim
 from sim.model.schema.study import load, loads
-from sim.model.sinks import SINKS, commit_of
+from sim.model.sinks import SINKS
 from sim.protocol.options import forced_aligned_edges
 from sim.results.journal import EventType
 from sim.runtime.simulate import simulate
@@ -35,7 +35,7 @@ def job(sink):
 
 @pytest.mark.parametrize("name", SINKS)
 def test_commit_begins_with_what_the_connector_does(name):
-    assert commit_of(SINKS[name]) == job(f"connector: {name}, commit: as-connector").vertex("sink").commit
+    assert SINKS[name].commit == job(f"connector: {name}, commit: as-connector").vertex("sink").commit
 
 
 def test_only_a_global_committer_is_behind_an_exchange():
@@ -80,7 +80,7 @@ def test_every_sink_of_the_catalogue_has_its_scenario(results):
     assert not [name for name, result in results.items() if result.violations]
 
 
-@pytest.mark.parametrize("name", [name for name, kind in SINKS.items() if kind.committer != "none"])
+@pytest.mark.parametrize("name", [name for name, kind in SINKS.items() if kind.commit])
 def test_output_is_visible_when_its_checkpoint_is_complete(results, name):
     """Not before, and what a restart reads again is there once."""
     result = results[name]
@@ -94,7 +94,7 @@ def test_output_is_visible_when_its_checkpoint_is_complete(results, name):
     assert 5000 <= commits["visible_latency"].median() < 5200
 
 
-@pytest.mark.parametrize("name", [name for name, kind in SINKS.items() if kind.committer == "none"])
+@pytest.mark.parametrize("name", [name for name, kind in SINKS.items() if kind.commit is None])
 def test_output_that_waits_for_nothing_is_visible_at_once(results, name):
     """No commit, and what a restart reads again is written twice."""
     assert len(results[name].commits) == 0
@@ -114,10 +114,10 @@ run: {{duration: 70 s}}
 """
 
 
-@pytest.mark.parametrize("name", [name for name, kind in SINKS.items() if kind.committer != "none"])
+@pytest.mark.parametrize("name", [name for name, kind in SINKS.items() if kind.commit])
 def test_a_job_is_down_for_longer_than_its_transactions_are_kept(name):
     """Where an external system forgets them, an interval of records is lost; by the sink's own timeout nothing is."""
-    timeouts = ["", ", transaction-timeout: 25 s"] if SINKS[name].transaction_timeout_ns else [""]
+    timeouts = ["", ", transaction-timeout: 25 s"] if SINKS[name].commit.transaction_timeout_ns else [""]
     results = [run_scenario(DOWN.format(name=name, timeout=timeout)) for timeout in timeouts]
     lost = [int(result.commits["lost_records"].sum()) for result in results]
 
@@ -130,9 +130,9 @@ def test_a_job_is_down_for_longer_than_its_transactions_are_kept(name):
 
 def test_the_timeouts_of_the_catalogue():
     assert {
-        name: kind.transaction_timeout_ns // 3600 // 10**9
+        name: kind.commit.transaction_timeout_ns // 3600 // 10**9
         for name, kind in SINKS.items()
-        if kind.transaction_timeout_ns
+        if kind.commit and kind.commit.transaction_timeout_ns
     } == {"kafka-exactly-once": 1, "pulsar-exactly-once": 3}
 
 
@@ -162,7 +162,7 @@ def test_a_table_says_when_output_is_visible():
         )
     )
 
-    assert {name: "at once" if kind.committer == "none" else "5 s" for name, kind in SINKS.items()} == visible
+    assert {name: "at once" if kind.commit is None else "5 s" for name, kind in SINKS.items()} == visible
 
 
 # Commits that fail (`faults: commit`): what each sink of the catalogue does then.
@@ -180,7 +180,7 @@ faults: [{{commit: sink, at: 12 s{lasts}}}]
 restart: {{strategy: fixed-delay, delay: 1 s}}
 run: {{duration: 60 s}}
 """
-COMMITTING = [name for name, kind in SINKS.items() if kind.committer != "none"]
+COMMITTING = [name for name, kind in SINKS.items() if kind.commit]
 
 
 def ran(name, commit="{time: 100 ms}", *, profile="2.x", lasts=""):
@@ -196,7 +196,7 @@ def failed(result):
 @pytest.mark.parametrize("name", COMMITTING)
 def test_one_failed_commit_loses_nothing(name):
     """It is tried again, or the job restarts and commits what its checkpoint holds; as the connector has it."""
-    result, retries = ran(name), SINKS[name].retries
+    result, retries = ran(name), SINKS[name].commit.retries
 
     assert ["tried again" if retries else "the job restarts"] == failed(result)
     assert (0 if retries else 1 + SINKS[name].fails_after_restore) == len(result.recoveries)
@@ -207,12 +207,12 @@ def test_one_failed_commit_loses_nothing(name):
 def test_what_a_sink_does_while_commits_fail_for_long(name):
     """Flink gives up after ten attempts and restarts the job again and again; PulsarSink after five, and drops the records."""
     kind, result = SINKS[name], ran(name, lasts="8 s")
-    lost = kind.gives_up == "drop"
+    lost = kind.commit.gives_up == "drop"
 
     assert [500 if lost else 0, lost] == [result.commits["lost_records"].sum(), bool(result.violations)]
     assert ("its records are lost" if lost else "the job restarts") in failed(result)
     assert lost == (len(result.recoveries) == 0)
-    assert kind.retries == failed(result)[: kind.retries + 1].count("tried again")
+    assert kind.commit.retries == failed(result)[: kind.commit.retries + 1].count("tried again")
 
 
 def test_before_2_0_flink_tries_every_second_and_goes_on():
