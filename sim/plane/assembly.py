@@ -159,13 +159,9 @@ ROWS = {
 }
 
 
-dtype_of = cache(record_dtype)
-"""Cached, because evaluating the type hints of a row takes longer than creating a small array of rows."""
-
-
 def new_rows(row: type, n: int) -> Rows:
     """Return n rows with default values.  The array begins on a cache line."""
-    dtype = dtype_of(row)
+    dtype = record_dtype(row)
     raw = np.zeros(n * dtype.itemsize + LINE_OF_CACHE, np.uint8)
     begin = -raw.ctypes.data % LINE_OF_CACHE
     rows = raw[begin : begin + n * dtype.itemsize].view(dtype)

@@ -12,7 +12,6 @@ import ast
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from functools import cache
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
@@ -188,12 +187,9 @@ def _type(kind: Kind) -> Any:
     return {int: _WORD, bool: _TRUTH, type(None): ir.VoidType()}.get(kind, _POINTER)
 
 
-_columns = cache(record_dtype)
-
-
 def _fields(kind: Kind) -> Mapping[str, Any]:
     """Return the fields of a row with their types and offsets; empty for other kinds."""
-    return _columns(kind).fields or {} if isinstance(kind, type) and is_dataclass(kind) else {}
+    return record_dtype(kind).fields or {} if isinstance(kind, type) and is_dataclass(kind) else {}
 
 
 class _Body(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
@@ -439,7 +435,9 @@ class _Body(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
         return address, kind
 
     def _row(self, table: Any, row: type, index: Any) -> Any:
-        return self.gep(table, [self.mul(index, _WORD(_columns(row).itemsize // 8))], inbounds=True, source_etype=_WORD)
+        return self.gep(
+            table, [self.mul(index, _WORD(record_dtype(row).itemsize // 8))], inbounds=True, source_etype=_WORD
+        )
 
     def _element(self, node: ast.Attribute | ast.Subscript) -> Value:
         """Return the address of a table or a row, or the value of an integer."""

@@ -403,8 +403,12 @@ class PlaneState(NamedTuple):
     notes: list[int]  # pending notices, NOTE_WORDS each
 
 
+@cache
 def record_dtype(row: type) -> np.dtype[np.void]:
-    """Return the NumPy dtype of a row: the same fields in the same order, with the alignment of C."""
+    """Return the NumPy dtype of a row: the same fields in the same order, with the alignment of C.
+
+    Cached, because evaluating the type hints of a row takes longer than creating a small array of rows.
+    """
     hints = get_type_hints(row, include_extras=True)
     return np.dtype(
         [(field.name, (get_args(hints[field.name]) or (int, np.int64))[1]) for field in fields(row)], align=True

@@ -63,9 +63,9 @@ def option_values(scenario: Scenario) -> Iterator[OptionValue]:
         else:
             places = [(key.path, holders)]
         for path, candidates in places:
-            for holder in _with_option(key, candidates):
+            for value, holder in values_of(key, candidates):
                 if has_effect(key, holder):
-                    yield OptionValue(key_of(path), key, getattr(holder, key.record.field))
+                    yield OptionValue(key_of(path), key, value)
 
 
 def option_holders(part: Any) -> Iterator[Any]:
@@ -84,12 +84,7 @@ def option_holders(part: Any) -> Iterator[Any]:
 
 def values_of(key: FlinkKey, holders: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Return (value, holder) of the option of a key, for each of `holders` that has it."""
-    return [(getattr(holder, key.record.field), holder) for holder in _with_option(key, holders)]
-
-
-def _with_option(key: FlinkKey, holders: Sequence[Any]) -> Iterator[Any]:
-    """Yield the instances that have the option of a key as a field."""
-    return (holder for holder in holders if isinstance(holder, key.model))
+    return [(getattr(holder, key.record.field), holder) for holder in holders if isinstance(holder, key.model)]
 
 
 def has_effect(key: FlinkKey, holder: Any) -> bool:

@@ -334,8 +334,7 @@ class _Plain:
         if self.left < 0 or depth > MAX_DEPTH:
             few = f"has more than {MAX_NODES} values, aliases written out"
             what = few if self.left < 0 else f"is nested more than {MAX_DEPTH} levels deep"
-            mark = node.start_mark
-            raise ScenarioError([Problem(self.reading.file, mark.line + 1, mark.column + 1, "", what)])
+            raise ScenarioError([_problem(self._mark_of(node), (), what)])
         if isinstance(node, MappingNode):
             return self._mapping(node, path, depth)
         if isinstance(node, SequenceNode):
@@ -388,12 +387,14 @@ class _Plain:
 
     def _mark(self, node: Node, path: DocumentPath) -> None:
         """Record the position of a node as that of a path."""
-        self.reading.marks[path] = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
+        self.reading.marks[path] = self._mark_of(node)
 
     def _wrong(self, node: Node, path: DocumentPath, message: str) -> None:
         """Add an error at the position of a node."""
-        mark = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
-        self.reading.problems[_problem(mark, path, message)] = None
+        self.reading.problems[_problem(self._mark_of(node), path, message)] = None
+
+    def _mark_of(self, node: Node) -> Mark:
+        return Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
 
 
 def value_at(node: Any, path: DocumentPath) -> Any:

@@ -197,11 +197,6 @@ class Basics(PlaneState):
         if task.serving == 0 and task.held == 0:
             self.append_turn(t)
 
-    def wake_if(self, t: int, state: int) -> None:
-        """Wake a task if its thread is in this state."""
-        if self.tasks[t].state == state:
-            self.wake(t)
-
     def wake_between_records(self, t: int) -> None:
         """Wake a task that is not within a record.  Priority markers and interruptions do not wait for output."""
         state = self.tasks[t].state

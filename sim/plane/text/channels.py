@@ -395,7 +395,8 @@ class Channels(Basics):
         ch = self.channels[c]
         if ch.ready == 0:
             self.append_ready(c)
-            self.wake_if(ch.reader, IDLE)
+            if self.tasks[ch.reader].state == IDLE:
+                self.wake(ch.reader)
 
     # ---- Messages to the sender (S6) and the lines on which everything delayed travels (S5).
 
