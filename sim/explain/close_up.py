@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sim.model.frozen import frozen
 from sim.model.scenario import Scenario
 from sim.plane.interface import channels_out
 from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
@@ -81,7 +82,7 @@ class ObservedInstance:
         return Queued(at_writer, at_reader)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CloseUp:
     """The result of a run, together with the observations of its job instances."""
 

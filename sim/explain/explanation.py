@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from textwrap import fill
 from typing import Any, NamedTuple
 
 from sim.explain.causes import Causes, SlowPlace
 from sim.explain.close_up import CloseUp, ObservedInstance
+from sim.model.frozen import frozen
 from sim.model.scenario import Scenario
 from sim.model.text import PrintableError, capitalised, one_line
 from sim.results.critical_path import PathKind, PathPart
@@ -66,7 +67,7 @@ NOTABLE = 0.05
 """Minimum share of the duration from which a part gets a note, and a change is proposed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AccountLine:
     """A line of an account: consecutive parts of the same kind at the same place.  Times are ns since the trigger."""
 
@@ -87,7 +88,7 @@ class AccountLine:
         return self.end_ns - self.begin_ns
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Account:
     """The explanation of one checkpoint, simulated or real: its critical path with causes."""
 

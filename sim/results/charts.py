@@ -7,10 +7,10 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sim.model.frozen import frozen
 from sim.model.text import one_line
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ _SIGNIFICANT_DIGITS = 6
 _MAX_NAME_CHARS, _MAX_TOOLTIP_CHARS = 80, 400
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChartAxis:
     """An axis of a panel."""
 
@@ -117,7 +117,7 @@ class ChartAxis:
         return ", ".join(filter(None, [self.title, f"from {self.low:.4g}{self.suffix}"])) if is_cut else self.title
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Panel:
     """A pair of axes with a title.  The panels of a chart are stacked vertically."""
 
@@ -126,7 +126,7 @@ class Panel:
     y: ChartAxis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chart:
     """The description of a chart.
 

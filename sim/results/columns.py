@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, get_type_hints
 
 import pandas as pd
 
 from sim.model import units
+from sim.model.frozen import frozen
 from sim.model.quantities import cost_text, smallest_sample
 from sim.model.units import MS
 from sim.results.estimates import Duration
@@ -176,7 +177,7 @@ class Population(StrEnum):
 # ---- Result columns.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultColumn:
     """A column in the results of a run, a strategy or a cell of a sweep."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from sim.model.frozen import frozen
 from sim.model.quantities import PLANNED_RESTARTS, title_of
 from sim.results.columns import Population, columns_of, compute_columns, in_printing_order, result_column
 from sim.results.estimates import Duration, quantiles
@@ -76,7 +77,7 @@ def _visibility_column(index: int, meaning: str, name: str, short: str, **option
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Consequences:
     """Costs of a strategy beyond its checkpoints.
 

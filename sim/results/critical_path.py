@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from sim.model.frozen import frozen
 from sim.results.journal import Entry, EventType
 from sim.results.tables import CheckpointStats
 
@@ -79,7 +80,7 @@ class PathPart(NamedTuple):
         return self.end_ns - self.begin_ns
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CriticalPath:
     """The critical path of a checkpoint."""
 

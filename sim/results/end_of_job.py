@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
+from sim.model.frozen import frozen
 from sim.results.rates import Tables
 from sim.results.tables import is_periodic, job_of
 
@@ -17,7 +17,7 @@ _ROUNDING_RECORDS = 0.5
 """Tolerance for rounding errors of rates [records]."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finish:
     """The end of the bounded job of a strategy.  Times and counts are means over its runs."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import exp
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from sim.model.frozen import frozen
 from sim.results.formats import MISSING
 
 # ---- Samples that are too small.
@@ -48,7 +48,7 @@ def critical(counts: npt.ArrayLike, confidence: float) -> NDArray[np.float64]:
 # ---- The change of a mean over pairs of runs with the same random numbers (Law, Simulation Modeling and Analysis, chapter 11).
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairedChange:
     """The change of a mean, with its confidence interval."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sim.model.frozen import frozen
 from sim.results.columns import ResultColumn, columns_of, compute_columns, result_column
 from sim.results.estimates import is_noise
 from sim.results.formats import MISSING, ms_text
@@ -56,7 +56,7 @@ def _vertex_wait_column(kind: str) -> Any:
     return result_column("the time spent there", None, lambda parts: parts.place(kind)[1])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BarrierPath:
     """The median end-to-end duration of checkpoints, split by kind of wait [ms].
 
@@ -186,7 +186,7 @@ COLUMN_OF = {
 """Kind of wait -> heading of the printed column that includes it, "" if there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotCompleted:
     """The checkpoints of a strategy that did not complete for the same reason."""
 

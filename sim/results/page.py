@@ -6,12 +6,13 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
+from sim.model.frozen import frozen
 from sim.model.text import one_line, printable
 from sim.results.charts import Chart, svg, to_figure, to_json
 
@@ -31,7 +32,7 @@ _MIN_HEADINGS_FOR_CONTENTS = 4
 """Minimum number of headings for a table of contents."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """A block of a page: a heading and its content."""
 
@@ -44,7 +45,7 @@ class Block:
     player: Mapping[str, object] | None = None  # a checkpoint as an animation, see `sim.explain.player.describe`
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """The content of a page."""
 

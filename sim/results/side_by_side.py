@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from sim.model.frozen import frozen
 from sim.model.text import one_line
 from sim.results.columns import Population, ResultColumn, numbers_of, units_of
 from sim.results.end_of_job import Finish
@@ -30,7 +31,7 @@ FINALISATION = "finalisation"
 """Part of a critical path in which the coordinator writes the metadata (`sim.results.critical_path.PathKind`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Single:
     """A single checkpoint or savepoint of a strategy."""
 
@@ -197,7 +198,7 @@ NOT_COMPLETED = "{}: {} {}"
 """Label of a row of checkpoints that did not complete: strategy, number, fate."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StrategyRow:
     """A strategy as a row of a comparison."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from sim.model.frozen import frozen
 from sim.model.job import Job, Vertex
 from sim.model.quantities import COST, PLANNED_RESTARTS, Prices
 from sim.model.sinks import SINKS, SinkKind
@@ -94,7 +95,7 @@ def _hourly_rate_column(meaning: str, *columns: str, text: Callable[[float], str
     return result_column(meaning, Population.AFTER_WARMUP, value, text=text, **options)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StorageUse:
     """Requests and bytes of an object store.  All values are NaN if checkpoints are not stored in one.
 

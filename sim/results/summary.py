@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from sim.model.frozen import frozen
 from sim.model.quantities import title_of
 from sim.results.columns import (
     Population,
@@ -292,7 +293,7 @@ def _median_column(meaning: str, compute: Callable[[Any], float], **options: Any
     return result_column(meaning, Population.COMPLETED, compute, follows=MEDIAN, **options)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """The results of a strategy as one row.
 

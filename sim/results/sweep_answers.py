@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sim.model import units
+from sim.model.frozen import frozen
 from sim.model.quantities import parse_condition
 from sim.model.text import PrintableError
 from sim.results.columns import text, unit_of
@@ -235,7 +236,7 @@ ERROR_PROBABILITY = 0.05
 """Error probability of a single confidence interval, and the joint one of all differences between two settings."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limit:
     """A limit on the mean of a column over all windows.  `at_most` and `at_least` are in the unit of the column."""
 
@@ -352,7 +353,7 @@ TIE_TOLERANCE = 1e-9
 """Maximum relative difference of two values that count as equal."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exceeded:
     """A window in which a setting breaks a limit."""
 
@@ -361,7 +362,7 @@ class Exceeded:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Standing:
     """Mean, limits and sample of one setting in a comparison."""
 
@@ -390,7 +391,7 @@ class Standing:
         return self.sound and self.ranked
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """All settings in order of rank, and the recommended one.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
+from sim.model.frozen import frozen
 from sim.results.journal import Entry, EventType
 
 # ---- A violation: which invariant, when, where, what was found instead, and the journal rows that prove it.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Violation:
     """A violation of an invariant by a simulated run."""
 

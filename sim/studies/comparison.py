@@ -18,6 +18,7 @@ from typing import TypeVar
 import pandas as pd
 
 from sim.model.faults import kind_of_fault
+from sim.model.frozen import frozen
 from sim.model.job import Job
 from sim.model.quantities import S3_STANDARD, Prices
 from sim.model.scenario import Instances, Scenario
@@ -91,7 +92,7 @@ WARM_UP = "run.warmup"
 TIMEOUT = "checkpoint.timeout"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DecidingAssumption:
     """An assumption that changes a result: the value used, another value that was tried, and the result of both."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
 from sim.jobs.evidence.what_ifs import Kind, kinds_of
+from sim.model.frozen import frozen
 from sim.model.scenario import AUTO_WARM_UP, Run, Scenario
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.history_file import HISTORY_SECTIONS, put_history
@@ -29,7 +30,7 @@ _ATOMIC_KEYS = ("trace", "history", "backtest", "residuals")
 """Keys whose mappings are compared as single values."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputChange:
     """An option whose value differs.  A value is None if the option is not in that scenario."""
 
@@ -46,7 +47,7 @@ class InputChange:
         return key_of(self.path)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputDifferences:
     """Two scenarios, made comparable by common run options, and their differences."""
 
@@ -158,7 +159,7 @@ NOT_COMPARED = ("version", "expect", "flink", "flink-file")
 """Sections that do not affect runs, and sections of Flink keys, which have been converted."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """A scenario to compare."""
 

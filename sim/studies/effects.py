@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sim.model.frozen import frozen
 from sim.model.quantities import COST, S3_STANDARD, USE, Prices
 from sim.model.text import capitalised, listed, one_line
 from sim.results.columns import text as value_text
@@ -54,7 +55,7 @@ MIN_LEADING_SHARE = 0.1
 """Minimum relative change that the verdict prefers; repetitions of a real job differ by as much (`sim.results.estimates`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuantityDifference:
     """The means of a quantity (result column) on both sides, and its change.  NaN if a side has no value."""
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
+from sim.model.frozen import frozen
 from sim.model.quantities import Condition, parse_condition, smallest_sample
 from sim.model.schema.text import Reading
 from sim.model.text import did_you_mean
@@ -49,7 +49,7 @@ class Value(NamedTuple):
     sample: int  # number of rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expectation:
     """One line of `expect:`: a metric and its bound."""
 

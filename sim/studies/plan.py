@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, TaskManagerLost
+from sim.model.frozen import frozen
 from sim.model.scenario import Instances, Overheads, Scenario
 from sim.model.storage import Directories, Storage
 from sim.runtime.result import content, identity_of
@@ -101,7 +102,7 @@ _NO_CHECKPOINTS, _NOTHING_WRITTEN, _OVERHEADS = CheckpointOptions(interval_ns=No
 _INSTANCES, _DIRECTORIES = Instances(), Directories()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """A single run.  Runs with the same id have the same outcome, on any engine, process or cluster."""
 

@@ -6,12 +6,12 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from sim.model.files import ResultsNotWrittenError, locked, remove_partials
+from sim.model.frozen import frozen
 from sim.model.scenario import Scenario
 from sim.model.schema.study import ScenarioFile, load, loads
 from sim.model.text import PrintableError, one_line
@@ -132,7 +132,7 @@ class FolderError(PrintableError, ValueError):
     exit_code = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Runs:
     """Scenarios to run again."""
 
@@ -142,7 +142,7 @@ class Runs:
     is_changed: bool = False  # the folder was written by another version of the code
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeptRuns:
     """The study of a results folder, and the folders of its runs."""
 

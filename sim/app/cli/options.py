@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -15,6 +14,7 @@ from typer.core import TyperGroup
 
 from sim.app.cli.errors import Code, UserError, errors_as_messages
 from sim.app.verbs.options import Option, options_of
+from sim.model.frozen import frozen
 
 _METAVARS = ((bool, " "), (int, "N"), (Path, "PATH"))
 """Metavars of options that have none of their own; a switch takes no value."""
@@ -140,7 +140,7 @@ class Purpose(Enum):
     LOOK = "Look up"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verb:
     """A verb of the command, defined as a constant in a module of `sim.app.cli`."""
 

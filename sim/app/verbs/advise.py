@@ -35,6 +35,7 @@ from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import where_to_look
 from sim.jobs.source.recorded_job import ConfiguredJob
 from sim.model.files import locked
+from sim.model.frozen import frozen
 from sim.model.schema.flink_file import flink_change, read_flink_file
 from sim.model.schema.history_file import contradiction
 from sim.model.schema.prices import load_prices
@@ -43,7 +44,7 @@ from sim.results.formats import TextTable
 from sim.studies.run_folder import ADVICE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdvisedJob:
     """The job to recommend a setting for."""
 

@@ -15,6 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sim.model.frozen import frozen
 from sim.model.text import one_line, printable
 from sim.model.units import UnitError, parse_duration
 from sim.studies.progress import Watch, no_watch
@@ -33,7 +34,7 @@ class Stopped(KeyboardInterrupt):
     """Raised when a verb is interrupted by Ctrl-C or a signal.  The message says which results are kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """Description of long work for a display of its progress."""
 

@@ -34,6 +34,7 @@ from sim.jobs.reading import RecordingSource, infer, read_source, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, ImportedScenario, RecordingError
 from sim.jobs.source.rest_answers import RestSnapshot, first_names
 from sim.jobs.source.saved import LoneAnswer, is_free, read_lone_answer, save
+from sim.model.frozen import frozen
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import Checkpoints, write_scenario_and_history
@@ -45,7 +46,7 @@ from sim.model.units import parse_duration
 # ---- Reading a job from an address, saved REST responses, a history server archive, JobManager logs, or a recording.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobPlace:
     """Source of a real job, and how to read it."""
 

@@ -12,7 +12,6 @@ import inspect
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
 from typing import (
@@ -29,6 +28,7 @@ from typing import (
 )
 
 from sim.app.verbs.common import Listener, Notebook, OptionError
+from sim.model.frozen import frozen
 from sim.model.text import masked_change, without_credentials
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ T = TypeVar("T", bound=Mapping[str, object])
 F = TypeVar("F", bound=Callable[..., object])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """Description of a command's option; the key of the TypedDict is its name in Python."""
 

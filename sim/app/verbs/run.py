@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -34,6 +34,7 @@ from sim.app.verbs.options import (
 )
 from sim.jobs.evidence.known_issues import unsafe_issues
 from sim.jobs.evidence.what_ifs import history_of
+from sim.model.frozen import frozen
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import contradiction, inline_history
 from sim.model.schema.prices import load_prices
@@ -59,7 +60,7 @@ Larger shares are within the resolution of series, which have a value per second
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudySource:
     """Text of a scenario, its file, and changes to it."""
 
@@ -74,7 +75,7 @@ class StudySource:
         return self.file.parent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunRequest:
     """A study to run, and the command that repeats it."""
 
@@ -87,7 +88,7 @@ class RunRequest:
         return command_line("run", [self.origin.file], RunFileOptions, {"changes": self.pinned, "folder": folder})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunOutcome:
     """The result of `run`: a comparison of strategies, and whether the expectations of the scenario hold."""
 

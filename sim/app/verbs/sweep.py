@@ -48,6 +48,7 @@ from sim.app.verbs.run import findings_of as findings_of_run
 from sim.app.verbs.run import read_file
 from sim.app.verbs.study import Study
 from sim.model.files import locked
+from sim.model.frozen import frozen
 from sim.model.schema.flink_file import flink_change
 from sim.model.text import capitalised
 from sim.results.charts import figure, to_figure
@@ -216,7 +217,7 @@ class Sweep(Displayed):
         return TextTable(title, [*keys, *map(in_words, _SHOWN)], cells)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SweepRequest:
     """A sweep to run, and the command that repeats it."""
 

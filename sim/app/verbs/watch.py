@@ -44,6 +44,7 @@ from sim.jobs.watch.watcher import (
     state_to_json,
 )
 from sim.model.files import locked, replace_text
+from sim.model.frozen import frozen
 from sim.model.schema.study import load
 from sim.model.schema.text import ScenarioError
 from sim.model.text import Address, one_line
@@ -73,7 +74,7 @@ class WatchClock:
         time.sleep(seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchResult:
     """The result of `watch`: the events since the command was started, and the checkpoints since its folder was created."""
 

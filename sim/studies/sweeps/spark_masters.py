@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from sim.model.frozen import frozen
 
 # ---- Java, searched before Spark starts, for a clear message if it is missing.
 #
@@ -119,7 +120,7 @@ class MasterError(ValueError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SparkSettings:
     """The settings of a Spark session.
 

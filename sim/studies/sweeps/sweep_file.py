@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 from os.path import relpath
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sim.model.frozen import frozen
 from sim.model.scenario import Backtest, Scenario
 from sim.model.schema.sections import validate_as
 from sim.model.schema.study import MAX_CELLS, MAX_RUNS, ScenarioFile, load, loads
@@ -268,7 +269,7 @@ def _nanoseconds(value_s: object, file: Path, line: int) -> int:
 _SECTION = "answer"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """The question of a sweep: which setting is best over all windows and all other varied values."""
 
@@ -358,7 +359,7 @@ def _incomplete_reference_text(keys: set[str], settings: Sequence[str]) -> str:
 _WINDOW = "window"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definition:
     """A sweep: the content of a sweep file, or of a scenario file with lists of values."""
 

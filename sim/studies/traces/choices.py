@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from sim.model.frozen import frozen
 from sim.model.series.columns import GRAFANA_TIME_COLUMN, RATE_COLUMNS, TIME_COLUMNS, find_column, is_zone
 from sim.model.series.monitoring import TIME, Kind, classify_name
 from sim.model.text import PrintableError
@@ -21,7 +22,7 @@ class ChoiceError(PrintableError, ValueError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choices:
     """Options for reading files.  An option that is None is detected from the file, unless its comment gives a default."""
 

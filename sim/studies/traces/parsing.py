@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from gzip import BadGzipFile, GzipFile
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sim.model.frozen import frozen
 from sim.model.series.columns import (
     DATE,
     EXPECTED_TIMES,
@@ -134,7 +135,7 @@ Rule = tuple[str, pd.Series]
 """(message, mask of the rows that it applies to)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parsed:
     """A parsed block of rows.  The index of all its columns and tables is the line number."""
 
@@ -143,7 +144,7 @@ class Parsed:
     passed: pd.Series[str]  # reason why a valid row belongs to no table; "": it belongs to one
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format:
     """A format of text tables."""
 

@@ -9,7 +9,6 @@ of windows), and the features of the window (FEATURES).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sim.model.frozen import frozen
 from sim.studies.traces.parsing import TraceFileError
 from sim.studies.traces.tables import folder_of
 
@@ -47,7 +47,7 @@ class CutWindows(NamedTuple):
     notes: list[str]  # messages on windows that were left out
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cutting:
     """How windows are cut."""
 
