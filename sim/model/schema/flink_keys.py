@@ -204,46 +204,46 @@ def since(path: DocumentPath, value: Any, version: str) -> str:
 
 def without_later_options(document: Document, version: str, reading: Reading) -> Document:
     """Return the document without options that a version of Flink lacks; Flink ignores them, and a warning names each of them."""
-    for path in _written(document, options_missing_in_release(version)):
+    for path in _written_paths(document, options_missing_in_release(version)):
         reading.warn(path, f"has no effect with Flink {version}: it came with {since(path, True, version)}")
-        document = _with(document, path, None)
+        document = _with_value(document, path, None)
     restart = document.restart
     if restart is not None and restart.strategy == "exponential-delay" and was_added_after("1.19", version):
         if restart.attempts is not None:
             reading.warn(
                 ("restart", "attempts"), f"has no effect on exponential-delay with Flink {version}: it came with 1.19"
             )
-            document = _with(document, ("restart", "attempts"), None)
+            document = _with_value(document, ("restart", "attempts"), None)
     written: Any = document.checkpoint.barriers or "aligned"
     name = written if isinstance(written, str) else written.only_key[0]
     if release := since(_BARRIERS, name, version):
         instead = next(kind for kind in ("unaligned", "aligned") if not since(_BARRIERS, kind, version))
         instead = instead if BARRIERS[name].has_deadline else "aligned"
         reading.warn(_BARRIERS, f"{name} came with {release}: with Flink {version} barriers are {instead}")
-        document = _with(document, _BARRIERS, instead)
+        document = _with_value(document, _BARRIERS, instead)
     return document
 
 
-def _written(document: Document, paths: Mapping[tuple[str, ...], str]) -> Iterator[tuple[str, ...]]:
+def _written_paths(document: Document, paths: Mapping[tuple[str, ...], str]) -> Iterator[tuple[str, ...]]:
     """Yield the paths at which a document writes one of these options, and not that it is off, unless off is not its default."""
     for path in paths:
         vertices = document.job if "VERTEX" in path else [""]
         for vertex in vertices:
             own = tuple(vertex if step == "VERTEX" else step for step in path)
-            if _at(document, own) not in ((None,) if path == _INTERVAL_DURING_BACKLOG else (None, False, 0)):
+            if _value_at(document, own) not in ((None,) if path == _INTERVAL_DURING_BACKLOG else (None, False, 0)):
                 yield own
 
 
-def _at(node: Any, path: tuple[str, ...]) -> Any:
+def _value_at(node: Any, path: tuple[str, ...]) -> Any:
     for step in path:
         node = node.get(step) if isinstance(node, dict) else getattr(node, attribute_of(step), None)
     return node
 
 
-def _with(node: Any, path: tuple[str, ...], value: Any) -> Any:
+def _with_value(node: Any, path: tuple[str, ...], value: Any) -> Any:
     """Return a copy of a section with another value at a path."""
     if not path:
         return value
     step, *rest = path
-    inner = _with(_at(node, (step,)), tuple(rest), value)
+    inner = _with_value(_value_at(node, (step,)), tuple(rest), value)
     return {**node, step: inner} if isinstance(node, dict) else node.model_copy(update={attribute_of(step): inner})

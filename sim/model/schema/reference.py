@@ -57,7 +57,8 @@ def _tidy(node: Any) -> Any:
     tidy = {
         key: _tidy(value)
         for key, value in node.items()
-        if not (key == "default" and value is None) and not _is_title(key, value)
+        # a property that is called "title" has a schema as its value, not a text
+        if not (key == "default" and value is None) and not (key == "title" and isinstance(value, str))
     }
     branches = [branch for branch in tidy.get("anyOf", ()) if branch != {"type": "null"}]
     if "anyOf" in tidy and len(branches) == 1:
@@ -66,11 +67,6 @@ def _tidy(node: Any) -> Any:
     if "anyOf" in tidy:
         tidy["anyOf"] = branches
     return tidy
-
-
-def _is_title(key: str, value: Any) -> bool:
-    """Return whether an entry is a title.  A property that is called ``title`` has a schema as its value, not a text."""
-    return key == "title" and isinstance(value, str)
 
 
 # ---- The reference of a scenario key: its meaning, values, default and Flink keys, from the JSON Schema and from the options of the
@@ -187,7 +183,7 @@ def _reference(key: SectionKey, schema: dict[str, Any]) -> KeyReference:
     return KeyReference(
         key.dotted,
         _sentence(field, [part.__name__ for part in key.parts], definitions),
-        _values(field, definitions),
+        ", ".join(dict.fromkeys(_forms(field, definitions))),
         default_text(field, record, is_required=name in node.get("required", ())),
         () if record is None else tuple(flink.name for flink in record.flink),
         tuple(f"{name} (until {last})" if last else name for name, last in older),
@@ -201,12 +197,6 @@ def _sentence(field: dict[str, Any], inner: list[str], definitions: dict[str, An
     """Return the description of a key, or that of its section if the key has none.  `inner`: names of section classes."""
     texts = [str(field.get("description", "")), *(str(definitions[name].get("description", "")) for name in inner)]
     return " ".join(next((text for text in texts if text), "").split())
-
-
-def _values(field: Any, definitions: dict[str, Any]) -> str:
-    """Return the values that may be written, e.g. ``true | false``, or "" if the schema does not say."""
-    found = list(dict.fromkeys(_forms(field, definitions)))
-    return ", ".join(found)
 
 
 def _forms(field: Any, definitions: dict[str, Any]) -> Iterator[str]:

@@ -83,7 +83,7 @@ class Axis:
     values: tuple[str, ...]
 
 
-def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, ...]:
+def find_axes(document: doc.Document, plain: Any, reading: Reading) -> tuple[Axis, ...]:
     """Return the axes of a study in the order of the file.  Errors, e.g. too many combinations, are reported to `reading`.
 
     `document`: the parsed scenario.  `plain`: its plain values, from which the labels of the values are taken.
@@ -100,7 +100,7 @@ def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, 
     if (cells := prod(len(axis.values) for axis in axes_found)) > MAX_CELLS:
         axes = ", ".join(f"{axis.name} ({len(axis.values)})" for axis in axes_found)
         reading.wrong((), f"lists {cells} combinations, at most {MAX_CELLS} are allowed: {axes}")
-    elif (runs := cells * (replications := _replications(document))) > MAX_RUNS:
+    elif (runs := cells * (replications := document.run.replications or 1)) > MAX_RUNS:
         request = f"asks for {runs} runs (combinations: {cells}, replications: {replications}), at most {MAX_RUNS} are allowed"
         reading.wrong(
             ("run", "replications"), f"{request}; a hundred replications tell a mean to a tenth of the spread"
@@ -117,11 +117,6 @@ def _axes_of(section: Any, path: DocumentPath, reading: Reading) -> list[tuple[D
 def key_of_field(section: BaseModel, name: str) -> str:
     """Return the key of a scenario for a field."""
     return type(section).model_fields[name].alias or name
-
-
-def _replications(document: BaseModel) -> int:
-    """Return the replications of each combination, 1 by default."""
-    return getattr(getattr(document, "run", None), "replications", None) or 1
 
 
 def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, tuple[tuple[str, str], ...]]]:

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from math import gcd
 from pathlib import Path as FilePath
 from typing import Annotated, NamedTuple
+from zoneinfo import available_timezones
 
 from pydantic import Field
 
@@ -30,7 +31,6 @@ from sim.model.series.columns import (
     cell_text,
     detect_time_format,
     find_column,
-    is_zone,
 )
 from sim.model.series.monitoring import (
     RECIPE,
@@ -155,7 +155,7 @@ def _series(file: FilePath, signature: tuple[int, int], trace: Trace) -> RateSer
     table = TraceTable(file, is_scaled=is_scaled)
     zone, unit_s = trace.zone, None if trace.time_unit is None else UNITS[trace.time_unit]
     time = trace.time or table.time_column
-    if zone is not None and not is_zone(zone):
+    if zone is not None and zone not in available_timezones():
         raise TraceError(f"{file}: zone: '{zone}' is not a time zone: write one such as Europe/Berlin or UTC")
     table.require_columns(column, *([] if every_ns else [time]))
     if time == column and not every_ns:

@@ -8,7 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 from itertools import islice
 from statistics import median
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from sim.model.frozen import frozen
 from sim.model.units import UnitError, billionths, format_duration, parse_number
@@ -178,18 +178,8 @@ def detect_time_format(
         return TimeFormat(known_unit_s or Fraction(1), unreadable=inspected[0] if inspected else "")
     middle = median(numbers)
     if known_unit_s is None or (unit_s is None and known_unit_s == 1):
-        known_unit_s = _unit_of_epoch(middle)
+        known_unit_s = next((unit for minimum, unit in _MIN_EPOCHS if middle >= minimum), Fraction(1))
     return TimeFormat(known_unit_s, is_epoch=middle * known_unit_s >= _MIN_EPOCH_S)
-
-
-def is_zone(name: str) -> bool:
-    """Return whether a name is that of a time zone, such as Europe/Berlin."""
-    return name in available_timezones()
-
-
-def _unit_of_epoch(number: float) -> Fraction:
-    """Return the unit [s] of a time since 1970, inferred from its size; seconds for small numbers."""
-    return next((unit for minimum, unit in _MIN_EPOCHS if number >= minimum), Fraction(1))
 
 
 def _parse_number(text: str) -> Fraction | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from zoneinfo import available_timezones
 
 from sim.model.frozen import frozen
-from sim.model.series.columns import GRAFANA_TIME_COLUMN, RATE_COLUMNS, TIME_COLUMNS, find_column, is_zone
+from sim.model.series.columns import GRAFANA_TIME_COLUMN, RATE_COLUMNS, TIME_COLUMNS, find_column
 from sim.model.series.monitoring import TIME, Kind, classify_name
 from sim.model.text import PrintableError
 from sim.studies.traces.parsing import Format, events, rates, recognised
@@ -34,7 +35,7 @@ class Choices:
     zone: str | None = None  # time zone of timestamps without one; None: UTC
 
     def __post_init__(self) -> None:
-        if self.zone is not None and not is_zone(self.zone):
+        if self.zone is not None and self.zone not in available_timezones():
             raise ChoiceError(f"--zone: '{self.zone}' is not a time zone: write one such as Europe/Berlin or UTC")
         if self.meaning is not None and self.meaning not in MEANINGS:
             raise ChoiceError(f"--as: expected {', '.join(MEANINGS)}, not '{self.meaning}'")
