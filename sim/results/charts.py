@@ -142,10 +142,6 @@ class Chart:
     def series(self) -> list[str]:
         return list(self.colours)
 
-    def marks_of(self, panel: int, shape: str) -> pd.DataFrame:
-        """Return the marks of one shape in a panel."""
-        return self.marks[(self.marks["panel"] == panel) & (self.marks["shape"] == shape)]
-
 
 def make_chart(
     marks: pd.DataFrame | Iterable[Mapping[str, object]],

@@ -6,6 +6,7 @@ import pytest
 from sim.app.report.figures import PHASES, group_identical_curves, lines, phases
 from sim.results.charts import to_figure
 from sim.results.not_completed import PARTS
+from tests.app.report.marks import marks_of
 
 
 def run(*checkpoints):
@@ -49,7 +50,7 @@ def test_every_kind_of_wait_belongs_to_a_phase():
 
 
 def heights(drawn, panel):
-    return drawn.marks_of(panel, "box")["y2"].max()
+    return marks_of(drawn, panel, "box")["y2"].max()
 
 
 def test_bars_are_as_high_as_the_checkpoint():
@@ -81,11 +82,11 @@ def test_a_first_upload_hides_no_other():
     drawn = phases({"it": tables})
 
     assert drawn.panels[0].title == "it (not drawn: first upload, 12 s)"
-    assert [round(end, 6) for end in drawn.marks_of(0, "box")["y2"]] == [0.3, 0.33]
+    assert [round(end, 6) for end in marks_of(drawn, 0, "box")["y2"]] == [0.3, 0.33]
 
 
 def test_thousands_of_checkpoints_are_drawn_as_means():
-    bars = phases({"it": run(*((1000.0 * k, {"upload": 100}) for k in range(1000)))}).marks_of(0, "box")
+    bars = marks_of(phases({"it": run(*((1000.0 * k, {"upload": 100}) for k in range(1000)))}), 0, "box")
 
     assert 100 <= len(bars) <= 151
     assert {0.1} == {round(end, 6) for end in bars["y2"]}
@@ -120,7 +121,7 @@ def test_failures_and_triggers_are_marked():
         "failure": "rule",
         "checkpoint triggered": "tick",
     }
-    assert list(drawn.marks_of(0, "rule")["x"]) == [0.2, 0.7]
+    assert list(marks_of(drawn, 0, "rule")["x"]) == [0.2, 0.7]
 
 
 def test_curves_far_apart_have_scales_of_their_own():

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from sim.app.report.figures import one_checkpoint, with_moments
+from tests.app.report.marks import marks_of
 
 
 def subtask(vertex, index, start, aligning, sync, async_, total):
@@ -36,7 +37,7 @@ def rows():
 
 def test_bars_follow_one_another(rows):
     """Their ends are the moments of the subtask."""
-    join = one_checkpoint(with_moments(rows), "it").marks_of(0, "box").query("y == 3.65")
+    join = marks_of(one_checkpoint(with_moments(rows), "it"), 0, "box").query("y == 3.65")
 
     assert list(join["series"]) == ["until its first barrier", "alignment", "synchronous", "asynchronous"]
     assert list(join["x2"]) == [8.0, 28.0, 29.0, 39.0]

@@ -10,6 +10,7 @@ from sim.app.report.figures import intervals
 from sim.results.charts import to_figure
 from sim.results.summary import in_words
 from sim.results.sweep_answers import Limit
+from tests.app.report.marks import marks_of
 
 SETTINGS = ["interval", "barriers"]
 
@@ -50,7 +51,7 @@ def test_intervals_of_durations_do_not_reach_below_zero(rows):
     """Two runs of 10 and 400 ms have a wide one."""
     drawn = intervals(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
 
-    assert drawn.marks_of(0, "span")["x"].min() == 0.0
+    assert marks_of(drawn, 0, "span")["x"].min() == 0.0
     assert [panel.title for panel in drawn.panels] == ["checkpoint duration, p99", "throughput"]
 
 
@@ -74,7 +75,7 @@ def test_an_axis_that_is_cut_says_where_it_begins(rows):
     far = intervals(rows, SETTINGS, ["end_to_end_p99_ms"])
 
     assert re.fullmatch(r"from 0?\.?\d+ m?s", near.panels[0].x.heading), near.panels[0].x.heading
-    assert near.panels[0].x.low < near.marks_of(0, "span")["x"].min()
+    assert near.panels[0].x.low < marks_of(near, 0, "span")["x"].min()
     assert (far.panels[0].x.heading, far.panels[0].x.low) == ("", 0.0)
 
 
@@ -84,9 +85,9 @@ def test_areas_beyond_limits_are_shaded_and_lower_bounds_are_rings(rows):
     limits = [Limit("end_to_end_p99_ms", at_most=300.0), Limit("throughput_per_second", at_least=50.0)]
     drawn = intervals(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"], limits)
 
-    assert [tuple(drawn.marks_of(panel, "band")[["x", "x2"]].iloc[0].fillna(-1)) for panel in (0, 1)] == [
+    assert [tuple(marks_of(drawn, panel, "band")[["x", "x2"]].iloc[0].fillna(-1)) for panel in (0, 1)] == [
         (300.0, -1),
         (0.0, 50.0),
     ]
-    assert [(len(drawn.marks_of(0, shape))) for shape in ("point", "ring")] == [2, 1]
+    assert [(len(marks_of(drawn, 0, shape))) for shape in ("point", "ring")] == [2, 1]
     assert to_figure(drawn).axes[0].patches
