@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +79,17 @@ def _failures(recoveries: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(up=running.where(running >= 0).bfill().fillna(-1.0), outage=ran_before.cumsum())
 
 
+class _Downtime(NamedTuple):
+    """A downtime that ended within the run, from the first failure until all tasks ran again."""
+
+    ms: float
+    strategy: str
+    cause: str
+    last: pd.Series[Any]  # row of the last failure in it
+    begins_without_leader: bool  # it begins while no JobManager leads, and another failure follows
+    spent_ms: npt.NDArray[np.float64]  # time in each of `_RESTART_PHASES`
+
+
 def longest_downtime_sentence(
     runs: Mapping[str, Sequence[Tables]],
     recovering_while_running: Collection[str] = (),
@@ -90,9 +101,7 @@ def longest_downtime_sentence(
     recovered in-flight data, so that this work is not part of the downtime.  `stabilizing`: strategies whose
     scheduler waits for more slots after the restart delay.
     """
-    # of each downtime that ended within the run: duration [ms], strategy, cause, row of its last failure, whether it begins
-    # without a JobManager that leads and another failure follows, and the time in each of `_RESTART_PHASES` [ms]
-    downtimes: list[tuple[float, str, str, pd.Series[Any], bool, npt.NDArray[np.float64]]] = []
+    downtimes: list[_Downtime] = []
     failures = [(name, _failures(run["recoveries"])) for name, tables in runs.items() for run in tables]
     for name, rows in failures:
         for _, attempts in rows.groupby("outage"):
@@ -108,8 +117,8 @@ def longest_downtime_sentence(
             if (spent >= 0).all():
                 cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
                 is_leaderless = len(kinds) > 1 and kinds[0] == "job-manager"
-                downtimes.append((float(spent.sum()), name, cause, last, is_leaderless, spent))
-    if not downtimes or (longest := max(downtimes, key=itemgetter(0)))[0] < _MIN_REPORTED_DOWNTIME_MS:
+                downtimes.append(_Downtime(float(spent.sum()), name, cause, last, is_leaderless, spent))
+    if not downtimes or (longest := max(downtimes, key=attrgetter("ms"))).ms < _MIN_REPORTED_DOWNTIME_MS:
         return ""
     downtime_ms, name, cause, last, begins_without_leader, spent = longest
     kind, restored_bytes, recovered_bytes = last[["kind", "restored_bytes", "recovered_bytes"]]
