@@ -45,7 +45,7 @@ def bindings(text: str, strategies: Sequence[StrategyRow]) -> list[Binding]:
     for sentence in _SENTENCE.finditer(text):
         named = [own for own in strategies if own.group and own.group != told and own.group in sentence[0]]
         named = named or [own for own in strategies if own.group == told or not told]
-        named = [own for own in named if _is_word(rf"{re.escape(own.called)}(?![\w-])", sentence[0])] or named
+        named = [own for own in named if _is_word(rf"{re.escape(own.short_name)}(?![\w-])", sentence[0])] or named
         for pattern, columns in SLOTS:
             for match in re.finditer(pattern, text[: sentence.end()]):
                 if match.start() < sentence.start() or any(name not in headings for name in columns):
@@ -53,7 +53,7 @@ def bindings(text: str, strategies: Sequence[StrategyRow]) -> list[Binding]:
                 label = FIRST_UPLOAD if "uploads" in pattern else "{}"
                 before = text[: match.start()].rstrip()
                 own_rows = [
-                    own for own in named if _is_word(rf"{re.escape(own.called)}$", before)
+                    own for own in named if _is_word(rf"{re.escape(own.short_name)}$", before)
                 ]  # "unaligned checkpoints take"
                 others = [own for own in named if own not in own_rows]
                 for group, name in enumerate(columns, 1):

@@ -243,7 +243,7 @@ class StrategyRow:
     card_bytes_per_second: float = math.inf  # of the network cards of all TaskManagers together
 
     @property
-    def called(self) -> str:
+    def short_name(self) -> str:
         """Return the name of the strategy in a sentence."""
         return self.name or self.label
 

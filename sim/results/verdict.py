@@ -49,7 +49,7 @@ def finish_sentence(strategies: Sequence[StrategyRow]) -> str:
     if len(at_first) < len(strategies):
         text += f" with {_strategy_names(at_first)}"
     if _is_later(last, first):
-        text += f", and at {_time_of(last)} with {last_strategy.called}"
+        text += f", and at {_time_of(last)} with {last_strategy.short_name}"
     if len(ends) < len(strategies):
         text += (
             f"; with {_strategy_names([strategy for strategy in strategies if strategy.finish is None])} it does not"
@@ -66,12 +66,12 @@ def _end_sentences(strategies: Sequence[StrategyRow], ends: Sequence[tuple[Strat
     waiting, longest = max(ends, key=lambda pair: pair[1].idle_s)
     if longest.checkpoints > 1:
         checkpoints = f"{ms_text(1e3 * longest.idle_s)} and {count_text(longest.checkpoints)} checkpoints"
-        yield f"With {waiting.called} the job ends {checkpoints} after its last record"
+        yield f"With {waiting.short_name} the job ends {checkpoints} after its last record"
     # these jobs need at most one checkpoint after their last record
     if once := [pair for pair in ends if pair[1].final is not None and pair[1].checkpoints <= 1]:
         strategy, end = max(once, key=lambda pair: pair[1].final_ms)
         completes = f"completes in {ms_text(end.final_ms)}"
-        yield f"Checkpoint {end.final}{end.of} ({strategy.called}) is the final one and {completes}"
+        yield f"Checkpoint {end.final}{end.of} ({strategy.short_name}) is the final one and {completes}"
     if excluded := [strategy for strategy in strategies if _is_excluded_for_final_checkpoint(strategy, strategies)]:
         yield f"Not compared: {_strategy_names(excluded)}, where the final checkpoint is one of few"
     if without := [strategy for strategy, end in ends if end.final is None]:
@@ -79,7 +79,7 @@ def _end_sentences(strategies: Sequence[StrategyRow], ends: Sequence[tuple[Strat
     if committing := [(strategy, end.committed) for strategy, end in ends if strategy.commits]:
         most, (strategy, least) = (choose(committing, key=lambda pair: pair[1]) for choose in (max, min))
         if least < MIN_COMMITTED_SHARE * most[1]:
-            yield f"{capitalised(strategy.called)} commits {count_text(least)} records of {count_text(most[1])}"
+            yield f"{capitalised(strategy.short_name)} commits {count_text(least)} records of {count_text(most[1])}"
 
 
 def _is_excluded_for_final_checkpoint(strategy: StrategyRow, strategies: Sequence[StrategyRow]) -> bool:
@@ -137,7 +137,7 @@ def _time_of(end: Finish) -> str:
 
 def _strategy_names(strategies: Sequence[StrategyRow]) -> str:
     """Return the strategies as a list of names, or only their number if there are many."""
-    return few_names([strategy.called for strategy in strategies])
+    return few_names([strategy.short_name for strategy in strategies])
 
 
 def few_names(names: Sequence[str]) -> str:
@@ -248,7 +248,9 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     name, compared = max(groups.items(), key=lambda item: _importance_of_choice(item[1]))
     difference = _difference(compared)
     named = (
-        {name} if name else {row.group for row in compared if re.search(rf"{re.escape(row.called)}\b", difference.text)}
+        {name}
+        if name
+        else {row.group for row in compared if re.search(rf"{re.escape(row.short_name)}\b", difference.text)}
     )
     parts = (
         finish_sentence(compared),
@@ -314,7 +316,7 @@ def _long_tail_sentence(strategies: Sequence[StrategyRow]) -> str:
     longest = max(strategies, key=excess_ms)
     if not excess_ms(longest) >= _LONG_TAIL_MS or longest.singles.slowest is None:
         return ""
-    where = f" with {longest.called}" if len(strategies) > 1 else ""
+    where = f" with {longest.short_name}" if len(strategies) > 1 else ""
     cause = _uncapitalise(_wait_text(longest, several=len(strategies) > 1, slowest=True))
     return f" One in ten takes {ms_text(longest.summary.end_to_end_p90_ms)} or more{where}: {cause}."
 
@@ -357,7 +359,7 @@ def _is_first_upload(strategy: StrategyRow, strategies: Sequence[StrategyRow]) -
 def _schedule_sentences(strategies: Sequence[StrategyRow]) -> str:
     """Return sentences on triggers that are later than the interval, and on the longest savepoint, or ""."""
     several = len(strategies) > 1
-    name_of = attrgetter("label" if len({strategy.group for strategy in strategies}) > 1 else "called")
+    name_of = attrgetter("label" if len({strategy.group for strategy in strategies}) > 1 else "short_name")
     late_triggers = [(name_of(strategy), strategy.late) for strategy in strategies if strategy.late is not None]
     long_savepoints = [
         (name_of(strategy), strategy.savepoint) for strategy in strategies if strategy.savepoint is not None
@@ -540,22 +542,22 @@ def _failure_sentence(worst: StrategyRow, strategies: Sequence[StrategyRow], com
     `worst`: the strategy with a failed job, deadlocked tasks, or the largest share of failed checkpoints.
     """
     standstill, failed, failures = worst.summary.standstill, worst.singles.failed, _failure_texts(worst)
-    begin = f"With {worst.called} {failures[0] if failures else 'a checkpoint hangs'}"
+    begin = f"With {worst.short_name} {failures[0] if failures else 'a checkpoint hangs'}"
     failing = [own for own in strategies if own is not worst and own not in comparable and _failures(own)]
-    failing_texts = [f"with {own.called} {'; '.join(_failure_texts(own))}" for own in failing[:MAX_NAMED]]
+    failing_texts = [f"with {own.short_name} {'; '.join(_failure_texts(own))}" for own in failing[:MAX_NAMED]]
     if worst.failed:
         reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
-        others = f"with {' or '.join(strategy.called for strategy in comparable)} it " if comparable else ""
+        others = f"with {' or '.join(strategy.short_name for strategy in comparable)} it " if comparable else ""
         if worst.status.startswith("RESTARTING"):
             cause = ""
             if failed is not None and failed.cut_off and EXPIRED in reason:
                 cause = _uncapitalise(_cause_sentence(worst, failed, several=len(strategies) > 1))
-            begin = f"With {worst.called} the job restarts forever: {reason}"
+            begin = f"With {worst.short_name} the job restarts forever: {reason}"
             return _join_clauses(begin, *failing_texts, standstill, others and f"{others}does not", cause)
         # no checkpoint failed, but a job of a chain found no snapshot to start from
         if "cannot start" in reason:
-            return _join_clauses(f"With {worst.called} {reason}", others and f"{others}goes on")
-        begin = f"With {worst.called} the job fails ({reason})" + (f" after {failures[0]}" if failures else "")
+            return _join_clauses(f"With {worst.short_name} {reason}", others and f"{others}goes on")
+        begin = f"With {worst.short_name} the job fails ({reason})" + (f" after {failures[0]}" if failures else "")
     if standstill:
         begin += f", because tasks wait for each other: {standstill}; with aligned barriers they do not"
     elif failed is not None and (
@@ -603,7 +605,7 @@ def _completion_text(comparable: Sequence[StrategyRow]) -> str:
     completed, took = fast.summary.completed, _median_text(fast)
     if _has_long_tail(fast):
         took += f" in the median, the longest in {ms_text(fast.summary.end_to_end_max_ms)}"
-    return f"{fast.called} completes {'its one' if completed == 1 else f'all {completed}'} in {took}{_in_flight_text(fast, 'stores')}"
+    return f"{fast.short_name} completes {'its one' if completed == 1 else f'all {completed}'} in {took}{_in_flight_text(fast, 'stores')}"
 
 
 def _failure_texts(strategy: StrategyRow) -> list[str]:
@@ -630,7 +632,7 @@ def _is_expiry(message: str) -> bool:
 def _equality_sentence(slow: StrategyRow, strategies: Sequence[StrategyRow], several: bool) -> str:
     """Return the sentence for strategies that do not differ by more than noise, or for a single one."""
     fast, medians = min(strategies, key=_median_ms), _medians_text(strategies)
-    begin = f"Checkpoints of {slow.called} take" if several and len(strategies) == 1 else "Checkpoints take"
+    begin = f"Checkpoints of {slow.short_name} take" if several and len(strategies) == 1 else "Checkpoints take"
     if _has_long_tail(slow):
         times = f"{_median_text(slow)} in the median, the longest {ms_text(slow.summary.end_to_end_max_ms)}"
         text = f"{begin} {times}: {_uncapitalise(_wait_text(slow, several, slowest=True))}"
@@ -669,7 +671,7 @@ def _tail_sentence(late: StrategyRow, early: StrategyRow, tail: _Tail, medians: 
     """Return the sentence for strategies with equal medians but different slowest checkpoints, with the cause of the slowest one."""
     slowest = f"{ms_text(tail.ms(early))} instead of {ms_text(tail.ms(late))}"
     cause = _uncapitalise(_wait_text(late, several=True, slowest=True))
-    return f"Medians are alike ({medians}), tails are not: {cause}; the {tail.name} of {early.called} is {slowest}"
+    return f"Medians are alike ({medians}), tails are not: {cause}; the {tail.name} of {early.short_name} is {slowest}"
 
 
 def _wait_text(strategy: StrategyRow, several: bool, *, slowest: bool = False) -> str:
@@ -781,7 +783,7 @@ def _upload_text(single: Single, took: str) -> str:
 
 def _checkpoint_name(strategy: StrategyRow, single: Single, several: bool) -> str:
     """Return ``checkpoint 4``, or ``checkpoint 4 (aligned)`` if there are several strategies."""
-    return f"{single} ({strategy.called})" if several else str(single)
+    return f"{single} ({strategy.short_name})" if several else str(single)
 
 
 def _median_change_text(fast: StrategyRow, slow: StrategyRow) -> str:
@@ -793,7 +795,7 @@ def _median_change_text(fast: StrategyRow, slow: StrategyRow) -> str:
         longest = (
             f" (longest {both[0]} instead of {both[1]})" if both[0] != both[1] else f" (longest {both[0]}, as there)"
         )
-    return f"{fast.called} checkpoints take {_median_text(fast)} instead of {_median_text(slow)}{longest}{_in_flight_text(fast)}"
+    return f"{fast.short_name} checkpoints take {_median_text(fast)} instead of {_median_text(slow)}{longest}{_in_flight_text(fast)}"
 
 
 def _in_flight_text(strategy: StrategyRow, verb: str = "store") -> str:
@@ -824,7 +826,7 @@ def _throughput_range_text(slow: StrategyRow, fast: StrategyRow, strategies: Seq
     least, most = _served_per_second(low), _served_per_second(high)
     if any(strategy.is_over for strategy in strategies) or not least > 0 or most / least - 1 < MIN_THROUGHPUT_CHANGE:
         return _throughput_change_text(fast, slow)
-    return f"{high.called} serves {per_second_text(most)}, {low.called} {per_second_text(least)}"
+    return f"{high.short_name} serves {per_second_text(most)}, {low.short_name} {per_second_text(least)}"
 
 
 def _load_text(strategy: StrategyRow, named: str = "") -> str:

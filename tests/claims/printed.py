@@ -50,7 +50,7 @@ class Printed:
 
     @property
     def names(self):
-        return [line.called for line in self.lines]
+        return [line.short_name for line in self.lines]
 
     @property
     def names_and_labels(self):

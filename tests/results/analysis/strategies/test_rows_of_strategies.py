@@ -105,7 +105,7 @@ def test_who_falls_short_and_who_is_over(summary):
         row_of(short, until_s=3.0).is_over,
         replace(row_of(short), status="FINISHED").is_over,
     ] == [False, True, True]
-    assert [row_of(short).called, row_of(short, name="it").called] == ["aligned", "it"]
+    assert [row_of(short).short_name, row_of(short, name="it").short_name] == ["aligned", "it"]
     assert math.isnan(row_of(short, baseline_per_second=0.0).throughput_change)
     assert tuple(row_of(short, baseline_per_second=base).throughput_change for base in (200.0, 50.0)) == (-0.5, 1.0)
     assert [KeepingUp(emitted, 100.0, 1.0).falls_short for emitted in (98.4, 98.6)] == [True, False]
