@@ -30,7 +30,7 @@ from sim.studies.run_folder import RUNS, SHEET, SUMMARY, TABLE
 # ---- Files of a comparison, next to the folders of its runs: rows, verdict, and the scenario.
 
 
-def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, Any]) -> None:
+def write_comparison(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, Any]) -> None:
     """Write the files of a comparison, next to the folders of its runs.  Every file is written completely or not at all.
 
     `text`: text of the scenario.  `summary`: JSON-ready, with the `source` of the text (relative to `folder`) and its `overrides`.
@@ -44,7 +44,7 @@ def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, 
     write_csv(comparison.table, folder / SHEET)
 
 
-def plain(comparison: Comparison) -> dict[str, Any]:
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison for JSON, with None for NaN."""
     rows = comparison.table.to_dict("records") if comparison.strategies else []
     return {
@@ -156,8 +156,8 @@ def _compare_outcomes(question: str, name: str, ended: Iterable[tuple[Cell, Resu
 
 def folder_names(planned: Sequence[Cell]) -> dict[str, str]:
     """Return {cell id: readable folder name}; part of the id is appended to names that are not unique."""
-    plain = {
+    readable = {
         cell.id: slug(label(cell.scenario) + (f" r{cell.replication}" if cell.replication else "")) for cell in planned
     }
-    names = list(plain.values())
-    return {cell: name if names.count(name) == 1 else f"{name}-{cell[:8]}" for cell, name in plain.items()}
+    names = list(readable.values())
+    return {cell: name if names.count(name) == 1 else f"{name}-{cell[:8]}" for cell, name in readable.items()}

@@ -166,8 +166,8 @@ def run_both_sides(
 def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
     """Return the quantities that have a value on at least one side."""
     rows_of = {side: rows[rows[SIDE] == side].sort_values("replication").to_dict("records") for side in (A, B)}
-    not_compared = {"failures"} if unlike_failures(rows, by_cause=True) else set()
-    if unlike_phases(rows):
+    not_compared = {"failures"} if unlike_failures_sentence(rows, by_cause=True) else set()
+    if unlike_phases_sentence(rows):
         not_compared = {"failures", "restarts", "lag_s", "delay_mean_s", "delay_p99_s"}
     differences = []
     for name, column in STATISTICS.items():
@@ -187,7 +187,7 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
     return differences
 
 
-def unlike_failures(rows: pd.DataFrame, *, by_cause: bool = False) -> str:
+def unlike_failures_sentence(rows: pd.DataFrame, *, by_cause: bool = False) -> str:
     """Return a sentence on the failures of both sides if the share of some kind differs, or "".
 
     `by_cause`: do not distinguish failures after which all tasks restart from others.
@@ -208,7 +208,7 @@ def unlike_failures(rows: pd.DataFrame, *, by_cause: bool = False) -> str:
     return f"Failures are unlike, and so are downtime and time until caught up: {'; '.join(texts)}"
 
 
-def unlike_phases(rows: pd.DataFrame) -> str:
+def unlike_phases_sentence(rows: pd.DataFrame) -> str:
     """Return a sentence on failures that come at different parts of the interval, and always at the same with one side, or "".
 
     Flink 2.x takes its first checkpoint at a fixed time and Flink 1.x at a random one.  So a planned failure is late in an
@@ -226,7 +226,7 @@ def unlike_phases(rows: pd.DataFrame) -> str:
     )
 
 
-def few_checkpoints(rows: pd.DataFrame, duration_ns: int) -> str:
+def few_checkpoints_sentence(rows: pd.DataFrame, duration_ns: int) -> str:
     """Return a sentence on the side with the fewest completed checkpoints in a run, if they are too few to compare, or ""."""
     fewest = rows.groupby(SIDE)["completed"].min().sort_values()
     if fewest.empty or not 0 < fewest.iloc[0] < MIN_COMPLETED:
@@ -333,7 +333,7 @@ def tables(differences: InputDifferences, quantities: Sequence[QuantityDifferenc
     return [table for table in made if table.rows]
 
 
-def same_quantities(quantities: Sequence[QuantityDifference]) -> str:
+def same_quantities_sentence(quantities: Sequence[QuantityDifference]) -> str:
     """Return a sentence that lists equal quantities, or "" if all differ."""
     titles = [quantity.title for quantity in quantities if quantity.is_same]
     return f"The same on both sides: {'; '.join(titles)}." if titles else ""

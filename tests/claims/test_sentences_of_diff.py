@@ -527,8 +527,8 @@ def made_up(seed):
             [
                 said,
                 *effects.tables(found, answer),
-                *(of(told.rows) for of in (effects.unlike_failures, effects.unlike_phases)),
-                effects.same_quantities(answer),
+                *(of(told.rows) for of in (effects.unlike_failures_sentence, effects.unlike_phases_sentence)),
+                effects.same_quantities_sentence(answer),
             ]
         )
         if line and " 1 -> 2" not in line

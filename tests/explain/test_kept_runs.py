@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from sim.model.schema.study import load
-from sim.studies.compare import compare, keep
+from sim.studies.compare import compare, write_comparison
 from sim.studies.run_folder import FolderError, runs_of
 
 TEXT = """\
@@ -25,7 +25,7 @@ def folder(tmp_path):
     (tmp_path / "asked.yaml").write_text(TEXT)
     place = tmp_path / "results"
     comparison = compare(load(tmp_path / "asked.yaml", ["run.duration=3 s"]), folder=place, jobs=1)
-    keep(comparison, place, TEXT, {"source": "../asked.yaml", "overrides": ["run.duration=3 s"]})
+    write_comparison(comparison, place, TEXT, {"source": "../asked.yaml", "overrides": ["run.duration=3 s"]})
     return place
 
 

@@ -131,7 +131,7 @@ def _compare(sides: Sequence[Side], options: DiffOptions, listener: Listener) ->
             if names
         ),
         *effects.tables(differences, answer),
-        *filter(None, [runs, *notes, *trouble, effects.same_quantities(answer)]),
+        *filter(None, [runs, *notes, *trouble, effects.same_quantities_sentence(answer)]),
     )
     facts = {
         "a": a.name,
@@ -170,9 +170,9 @@ def _notes(a: Side, differences: InputDifferences, rows: pd.DataFrame, prices: P
     yield from filter(
         None,
         [
-            effects.unlike_failures(rows),
-            effects.unlike_phases(rows),
-            effects.few_checkpoints(rows, differences.before.run.duration_ns),
+            effects.unlike_failures_sentence(rows),
+            effects.unlike_phases_sentence(rows),
+            effects.few_checkpoints_sentence(rows, differences.before.run.duration_ns),
             rocksdb_access_sentence(sides),
         ],
     )

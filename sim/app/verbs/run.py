@@ -43,7 +43,7 @@ from sim.model.schema.text import Reading, ScenarioError, assumptions_note, comp
 from sim.model.text import masked_change
 from sim.results.formats import ms_text
 from sim.results.restarts import longest_lag_after_stop
-from sim.studies.compare import compare, keep, plain
+from sim.studies.compare import compare, comparison_json, write_comparison
 from sim.studies.comparison import Comparison
 from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
@@ -142,7 +142,7 @@ class RunOutcome:
             "outcomes": self.outcomes,
         }
         lines |= {"known_issues": known_issues_json(self.request.study.scenarios)}
-        return {**plain(self.comparison), **lines, "history": history, "expectations": verdicts}
+        return {**comparison_json(self.comparison), **lines, "history": history, "expectations": verdicts}
 
 
 def read_request(
@@ -322,19 +322,13 @@ def _keep(outcome: RunOutcome, place: Path) -> None:
     assert outcome.folder is not None
     origin, folder = outcome.request.origin, outcome.folder
     report = command_line("report", [folder])
+    # with its history inline, so that the folder can be copied to another machine; not with a history file that a change names
+    is_named = any(line.startswith("history=") for line in origin.changes)
+    text = origin.text if is_named else inline_history(origin.text, origin.folder)
     summary = {
         **outcome.kept_facts,
         "overrides": list(map(masked_change, origin.changes)),
         "source": Path(os.path.relpath(origin.file, folder)).as_posix(),
         "command": f"{outcome.request.command(folder)}\n{report} -o report.html",
     }
-    keep(outcome.comparison, place, _self_contained(origin), with_provenance(summary))
-
-
-def _self_contained(origin: StudySource) -> str:
-    """Return the scenario with its history inline, so that the results folder can be copied to another machine.
-
-    A history file that a change names is not included.
-    """
-    named = any(line.startswith("history=") for line in origin.changes)
-    return origin.text if named else inline_history(origin.text, origin.folder)
+    write_comparison(outcome.comparison, place, text, with_provenance(summary))

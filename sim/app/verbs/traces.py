@@ -23,7 +23,7 @@ from sim.model.units import parse_duration
 from sim.results.formats import write_csv
 from sim.studies.run_folder import FolderError
 from sim.studies.traces.choices import Choices
-from sim.studies.traces.conversion import cut_anywhere, must_be_spark, read_anywhere
+from sim.studies.traces.conversion import convert_traces, cut_windows, must_be_spark
 from sim.studies.traces.listing import list_files
 from sim.studies.traces.tables import NO_TABLE
 from sim.studies.traces.windows import CUTS, Cutting
@@ -132,7 +132,7 @@ def read_traces(
     if "://" not in tables:
         writable_folder(Path(tables))
     with stoppable(f"{tables} may mix tables of two runs; run the same command to write all of them again"):
-        counts = read_anywhere(files, tables, chosen, master=master, conf=conf)
+        counts = convert_traces(files, tables, chosen, master=master, conf=conf)
     found = ReadTraces(counts, tuple(remarks))
     listener.result(found)
     return found
@@ -167,7 +167,7 @@ def trace_windows(
     base = "." if file is None else str(file.parent)
     with stoppable("nothing is kept" if file is None else f"{file} is unchanged"):
         cutting = Cutting(length_s, cut, given["count"], given["trace"], base)
-        found, remarks = cut_anywhere(tables, cutting, master=master, conf=conf)
+        found, remarks = cut_windows(tables, cutting, master=master, conf=conf)
     if file is not None:
         write_csv(found, file, float_format="%.6g")
     for line in remarks:

@@ -29,7 +29,7 @@ def must_be_spark(master: str | None, conf: Iterable[str] | None) -> None:
         raise MasterError(f"--conf is for Spark: say {'another --master' if master else '--master as well'}")
 
 
-def read_anywhere(
+def convert_traces(
     files: Sequence[TraceFile],
     out: str,
     choices: Choices,
@@ -50,10 +50,10 @@ def read_anywhere(
         return read_traces(spark, files, out, choices)
 
 
-def cut_anywhere(
+def cut_windows(
     tables: str, cutting: Cutting, *, master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> CutWindows:
-    """Cut windows from tables.  `master`: see `read_anywhere`."""
+    """Cut windows from tables.  `master`: see `convert_traces`."""
     if master == HERE or (master is None and tables_are_small(tables)):
         return windows_here(tables, cutting)
     from sim.studies.sweeps.spark_session import session

@@ -3,7 +3,7 @@
 import json
 
 from sim.studies.traces.choices import Choices
-from sim.studies.traces.conversion import read_anywhere
+from sim.studies.traces.conversion import convert_traces
 from sim.studies.traces.listing import list_files
 
 
@@ -15,4 +15,4 @@ def answer(*series):
 
 def read_here(path, tables, **choices):
     """How many rows of each kind are in a file or below a folder, or why it is refused."""
-    return read_anywhere(list_files(str(path)).files, str(tables), Choices(**choices), master="here")
+    return convert_traces(list_files(str(path)).files, str(tables), Choices(**choices), master="here")

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from sim.model.schema.study import loads
-from sim.studies.compare import compare, plain
+from sim.studies.compare import compare, comparison_json
 from sim.studies.comparison import TIMEOUT, DecidingAssumption
 from sim.studies.deciding import deciding, trials
 
@@ -43,7 +43,7 @@ def test_numbers_of_an_assumption_are_data():
     """Those of its sentence stand in what a folder keeps, which gives the same sentence back."""
     comparison = compared()
     (found,) = assumed = deciding(comparison, trials(comparison))
-    (kept,) = json.loads(json.dumps(plain(replace(comparison, deciding=assumed))))["assumptions"]
+    (kept,) = json.loads(json.dumps(comparison_json(replace(comparison, deciding=assumed))))["assumptions"]
 
     assert found == DecidingAssumption(**kept)
     assert (

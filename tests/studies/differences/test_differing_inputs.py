@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sim.studies.differences import input_differences, side_of
-from sim.studies.effects import leading, quantities, unlike_failures
+from sim.studies.effects import leading, quantities, unlike_failures_sentence
 
 JOB = """\
 # Which inputs differ?
@@ -172,12 +172,12 @@ def test_what_failures_cost_is_compared_between_failures_of_one_cause():
         "time until caught up after a failure: 105 ms -> 310 ms",
         None,
     )
-    assert unlike_failures(cause).endswith(
+    assert unlike_failures_sentence(cause).endswith(
         "A has 2 x task (all tasks restart); B has 6 x task-manager (all tasks restart)"
     )
     assert of(quantities(extent), "caught_up_ms").change.value == 205.0
-    assert "B has 2 x task (some tasks restart)" in unlike_failures(extent)
-    assert unlike_failures(same) == ""
+    assert "B has 2 x task (some tasks restart)" in unlike_failures_sentence(extent)
+    assert unlike_failures_sentence(same) == ""
 
 
 def test_what_leads_changes_surely():
