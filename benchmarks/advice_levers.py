@@ -70,14 +70,7 @@ def _row(recording: Path, job: Path, out: Path, p99_ms: float, share: float, bud
     advised = answer["advised"]
     if advised is None:
         return [*head, "nothing fits", "; ".join(answer["enough"]) or "-", "", "", answer["dominates"] or "-"]
-    chances = answer["chances"]
-    tried = (
-        ""
-        if answer["grade"] == "use"
-        else " (to try)"
-        if chances is None
-        else f" (to try, {100 * chances['kept']:.0f} %)"
-    )
+    tried = "" if answer["grade"] == "use" else " (to try)"
     levers = "; ".join(lever["name"] for lever in answer["levers"]) or "-"
     cost = [change_text(-advised["loss"]), bytes_text(advised["written_per_hour"])]
     return [

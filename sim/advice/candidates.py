@@ -28,7 +28,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -94,7 +93,7 @@ from sim.advice.uncertainty import (
     with_corrected_durations,
     with_rare_checkpoints,
 )
-from sim.jobs.evidence.what_ifs import Kind, chance, kinds_of, within
+from sim.jobs.evidence.what_ifs import Kind, kinds_of
 from sim.model.scenario import Scenario
 from sim.model.schema.option_values import non_default_keys
 from sim.model.schema.study import path_of
@@ -126,31 +125,6 @@ def excess(setting: Setting, limits: Limits) -> float:
         setting.value(compared.get(column, column)) / bound for column, bound in limits.bounds.items() if bound > 0
     ]
     return max((value for value in ratios if not math.isnan(value)), default=0.0)
-
-
-# ---- The probability that a setting keeps the limit on checkpoints.
-#
-# Recordings of jobs whose configuration was changed show how far such predictions are off (`sim.jobs.evidence.what_ifs`).
-
-
-class Chances(NamedTuple):
-    """The accuracy of the predicted checkpoint duration, from recorded changes of the same kinds."""
-
-    kept: float  # probability that the limit is kept
-    likely_ms: float  # duration [ms] that is not exceeded in four of five such changes
-
-
-def chances(search: CandidateSearch, setting: Setting) -> Chances | None:
-    """Return the chances that a setting keeps the limit on checkpoints.
-
-    None if there is no such limit, no history of the job, or no finite prediction, or if the setting is today's.
-    """
-    bound_ms, value_ms = search.limits.checkpoint_ms, setting.checkpoint_ms
-    is_todays = setting.name == search.current_name
-    if bound_ms is None or search.bench.backtest is None or not 0 < value_ms < math.inf or is_todays:
-        return None
-    kinds = search.kinds_of(setting.name)
-    return Chances(chance(kinds, bound_ms / value_ms), value_ms * within(kinds))
 
 
 # ---- Settings that were not run, and why.

@@ -10,7 +10,7 @@ from typing import Any
 
 from sim.advice import texts
 from sim.advice.answer import ADVISED, ROLLBACK, answer, lines_below, no_answer
-from sim.advice.candidates import CandidateSearch, chances
+from sim.advice.candidates import CandidateSearch
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
@@ -245,9 +245,6 @@ def _search_to_json(search: CandidateSearch, choice: Choice, chosen: Setting | N
         "today": None if current is None else asdict(current),
         "confidence": {"setting": choice.same_setting, "protocol": choice.same_protocol},
         "grade": texts.grade(search),
-        "chances": None
-        if chosen is None or (probabilities := chances(search, chosen)) is None
-        else probabilities._asdict(),
         "confirmed": None if chosen is None else search.confirmed,
         "limits": asdict(search.limits),
         "mtbf_s": search.mtbf_s,

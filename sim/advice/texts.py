@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sim.advice.candidates import LONG_RUNS, CandidateSearch, chances
+from sim.advice.candidates import LONG_RUNS, CandidateSearch
 from sim.advice.cautions import (
     Caution,
     restart_attempts_caution,
@@ -20,7 +20,6 @@ from sim.advice.judgement import (
     Choice,
     FileRun,
     Limits,
-    NarrowLimit,
     Setting,
     falls_short,
     near_ties,
@@ -371,14 +370,8 @@ def room_text(search: CandidateSearch, setting: Setting) -> str:
     for tight in setting.tight:
         column, bound = tight.column, search.limits.bounds[tight.column]
         value = f"{close_value(column, setting.value(column), bound)} for {value_text(column, bound)}"
-        texts.append(f"{LIMITED[column]} {value}, {_lacking(search, setting, tight)}")
+        texts.append(f"{LIMITED[column]} {value}, and may be {percentage(tight.needed)} more")
     return "; ".join(texts)
-
-
-def _lacking(search: CandidateSearch, setting: Setting, tight: NarrowLimit) -> str:
-    if tight.column != "checkpoint_ms" or (probabilities := chances(search, setting)) is None:
-        return f"and may be {percentage(tight.needed)} more"
-    return f"which {percentage(probabilities.kept)} of recorded changes like it would keep (four of five: {ms_text(probabilities.likely_ms)})"
 
 
 def equal_intervals(search: CandidateSearch, chosen: Setting) -> list[Setting]:

@@ -1,13 +1,11 @@
 """What a runner of trials says of its bounds, from numbers that a clock and a store give it."""
 
-import math
 from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.candidates import Skipped, chances
+from sim.advice.candidates import Skipped
 from sim.advice.trials import TrialRunner
-from sim.jobs.evidence.what_ifs import chance, within
 
 
 @pytest.fixture
@@ -29,30 +27,6 @@ def test_nothing_that_runs_is_nothing_spent(runner):
 
     assert (found.spent_s(), found._rate()) == (0.0, 0.0)
     assert found.affords([], 0.0)
-
-
-def test_chances_are_those_of_recorded_changes_of_the_same_kinds():
-    """A limit of 1 s leaves a factor of two for 500 ms; today's setting, and one without a duration, have none."""
-    kinds = ("barriers",)
-    search = SimpleNamespace(
-        limits=SimpleNamespace(checkpoint_ms=1000.0),
-        bench=SimpleNamespace(backtest=object()),
-        kinds_of=lambda _: kinds,
-        current_name=("30 s", "aligned"),
-    )
-    setting = SimpleNamespace(name=("30 s", "unaligned"), checkpoint_ms=500.0)
-    found = chances(search, setting)
-
-    assert (chance(kinds, 2.0), 500 * within(kinds)) == (found.kept, pytest.approx(found.likely_ms))
-    assert chances(search, SimpleNamespace(name=("30 s", "aligned"), checkpoint_ms=500.0)) is None
-    assert [chances(search, SimpleNamespace(name=("1 s", "x"), checkpoint_ms=ms)) for ms in (0.0, math.inf)] == [
-        None,
-        None,
-    ]
-    search.current_name = None
-    assert chances(search, setting) is not None
-    search.limits.checkpoint_ms = None
-    assert chances(search, setting) is None
 
 
 def test_only_those_that_ran_are_named_as_few():

@@ -220,7 +220,7 @@ TEMPLATES = tuple(
             (
                 r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. Too little room: "
                 r"(?P<what>recovery|checkpoints) "
-                r"(?P<value>MS) for (?P<limit>MS), (?:and may be [\d.]+ % more|which .* keep \(four of five: MS\))"
+                r"(?P<value>MS) for (?P<limit>MS), and may be [\d.]+ % more"
                 r"(?:; (?:recovery|checkpoints) MS for MS, and may be [\d.]+ % more)?"
             ),
             has_little_room,

@@ -335,33 +335,23 @@ def _factor_text(factor: float) -> str:
     return f"within a factor of {factor:.2g}" if factor <= MAX_FACTOR else f"not within a factor of {MAX_FACTOR:g}"
 
 
-# ---- Probability that the p90 after a change is at most a multiple of the predicted p90, from recordings of such changes.
+# ---- The p90 after a change, as a multiple of the predicted p90, from recordings of such changes.
 #
 # A factor that holds for all recordings is too large to decide by: one change in ten took twice as long as predicted.
 
 LIKELY = 0.8
-"""Minimum probability for a recommendation without reservation."""
-
-
-def chance(kinds: Sequence[Kind], spare: float) -> float:
-    """Return the probability that the p90 is at most `spare` times the predicted one.
-
-    The errors of several changes are assumed to be independent.
-    """
-    return float((_ratios(tuple(kinds)) <= spare).mean()) * _known_chances(kinds)
+"""Minimum share of recorded changes within the margin of a prediction."""
 
 
 def within(kinds: Sequence[Kind], share: float = LIKELY) -> float:
-    """Return the multiple of the predicted p90 that is not exceeded in this share of such changes, infinity if unknown."""
-    ratios = np.sort(_ratios(tuple(kinds)))
-    rank = math.ceil(share / _known_chances(kinds) * len(ratios) - 1e-9)
+    """Return the multiple of the predicted p90 that is not exceeded in this share of such changes, infinity if unknown.
+
+    The errors of several changes are assumed to be independent, and the tail beyond the worst recording is unknown.
+    """
+    ratios, levels = np.sort(_ratios(tuple(kinds))), len(evidence()[AS_IT_IS].ratios)
+    covered_share = (levels / (levels + 1)) ** max(len(kinds), 1)
+    rank = math.ceil(share / covered_share * len(ratios) - 1e-9)
     return float(ratios[rank - 1]) if rank <= len(ratios) else math.inf
-
-
-def _known_chances(kinds: Sequence[Kind]) -> float:
-    """Return the share of changes that the recordings cover.  The tail beyond the worst recording is unknown."""
-    levels = len(evidence()[AS_IT_IS].ratios)
-    return float((levels / (levels + 1)) ** max(len(kinds), 1))
 
 
 @cache
