@@ -508,18 +508,28 @@ def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Coll
             downtimes_ms = [line.value("downtime_ms") for line in compared]
             min_ms, max_ms = min(downtimes_ms), max(downtimes_ms)
             may_differ = any(line.bounds for line in compared) or max_ms - min_ms >= max(100.0, 0.1 * max_ms)
-            return "" if may_differ else f"Downtime and replay after a {kind} are the same with all of them."
+            times = _unlike_times(compared)
+            alone = times and f" here, but failures come {times}, on average: at other times their costs may differ"
+            same = f"Downtime and replay after a {kind} are the same with all of them{alone}."
+            return "" if may_differ else same
     sentence = f"After a {kind} {worst}; {best}."
-    shares = [line.row.interval_passed_share for line in (worst, best)]
-    if not prefix and abs(shares[0] - shares[1]) > MIN_UNLIKE_PHASE:
-        passed = ", ".join(
-            f"after {share_text(share)} of the interval with {line.label}"
-            for share, line in zip(shares, (worst, best), strict=True)
-        )
-        sentence += f" Failures come {passed}, on average: what is replayed may differ by that alone."
+    if times := _unlike_times([worst, best]):
+        sentence += f" Failures come {times}, on average: what is replayed may differ by that alone."
     if labels := " and ".join(line.label for line in (worst, best) if line.label in overloaded):
         sentence += f" {labels} cannot keep up before the {kind} either: lag and disturbed time are not its cost alone."
     return sentence
+
+
+def _unlike_times(compared: Sequence[_Compared]) -> str:
+    """Return after which part of the interval failures come with the two strategies in which it differs most, or "" if it does not."""
+    share_of = attrgetter("row.interval_passed_share")
+    first, last = (choose(compared, key=share_of) for choose in (max, min))
+    if not (
+        first.row.failures and share_of(first) - share_of(last) > MIN_UNLIKE_PHASE
+    ):  # NaN: no checkpoint precedes a failure
+        return ""
+    lines = [line for line in compared if line in (first, last)]
+    return ", ".join(f"after {share_text(share_of(line))} of the interval with {line.label}" for line in lines)
 
 
 class _Compared(NamedTuple):

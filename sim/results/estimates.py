@@ -16,13 +16,20 @@ from sim.results.formats import MISSING
 
 # ---- Samples that are too small.
 
+MIN_INTERVALS = 3
+"""Minimum number of intervals in a run for which its checkpoints are compared with those of a shorter interval.
 
-def longer_run(needed: int, count: float, duration_ns: int) -> str:
-    """Return the change of run.duration with which a run has `needed` checkpoints, if it has `count` in `duration_ns`.
+The first checkpoint is triggered right after the start, when queues are still empty: in the median of fewer it counts too much.
+"""
 
-    Two more are allowed for: the first one begins late, and the last one may be under way at the end.
+
+def longer_run(needed: int, begin_ms: float, gap_ms: float) -> str:
+    """Return the change of run.duration with which a run has `needed` checkpoints.
+
+    `begin_ms`: trigger of the first one that counts, or end of the warm-up.  `gap_ms`: time from one to the next, which the
+    last one also has to complete.
     """
-    seconds = math.ceil((needed + 2) * duration_ns / count / 1e9)
+    seconds = math.ceil((begin_ms + needed * gap_ms) / 1e3)
     return (
         f"--set run.duration='{seconds} s'" if seconds <= 300 else f"--set run.duration='{math.ceil(seconds / 60)} min'"
     )

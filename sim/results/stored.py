@@ -162,6 +162,32 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
     The evaluated period begins after the warm-up and the first upload of the first job, and ends with the run (`ends_s`).
     It is cut to whole checkpoint intervals, and one-off events are left out.
     """
+    of_runs = _evaluated_requests(runs, ends_s, warmup_s)
+    rows = [compute_columns(StorageUse, requests)[0] for requests in of_runs]
+    return StorageUse(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
+
+
+class RateBasis(NamedTuple):
+    """The part of the runs that the rates of `StorageUse` are of."""
+
+    intervals: float  # between checkpoints, mean over runs
+    growth: float  # requests in its second half, as a multiple of those in its first half
+
+
+def rate_basis(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: float = 0.0) -> RateBasis:
+    """Return on how many intervals the rates of the storage use are based, and how much they grow."""
+    halves, count = np.zeros(2), 0
+    for run, requests in zip(runs, _evaluated_requests(runs, ends_s, warmup_s), strict=True):
+        triggers_s = run["checkpoints"].loc[is_periodic(run["checkpoints"]), "trigger_timestamp"] / 1e3
+        count += int(triggers_s.between(requests.begin_s + 1, requests.end_s + 1, inclusive="left").sum())
+        middle_s = math.floor((requests.begin_s + requests.end_s) / 2)
+        parts = requests._replace(end_s=middle_s), requests._replace(begin_s=middle_s)
+        halves += [part.per_hour(["put"]) for part in parts]
+    return RateBasis(count / len(runs), halves[1] / halves[0] if halves[0] > 0 else math.nan)
+
+
+def _evaluated_requests(runs: Sequence[Tables], ends_s: Sequence[float], warmup_s: float) -> list[_Requests]:
+    """Return the requests of each run, with the period to evaluate."""
     of_runs = []
     for run, end_s in zip(runs, ends_s, strict=True):
         triggers_ms = run["checkpoints"].loc[is_periodic(run["checkpoints"]), "trigger_timestamp"]
@@ -174,8 +200,7 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
         )
         is_left = not np.isnan(whole.per_hour(["put"]))
         of_runs.append(whole if is_left else whole._replace(one_off_events_s=events))
-    rows = [compute_columns(StorageUse, requests)[0] for requests in of_runs]
-    return StorageUse(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
+    return of_runs
 
 
 def _first_upload_end_s(checkpoints: pd.DataFrame) -> float:

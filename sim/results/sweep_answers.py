@@ -14,8 +14,8 @@ from sim.model import units
 from sim.model.frozen import frozen
 from sim.model.quantities import parse_condition
 from sim.model.text import PrintableError
-from sim.results.columns import text, unit_of
-from sim.results.estimates import critical
+from sim.results.columns import Population, numbers_of, text, unit_of
+from sim.results.estimates import MIN_INTERVALS, critical
 from sim.results.summary import STATISTICS
 
 # ---- The values of a sweep in each window and with each setting.
@@ -223,6 +223,35 @@ def pooled_samples(results: pd.DataFrame, settings: Sequence[str], column: str) 
     return {key: int(sum_) for key, sum_ in zip(keys, sums, strict=True)}
 
 
+INTERVAL_KEYS = ("checkpoint.interval", "flink.execution.checkpointing.interval")
+
+
+def intervals_ms(results: pd.DataFrame, settings: Sequence[str]) -> dict[tuple[str, ...], float]:
+    """Return {setting: interval of checkpoints [ms]}, without settings that switch them off; {} if the interval is not a setting."""
+    names = numbered(planned(results[[*settings, "strategy"]]), settings)[0]
+    places = [place for place, key in enumerate(settings) if key in INTERVAL_KEYS]
+    found = {name: numbers_of(settings[place], [name[place]]) for place in places for name in names}
+    return {name: numbers[1][name[places[0]]] for name, numbers in found.items() if numbers is not None}
+
+
+def too_few_intervals(results: pd.DataFrame, settings: Sequence[str], column: str) -> list[tuple[str, ...]]:
+    """Return the settings of whose intervals some run has too few, if `column` is of checkpoints and another interval is shorter."""
+    measured = ["completed", "ended_s", "warmup_ms"]
+    of_checkpoints = column in STATISTICS and STATISTICS[column].population is Population.COMPLETED
+    if not of_checkpoints or column == "completed" or not {*measured} <= {*results.columns}:
+        return []
+    rows = planned(results[[*settings, *measured, "strategy", "status", "job_status"]])
+    rows = rows[~has_no_result(rows)].astype(dict.fromkeys(settings, str))
+    lengths_ms, found = intervals_ms(results, settings), list[tuple[str, ...]]()
+    for key, own in rows.groupby(list(settings), sort=False):
+        name = tuple(map(str, key))
+        interval_ms = lengths_ms.get(name, 0.0)
+        if interval_ms > min(lengths_ms.values(), default=0.0):
+            fitting = (1e3 * own["ended_s"] - own["warmup_ms"]) / interval_ms
+            found += [name] if np.fmax(fitting, own["completed"]).min() < MIN_INTERVALS else []
+    return found
+
+
 # ---- Means with confidence intervals, and differences under common random numbers.
 #
 # A *setting* is a combination of option values that the user chooses. Each setting runs in the same windows of a trace
@@ -378,7 +407,10 @@ class Standing:
     sample: int | None = None  # observations of the ranking percentile in all its runs; None if it is not a percentile
     # column of a percentile whose sample is too small to check its limit -> number of observations
     unknown: Mapping[str, int] = field(default_factory=dict)
-    ranked: bool = True  # False if its sample is too small for a percentile, while other settings have the sample
+    ranked: bool = True  # False if its sample is too small for a percentile, while other settings have the sample, or if `is_short`
+    is_short: bool = (
+        False  # its runs have too few intervals, and the ranking column is one of checkpoints (`too_few_intervals`)
+    )
 
     @property
     def sound(self) -> bool:
@@ -479,6 +511,8 @@ def choose(
         )
         for position, (setting, mean, half, behind, lost, absent) in enumerate(counts_by_setting)
     ]
+    short = too_few_intervals(results, settings, least)
+    standings = [replace(standing, is_short=standing.setting in short) for standing in standings]
     standings = _with_ranks(standings, smallest_sample_of(least))
     ordered = sorted(
         standings, key=lambda standing: (not standing.eligible, not standing.sound, standing.behind, standing.value)
@@ -534,17 +568,13 @@ def _cap_bounds(differences: Floats, unfinished: Flags) -> Floats:
 def _with_ranks(standings: Sequence[Standing], needed: int) -> list[Standing]:
     """Set `ranked` to False for sound settings with too small a sample, if another sound setting has the sample.
 
-    Samples of the limits count first, then the sample of the ranking percentile, whose minimum is `needed`.
+    Samples of the limits count first, then the sample of the ranking percentile, whose minimum is `needed`.  Settings with too
+    few intervals are never ranked.
     """
-    known = [standing for standing in standings if standing.sound and not standing.unknown]
-    enough = [
-        standing
-        for standing in known or standings
-        if standing.sound and (standing.sample is None or standing.sample >= needed)
-    ]
-    if not known and not enough:
-        return list(standings)
-    ranked = {standing.setting for standing in enough or known}
+    sound = [standing for standing in standings if standing.sound and not standing.is_short]
+    known = [standing for standing in sound if not standing.unknown]
+    enough = [standing for standing in known or sound if standing.sample is None or standing.sample >= needed]
+    ranked = {standing.setting for standing in enough or known or sound}
     return [replace(standing, ranked=standing.setting in ranked or not standing.sound) for standing in standings]
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from sim.model.text import capitalised, listed
 from sim.results.end_of_job import Finish
-from sim.results.estimates import is_noise
+from sim.results.estimates import MIN_INTERVALS, is_noise, longer_run
 from sim.results.formats import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
 from sim.results.late_triggers import late_triggers_sentence, long_savepoint_sentence
 from sim.results.not_completed import COLUMN_OF
@@ -259,6 +259,7 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
         early_end_sentence(compared),
         _join_clauses(difference.text, _unlimited_text(compared)),
         ".",
+        _short_run_sentence(compared),
         "" if difference.names_longest else _long_tail_sentence(compared),
         _first_upload_sentence(compared),
         _other_workloads_sentence(
@@ -471,22 +472,48 @@ def _comparable(strategies: Sequence[StrategyRow]) -> list[StrategyRow]:
 
     All their checkpoints must complete, and there must be others than the first upload.
 
+    Strategies whose interval is so long that a run has few of them are left out if there is one with a shorter interval.
+
     The final checkpoint is quick, because channels are empty at the end of input.  Therefore a strategy with a final
     checkpoint and fewer than `_MIN_WITH_FINAL` checkpoints is left out, unless all comparable strategies have a final
     checkpoint.
     """
-    complete = [
+    short, complete = _too_few_intervals(strategies), _completing(strategies)
+    complete = [strategy for strategy in complete if strategy not in short]
+    if all(strategy.completes_end for strategy in complete):
+        return complete
+    return [
+        strategy for strategy in complete if not strategy.completes_end or strategy.summary.completed >= _MIN_WITH_FINAL
+    ]
+
+
+def _completing(strategies: Sequence[StrategyRow]) -> list[StrategyRow]:
+    """Return the strategies all of whose checkpoints complete, if there are others than the first upload."""
+    return [
         strategy
         for strategy in strategies
         if strategy.summary.completed
         and not (strategy.failed or _failures(strategy) or strategy.summary.standstill)
         and not _is_first_upload(strategy, strategies)
     ]
-    if all(strategy.completes_end for strategy in complete):
-        return complete
-    return [
-        strategy for strategy in complete if not strategy.completes_end or strategy.summary.completed >= _MIN_WITH_FINAL
-    ]
+
+
+def _too_few_intervals(strategies: Sequence[StrategyRow]) -> list[StrategyRow]:
+    """Return the completing strategies of whose intervals the run has too few, if another one has a shorter interval."""
+    completing = _completing(strategies)
+    shortest_ms = min((own.interval_ms for own in completing), default=0.0)
+    return [own for own in completing if own.interval_ms > shortest_ms and own.intervals < MIN_INTERVALS]
+
+
+def _short_run_sentence(strategies: Sequence[StrategyRow]) -> str:
+    """Return a sentence on strategies that are not compared because the run has too few of their intervals, or ""."""
+    if not (short := _too_few_intervals(strategies)):
+        return ""
+    longest = max(short, key=attrgetter("interval_ms"))
+    return (
+        f" Durations with {_strategy_names(short)} are not compared: the run has fewer than {MIN_INTERVALS} such intervals, and its first "
+        f"checkpoint meets a job that has just started ({longer_run(MIN_INTERVALS, longest.warmup_ms, longest.interval_ms)})."
+    )
 
 
 def axis_sentences(strategies: Sequence[StrategyRow]) -> Iterator[str]:

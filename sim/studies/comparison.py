@@ -49,6 +49,7 @@ from sim.runtime.result import NOT_STOPPED, Result, identity
 from sim.studies.plan import baseline, is_of_workload, label
 from sim.studies.remarks.checkpoints import (
     aligned_input_sentences,
+    extrapolation_sentences,
     file_sentences,
     harmed_sink,
     limit_sentences,
@@ -597,6 +598,11 @@ class Comparison:
             singles=singles(runs, warmup_s=warmup_s),
             first=replications.first_uploads,
             finish=finish(runs, ends_s, cost.committed_records) if replications.is_finished else None,
+            intervals=max((min(ends_s) - warmup_s) * 1e9 / interval_ns, replications.summary.completed / len(results))
+            if interval_ns
+            else math.inf,
+            interval_ms=interval_ns / 1e6,
+            warmup_ms=warmup_s * 1e3,
             last_trigger_s=last_trigger_s(runs, ends_s, interval_ns / 1e9, options.min_pause_ns / 1e9)
             if runs_on and interval_ns
             else math.nan,
@@ -632,6 +638,7 @@ def _run_sentences(runs: Replications) -> Iterator[str]:
     """Yield sentences on the first run of a strategy: output, replay, files, failures, load, limits and growth."""
     result = runs.results[0]
     sources = [vertex for vertex in runs.scenario.job.vertices if vertex.source]
+    yield from extrapolation_sentences(runs)
     yield from output_sentences(runs)
     if runs.consequences.commits:
         yield from replayed_sentences(result)

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from sim.model.frozen import frozen
 from sim.model.quantities import COST, S3_STANDARD, USE, Prices
 from sim.model.text import capitalised, listed, one_line
+from sim.results.columns import Population, unit_of
 from sim.results.columns import text as value_text
-from sim.results.columns import unit_of
 from sim.results.consequences import MIN_UNLIKE_PHASE
-from sim.results.estimates import PairedChange, longer_run, paired_change
+from sim.results.estimates import MIN_INTERVALS, PairedChange, longer_run, paired_change
 from sim.results.formats import MISSING, TextTable, change_text, json_ready, share_text
 from sim.results.summary import STATISTICS, has_sample
 from sim.results.sweep_answers import DEAD
@@ -49,6 +49,8 @@ LEADING = (
 MIN_UNLIKE_SHARE = 0.1
 """Minimum difference of a kind's share of the failures for which what failures cost is not compared."""
 _PHASE = "interval_passed_share"
+INTERVAL = "interval_ms"
+"""Column with the interval of checkpoints; 0 if they are off."""
 MIN_COMPLETED = 5
 """Minimum completed checkpoints per run for which statistics of their durations are compared without a warning."""
 MIN_LEADING_SHARE = 0.1
@@ -159,7 +161,8 @@ def run_both_sides(
     rows = []
     for i, (side, cell) in enumerate(planned):
         cost = {COST: prices.cost_per_month(outcomes[i])} if set(USE) <= set(outcomes[i]) else {}
-        rows.append({SIDE: side, "replication": cell.replication, **outcomes[i], **cost})
+        interval_ms = (cell.scenario.checkpoint.interval_ns or 0) / 1e6
+        rows.append({SIDE: side, "replication": cell.replication, INTERVAL: interval_ms, **outcomes[i], **cost})
     return pd.DataFrame(rows)
 
 
@@ -169,6 +172,12 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
     not_compared = {"failures"} if unlike_failures_sentence(rows, by_cause=True) else set()
     if unlike_phases_sentence(rows):
         not_compared = {"failures", "restarts", "lag_s", "delay_mean_s", "delay_p99_s"}
+    if _too_few_intervals(rows):
+        not_compared |= {
+            name
+            for name, column in STATISTICS.items()
+            if column.population is Population.COMPLETED and name != "completed"
+        }
     differences = []
     for name, column in STATISTICS.items():
         if not column.title or name not in rows:
@@ -226,15 +235,31 @@ def unlike_phases_sentence(rows: pd.DataFrame) -> str:
     )
 
 
+def _too_few_intervals(rows: pd.DataFrame) -> str:
+    """Return the side with the longer interval if its runs have too few of them for checkpoints that are like those of the other, or ""."""
+    if INTERVAL not in rows or (rows["completed"] == 0).any():
+        return ""
+    first = rows.groupby(SIDE)[[INTERVAL, "completed"]].min().sort_values(INTERVAL)
+    longest = first.iloc[-1]
+    measured_ms = (rows["ended_s"] * 1e3 - rows["warmup_ms"]).min()
+    has_few = max(longest["completed"], measured_ms / max(longest[INTERVAL], 1)) < MIN_INTERVALS
+    return str(longest.name) if has_few and longest[INTERVAL] > first.iloc[0][INTERVAL] else ""
+
+
 def few_checkpoints_sentence(rows: pd.DataFrame, duration_ns: int) -> str:
     """Return a sentence on the side with the fewest completed checkpoints in a run, if they are too few to compare, or ""."""
     fewest = rows.groupby(SIDE)["completed"].min().sort_values()
     if fewest.empty or not 0 < fewest.iloc[0] < MIN_COMPLETED:
         return ""
-    return (
-        f"{fewest.index[0]} has {fewest.iloc[0]:.0f} completed checkpoints in a run, too few for a median or a longest one: "
-        f"{longer_run(MIN_COMPLETED, fewest.iloc[0], duration_ns)}"
-    )
+    side, count = str(fewest.index[0]), float(fewest.iloc[0])
+    own = rows[rows[SIDE] == side]
+    warmup_ms, interval_ms = float(own["warmup_ms"].max()), float(own[INTERVAL].max())
+    measured_ms = duration_ns / 1e6 - warmup_ms
+    # without the first upload, and the one that is under way at the end
+    is_on_time = (count + 2) * interval_ms >= measured_ms
+    longer = longer_run(MIN_COMPLETED + 1, warmup_ms, interval_ms if is_on_time else measured_ms / count)
+    unlike = ", and its interval too long for the run: checkpoints are not compared" if _too_few_intervals(rows) else ""
+    return f"{side} has {count:.0f} completed checkpoints in a run, too few for a median or a longest one{unlike}: {longer}"
 
 
 def leading(quantities: Sequence[QuantityDifference]) -> QuantityDifference | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sim.results.consequences import Consequences, consequences
 from sim.results.rates import KeepingUp, Tables, falls_behind, keeping_up
 from sim.results.stored import StorageUse, storage_use
@@ -20,7 +22,7 @@ from sim.results.summary import (
     summarize,
     warm_up,
 )
-from sim.results.tables import job_of
+from sim.results.tables import first_uploads, is_periodic, job_of
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
@@ -131,8 +133,26 @@ class Replications:
             failed_jobs=[result.job_status.startswith("FAILED") for result in self.results],
             falls_behind=self.falls_behind,
             sources=[vertex.name for vertex in self.scenario.job.vertices if vertex.source is not None],
-            interval_ms=(self.scenario.checkpoint.interval_ns or 0) / 1e6,
+            interval_ms=self.interval_ms,
         )
+
+    @property
+    def checkpoint_times_ms(self) -> tuple[float, float]:
+        """Return (trigger of the first checkpoint that counts, time from one to the next) of the run with the fewest [ms]."""
+        begin_ms, gap_ms = 0.0, 0.0
+        for run, end_s in zip(self.tables, self.ends_s, strict=True):
+            rows = run["checkpoints"]
+            is_counted = (rows["status"] == "COMPLETED").to_numpy() & is_periodic(rows) & ~first_uploads(rows)
+            triggers_ms = rows.loc[is_counted & (rows["trigger_timestamp"] >= 1e3 * self.warmup_s), "trigger_timestamp"]
+            first_ms = float(triggers_ms.min()) if len(triggers_ms) else 1e3 * end_s
+            mean_ms = (1e3 * end_s - first_ms) / (len(triggers_ms) + 1)  # the last one may be under way
+            between_ms = float(np.diff(np.sort(triggers_ms)).mean()) if len(triggers_ms) > 1 else self.interval_ms
+            begin_ms, gap_ms = max(begin_ms, first_ms), max(gap_ms, mean_ms, between_ms)
+        return begin_ms, gap_ms
+
+    @property
+    def interval_ms(self) -> float:
+        return (self.scenario.checkpoint.interval_ns or 0) / 1e6
 
     def median_duration_ms(self, end: WarmUpEnd) -> float:
         """Return the median duration [ms] of checkpoints triggered after `end`, a warm-up or a cold start; NaN if there are none."""

@@ -24,6 +24,7 @@ from tests.claims.printed import (
     Template,
     always,
     end_of_data_ns,
+    first_uploads,
     is_noise,
     mean_end_ms,
     moments_ms,
@@ -43,6 +44,9 @@ COLUMNS = (
 )
 """Parts of a critical path by kind of wait, and these by column of the table of strategies."""
 SPENT = ("accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs", "x_hardBackPressuredTimeMs")
+TIMES = (
+    r"after (?P<p>[\d.]+) % of the interval with (?P<a>NAME), after (?P<q>[\d.]+) % of the interval with (?P<b>NAME)"
+)
 LOAD = r" \((?P<load>[^)]*)\)"
 FATE = r"(?P<count>\d+) of (?P<m>\d+) checkpoints (?:expired?|fail(?:ed)? \((?P<reason>[\w ]+)\))"
 
@@ -53,6 +57,16 @@ def of_each_run(holds):
     @wraps(holds)
     def claim(told, match):
         return all(holds(runs[0], match) for runs in told.about(match))
+
+    return claim
+
+
+def of_each_strategy(holds):
+    """A claim about the runs of each strategy that a sentence names."""
+
+    @wraps(holds)
+    def claim(told, match):
+        return all(holds(told, match, runs) for runs in told.about(match))
 
     return claim
 
@@ -1015,9 +1029,11 @@ def lags_differ(told, match):
 
 @of_each_run
 def writes_files(run, match):
-    """So many files were written for each snapshot, and per hour over whole intervals; those in one physical file count once."""
+    """So many files were written for each later snapshot, and per hour over whole intervals; those in one physical file count once."""
     rows = run.files[run.files["scope"] != "savepoint"]
-    counts = rows.groupby(["owner", "checkpoint"]).size()
+    is_later = [pair not in first_uploads(run) for pair in zip(rows["checkpoint"], rows["owner"], strict=True)]
+    later = rows[is_later] if any(is_later) else rows
+    counts = later.groupby(["owner", "checkpoint"]).size()
     done = run.checkpoints[(run.checkpoints["status"] == "COMPLETED") & (run.checkpoints["savepointFormat"] == "")]
     without = len({*done["id"]} - {*rows["checkpoint"]})
     if (int(match["none"] or 0), int(match["n"] or len(done))) != (without, len(done)):
@@ -1031,7 +1047,7 @@ def writes_files(run, match):
         names = [
             str(inside) if inside >= 0 else path for inside, path in zip(rows["physical"], rows["path"], strict=True)
         ]
-        found = rows.assign(name=names).groupby(["owner", "checkpoint"])["name"].nunique().median()
+        found = rows.assign(name=names).loc[later.index].groupby(["owner", "checkpoint"])["name"].nunique().median()
         hourly = len({*compress(names, is_counted)}) / hours
         return (
             run.scenario.storage.merging is not None
@@ -1097,6 +1113,56 @@ def costs_the_same(told, match):
                 down.append(median(rows[-1]["running"] - rows[0]["failed"] for rows in ran))
                 replayed.append(median(sum(row["replayed_records"] for row in rows) for rows in ran))
     return max(down) - min(down) < max(100.0, 0.1 * max(down)) and max(replayed) <= 1.1 * min(replayed)
+
+
+def triggers_of_requests_s(told, run):
+    """Of periodic checkpoints after the first upload."""
+    rows = run.checkpoints[run.checkpoints["savepointFormat"] == ""]
+    first = [pair in first_uploads(run) for pair in zip(rows["id"], rows.get("x_job", 0 * rows["id"]), strict=True)]
+    ended_ms = (rows["trigger_timestamp"] + rows["end_to_end_duration"])[first].max()
+    begin_ms = max(told.warmup_ms(run), 0 if math.isnan(ended_ms) else ended_ms)
+    return sorted(rows.loc[rows["trigger_timestamp"] >= begin_ms, "trigger_timestamp"] / 1e3)
+
+
+@of_each_strategy
+def has_few_intervals_of_requests(told, match, runs):
+    """Between the triggers of the checkpoints, or one more if they begin and end with the run."""
+    count = fmean(len(triggers_of_requests_s(told, run)) for run in runs)
+    return number(match["count"]) < 10 and -1.5 < number(match["count"]) - count < 1
+
+
+@of_each_strategy
+def requests_grow(told, match, runs):
+    """Parts and files of whole seconds between the first trigger and the last."""
+    halves = np.zeros(2)
+    for run in runs:
+        first_s, *_, last_s = map(math.floor, triggers_of_requests_s(told, run))
+        middle_s = (first_s + last_s) // 2
+        for half, (begin_s, end_s) in enumerate(((first_s, middle_s), (middle_s, last_s))):
+            counted = run.tables["requests"]["time"].between(begin_s, end_s, inclusive="left")
+            halves[half] += run.tables["requests"].loc[counted, "put"].sum() / (end_s - begin_s)
+    return abs(100 * (halves[1] / halves[0] - 1) - float(match["share"])) <= 1 and halves[1] > 1.09 * halves[0]
+
+
+def have_too_few_intervals(told, match):
+    """Fewer fit into each run of these, also if it began when the warm-up does; they all fit into the longer run, and hardly more."""
+    intervals_ms = {
+        name: told.runs(name)[0].scenario.checkpoint.interval_ns / 1e6
+        for name in told.names
+        if told.durations(told.runs(name))
+    }
+    named = re.split(", | and ", match["names"].lower())
+    lengths = [ms for name, ms in intervals_ms.items() if name.lower() in named]
+    warmup_ms = max(told.warmup_ms(run) for name in intervals_ms if name.lower() in named for run in told.runs(name))
+    fitting = [
+        (run.ended_ns / 1e6 - told.warmup_ms(run)) / run.scenario.checkpoint.interval_ns * 1e6
+        for name in intervals_ms
+        if name.lower() in named
+        for run in told.runs(name)
+    ]
+    needed_ms = warmup_ms + int(match["few"]) * max(lengths)
+    is_enough = 0 <= number(match["longer"]) - needed_ms < (1e3 if needed_ms <= 3e5 else 6e4)
+    return int(match["few"]) == 3 and max(fitting) < 3 and min(lengths) > min(intervals_ms.values()) and is_enough
 
 
 def costs_of(runs):
@@ -2001,14 +2067,14 @@ TEMPLATES = (
     ),
     template(
         "costs the same",
-        r"Downtime and replay after a (?:failure|planned restart) are the same with all of them",
-        costs_the_same,
+        rf"Downtime and replay after a (?:failure|planned restart) are the same with all of them(?: here, but failures come {TIMES}, "
+        r"on average: at other times their costs may differ)?",
+        lambda told, match: costs_the_same(told, match) and (not match["a"] or fails_at_unlike_times(told, match)),
         some_restart,
     ),
     template(
         "fails at unlike times",
-        r"Failures come after (?P<p>[\d.]+) % of the interval with (?P<a>NAME), after (?P<q>[\d.]+) % of the interval with "
-        r"(?P<b>NAME), on average: what is replayed may differ by that alone",
+        rf"Failures come {TIMES}, on average: what is replayed may differ by that alone",
         fails_at_unlike_times,
         some_restart,
     ),
@@ -2039,6 +2105,24 @@ TEMPLATES = (
         "another workload",
         r"with (?P<workload>[^:;]+?) checkpoints take (?P<low>MS)(?: to (?P<high>MS))? \(longest (?P<most>MS)(?:, (?P<failed>\d+) fail)?\)",
         workload_takes,
+    ),
+    template(
+        "too few intervals",
+        r"Durations with (?P<names>NAMES) are not compared: the run has fewer than (?P<few>\d+) such intervals, and its first checkpoint "
+        r"meets a job that has just started \(--set run\.duration='(?P<longer>MS)'\)",
+        have_too_few_intervals,
+    ),
+    template(
+        "extrapolated",
+        rf"{ABOUT}Requests and bytes per hour and the cost per month are extrapolated from (?P<count>\d+) intervals?: too few for a forecast "
+        r"\(run\.duration\)",
+        has_few_intervals_of_requests,
+    ),
+    template(
+        "requests that grow",
+        rf"{ABOUT}Requests per hour are (?P<share>\d+) % more in the second half of the run than in the first: in a longer run, and in a "
+        r"month, requests, bytes and cost are higher \(run\.duration\)",
+        requests_grow,
     ),
     template("only a first upload", r"So does the only one of (?P<names>NAMES), which is not compared", is_only_upload),
     template(

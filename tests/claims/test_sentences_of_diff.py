@@ -14,6 +14,7 @@ from scipy.stats import t as student
 
 from sim.app.verbs.diff import diff
 from sim.model.schema.study import loads
+from sim.results.columns import Population
 from sim.results.columns import text as value_text
 from sim.results.summary import STATISTICS
 from sim.studies import effects
@@ -66,6 +67,7 @@ PAIRS = {
     "another seed": {"duration: 4 s": "duration: 5 s, seed: 3"},
     "the same": {"duration: 4 s": "duration: 4000 ms"},
     "prices": {"{bandwidth: 100 MB/s}": "{object-store: {latency: 50 ms}}"},
+    "a long interval": {"interval: 1 s": "interval: 3 s"},
     "another backend": {"size: 1 MB": "size: 1 MB, backend: rocksdb"},
 }
 """By name: what B has in place of what A has."""
@@ -133,9 +135,23 @@ class ToldDiff:
             return False
         return abs(np.diff([np.mean(own) for own in shares])[0]) > 0.1 and min(map(np.ptp, shares)) <= 0.1
 
+    @property
+    def has_too_few_intervals(self):
+        """The runs of the side with the longer interval have less than three of them."""
+        of_sides = [self.runs.get(side, [{}])[0] for side in "AB"]
+        lengths_s = [row.get("interval_ms", 0) / 1e3 for row in of_sides]
+        longest = of_sides[int(np.argmax(lengths_s))]
+        return lengths_s[0] != lengths_s[1] and max(longest["ended_s"] / max(lengths_s), longest["completed"]) < 3
+
     def change(self, side, column):
         """(mean, half width of the interval, how many sides of it are bounds)"""
         if column in ("downtime_ms", "caught_up_ms") and (self.are_unlike("causes") or self.fail_at_unlike_times()):
+            return math.nan, math.nan
+        if (
+            STATISTICS[column].population is Population.COMPLETED
+            and column != "completed"
+            and self.has_too_few_intervals
+        ):
             return math.nan, math.nan
         apart = np.array(self.values(side, column)) - np.array(self.values("A", column))
         if not np.isfinite(apart).all():
@@ -335,13 +351,25 @@ def times_are_unlike(told, match):
 
 
 def has_few_checkpoints(told, match):
-    """No run of either side completes fewer, some run of this side completes so many, four at most, and seven in a longer run."""
+    """No run of either side completes fewer, some run of this side completes so many, four at most; a longer run has time for six.
+
+    If they are not compared, the interval is longer, and fewer than three fit into the run.
+    """
     own, other = (
         min(row["completed"] for row in told.runs[side]) for side in (match["side"], *{*"AB"} - {match["side"]})
     )
     run_s = max(float(yaml_of(text)["run"]["duration"].split()[0]) for text in (told.a, told.b))
     longer_s = float(match["longer"].split()[0]) * (60 if "min" in match["longer"] else 1)
-    return own == int(match["few"]) <= min(4, other) and 0 <= longer_s - 7 * run_s / own < 1
+    interval_s, other_s = (
+        told.runs[side][0]["interval_ms"] / 1e3 for side in (match["side"], *{*"AB"} - {match["side"]})
+    )
+    each_s = interval_s if (own + 2) * interval_s >= run_s else run_s / own
+    is_unlike = interval_s > other_s and run_s < 3 * interval_s
+    return (
+        (own, is_unlike) == (int(match["few"]), bool(match["unlike"]))
+        and own <= min(4, other)
+        and 0 <= longer_s - 6 * each_s < 1
+    )
 
 
 def rocksdb_takes_longer(told, match):
@@ -420,7 +448,8 @@ TEMPLATES = tuple(
         (
             "few checkpoints",
             (
-                r"(?P<side>[AB]) has (?P<few>\d+) completed checkpoints in a run, too few for a median or a longest one: "
+                r"(?P<side>[AB]) has (?P<few>\d+) completed checkpoints in a run, too few for a median or a longest one"
+                r"(?P<unlike>, and its interval too long for the run: checkpoints are not compared)?: "
                 r"--set run\.duration='(?P<longer>\d+ (?:s|min))'$"
             ),
             has_few_checkpoints,

@@ -107,6 +107,27 @@ checkpoint: {interval: 10 s, timeout: 30 s, tolerable-failed: 0}
 restart: {strategy: fixed-delay, attempts: 3, delay: 5 s}
 run: {duration: 3 min}
 """,
+    "requests of few intervals": """version: 1
+job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 4 MB, backend: rocksdb}}}
+checkpoint: {interval: 3 s, incremental: true}
+storage: {object-store: {}}
+run: {duration: 20 s}
+""",
+    "requests that grow": """version: 1
+job:
+  a: {source: {rate: 1k/s, record: 1 kB}}
+  b: {input: {a: hash}, service: 100 us, state: {size: 60 MB, backend: rocksdb, value: 1 kB, update: 100 %}}
+checkpoint: {interval: 1 s, incremental: true}
+storage: {object-store: {}}
+run: {duration: 40 s}
+""",
+    "an interval as long as the run, and one failure": """version: 1
+job: {a: {source: {rate: 50/s, record: 1 kB}}, b: {input: {a: hash}, service: 5 ms}}
+checkpoint: {interval: [3 s, 11 s]}
+restart: {strategy: fixed-delay, delay: 1 s}
+faults: [{kill: 'b[0]', at: 14900 ms}]
+run: {duration: 20 s}
+""",
     "unlike times of failures": """version: 1
 job: {a: {source: {rate: 50/s, record: 1 kB}}, b: {input: {a: hash}, service: 5 ms}}
 checkpoint: {interval: 4 s}
@@ -535,6 +556,14 @@ run: {duration: 30 s}
         checkpoint=", incremental: true, max-concurrent: [1, 4]",
         rest="storage: {bandwidth: 100 MB/s}",
     ),
+    "a first upload of more files than later ones": """version: 1
+job:
+  a: {source: {rate: 1k/s, record: 1 kB}}
+  b: {input: {a: hash}, service: 100 us, state: {size: 800 MB, backend: rocksdb, value: 1 kB, update: 100 %}}
+checkpoint: {interval: 3 s, incremental: true}
+storage: {bandwidth: 500 MB/s, file-merging: [off, on]}
+run: {duration: 8 s}
+""",
     "many files": job(
         service="100 ms",
         b=", state: {size: 40 MB}, parallelism: 40",
@@ -614,6 +643,7 @@ WORDS = {
     "one checkpoint outlasts the interval": "apart instead of every",
     "triggers that are due while tasks restart": "(the job restarts in between)",
     "tasks without a JobManager": "until they miss its heartbeats",
+    "an interval as long as the run, and one failure": "Durations with interval 11 s are not compared",
     "many files": "physical ones",
     "failures as fast as they are tolerated": "that restart.rate tolerates: the job fails",
     "copies on disks": ", others up to",

@@ -341,6 +341,23 @@ def keeps(told, match):
     return is_held and match["forecast"] == str(told.forecasts[-1])
 
 
+def beyond_the_forecast(told):
+    """Of what is printed about the last checkpoints."""
+    forecast = told.forecasts[-1]
+    durations = [
+        point.duration_ms for point in told.shown[-20:] if point.status == "COMPLETED" and not point.is_savepoint
+    ]
+    p50, p90 = np.quantile(durations, [0.5, 0.9])
+    below, above = (forecast.p50_ms * forecast.factors[0] ** sign for sign in (-1, 1))
+    said = {"p50 is below it": p50 < below, "p50 is above it": p50 > above}
+    said["p90 is above it"] = p90 > forecast.p90_ms * forecast.factors[1]
+    return [text for text, holds in said.items() if holds]
+
+
+def keeps_each(told, match):
+    return keeps(told, match) and not beyond_the_forecast(told)
+
+
 def none_is_held(told, match):
     return not keeps(told, match) and match["forecast"] == str(told.forecasts[-1])
 
@@ -474,7 +491,15 @@ TEMPLATES = tuple(
             exceeds_the_limit,
         ),
         ("no forecast", r"There is no forecast yet", has_no_forecast),
-        ("keeps", r"Checkpoints keep their forecast: (?P<forecast>FORECAST)", keeps),
+        ("keeps", r"Checkpoints keep their forecast: (?P<forecast>FORECAST)", keeps_each),
+        (
+            "not sure yet",
+            (
+                r"It is not sure yet whether checkpoints keep their forecast \((?P<beyond>p[59]0 is (?:above|below) it(?: and p90 is above it)?)\): "
+                r"(?P<forecast>FORECAST)"
+            ),
+            lambda told, match: keeps(told, match) and match["beyond"] == " and ".join(beyond_the_forecast(told)),
+        ),
         ("none is held", r"No checkpoint of these is held to the forecast: (?P<forecast>FORECAST)", none_is_held),
         ("has left", r"Checkpoints left their forecast at (?P<since>CLOCK): (?P<forecast>FORECAST)", has_left),
         ("completed", r"(?P<k>\d+) of the last (?P<n>\d+) checkpoints completed(?:, with (?P<ms>P50))?", completed),

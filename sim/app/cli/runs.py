@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -134,8 +135,8 @@ def _missing_percentiles(comparison: Comparison, columns: Sequence[ResultColumn]
         ]
         if few and (p99 or len(few) < len(comparison.strategies)):  # a column that nobody has is not shown
             least = min(few, key=lambda own: own.summary.completed)
-            run = comparison.results[least.label][0].scenario.run
-            longer = longer_run(column.smallest_sample, least.summary.completed, run.duration_ns)
+            runs = comparison.replications[least.label]
+            longer = longer_run(math.ceil(column.smallest_sample / len(runs.results)), *runs.checkpoint_times_ms)
             yield f"{column.heading} needs {column.smallest_sample} checkpoints, {least.label} completes {least.summary.completed}: {longer}"
 
 

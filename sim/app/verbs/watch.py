@@ -177,7 +177,7 @@ class _Session:
         self.watcher = Watcher(state, self.limit_ms)
         if self.options["renew"]:
             state.forecast = None
-            state.reset()
+            state.reset_evidence()
         checkpoint_count = sum(count for name, count in state.counts.items() if name.startswith("checkpoints"))
         self.listener.message(f"resuming: {self.folder} has {checkpoint_count} checkpoints; {verdict(self.watcher)}")
 

@@ -18,6 +18,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
 from sim.jobs.source.job_log import clock
+from sim.jobs.watch.forecast import LOWER, TAIL, UPPER
 from sim.jobs.watch.observation import mean_circumstances
 from sim.jobs.watch.watcher import (
     MIN_FORECAST_CHECKPOINTS,
@@ -28,6 +29,7 @@ from sim.jobs.watch.watcher import (
     percentiles,
     percentiles_text,
 )
+from sim.model.text import listed
 from sim.results.charts import Chart, ChartAxis, Panel, make_chart
 from sim.results.formats import TextTable, apart_text, bytes_text, ms_text
 from sim.results.page import Block, Page
@@ -160,7 +162,15 @@ def verdict(watcher: Watcher) -> str:
     if state.left_ms is not None:
         comparison = f"Checkpoints left their forecast at {clock(state.left_ms)}"
     elif any(point.trigger_ms >= forecast.made_ms and point.status == "COMPLETED" for point in latest):
-        comparison = "Checkpoints keep their forecast"
+        p50_ms, p90_ms = percentiles(latest)
+        limits_ms = forecast.limits_ms
+        beyond = [
+            *["p50 is below it"] * (p50_ms < limits_ms[LOWER.name]),
+            *["p50 is above it"] * (p50_ms > limits_ms[UPPER.name]),
+            *["p90 is above it"] * (p90_ms > limits_ms[TAIL.name]),
+        ]
+        unsure = f"It is not sure yet whether checkpoints keep their forecast ({listed(beyond)})"
+        comparison = unsure if beyond else "Checkpoints keep their forecast"
     else:
         comparison = "No checkpoint of these is held to the forecast"
     return f"{away}{comparison}: {forecast}. {now}"

@@ -112,14 +112,9 @@ class WatchState:
         return evidence
 
     def reset_evidence(self) -> None:
-        """Reset the evidence, because checkpoints are within the forecast again."""
+        """Reset the evidence, because checkpoints are within the forecast again, or it is another one."""
         self.evidence = {}
         self.left_ms, self.left_by = None, ""
-
-    def reset(self) -> None:
-        """Reset the evidence and the last report, because there is a new forecast, or none any more."""
-        self.reset_evidence()
-        self.is_over = False
 
 
 _ADAPTER = TypeAdapter(WatchState)
@@ -277,8 +272,8 @@ class Watcher:
                 if self.state.forecast is not None
                 else "a forecast"
             )
-            self.state.forecast = None
-            self.state.reset()
+            self.state.forecast, self.state.is_over = None, False
+            self.state.reset_evidence()
             self.state.failed, self.state.completed_ms = 0, None
             self.state.settings_since_ms = observation.time_ms
             self.state.recent, self.state.activities = [], []
@@ -293,7 +288,7 @@ class Watcher:
 
     def use_forecast(self, forecast: Forecast, now_ms: int) -> list[WatchEvent]:
         """Use this forecast from now on."""
-        self.state.reset()
+        self.state.reset_evidence()
         self.state.forecast = forecast
         data = {"p50_ms": forecast.p50_ms, "p90_ms": forecast.p90_ms, "factors": list(forecast.factors)}
         return [WatchEvent(now_ms, "forecast", f"forecast: {forecast}, told by {forecast.history} checkpoints", data)]

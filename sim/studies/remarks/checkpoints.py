@@ -17,8 +17,8 @@ from sim.model.units import UnitError, parse_flink_size
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
 from sim.results.journal import EventType
-from sim.results.stored import commits_per_hour, known_sinks, rolled_back_sentences, whole_periods_ms
-from sim.results.tables import EXPIRED, is_periodic, job_of
+from sim.results.stored import commits_per_hour, known_sinks, rate_basis, rolled_back_sentences, whole_periods_ms
+from sim.results.tables import EXPIRED, first_uploads, is_periodic, job_of
 from sim.runtime.result import Result
 from sim.storage.media.flat import slowness
 from sim.studies.remarks.load import FULL_SHARE
@@ -99,11 +99,15 @@ def file_sentences(result: Result) -> Iterator[str]:
     if rows.empty:
         return
     triggers_ms = every.loc[every["savepointFormat"] == "", "trigger_timestamp"]
+    firsts = every[first_uploads(every)]
+    of_first = {*zip(job_of(firsts), firsts["id"], strict=True)}
+    later = rows[[pair not in of_first for pair in zip(rows["owner"], rows["checkpoint"], strict=True)]]
+    later = rows if later.empty else later
     begin_ms, end_ms = whole_periods_ms(triggers_ms, -1.0, result.ended_ns / 1e6)
     counted = every[every["trigger_timestamp"] > begin_ms]
     counted_ids, hours = {*zip(job_of(counted), counted["id"], strict=True)}, (end_ms - max(begin_ms, 0.0)) / 3.6e6
     of_periods = rows[[pair in counted_ids for pair in zip(rows["owner"], rows["checkpoint"], strict=True)]]
-    each = rows.groupby(["owner", "checkpoint"]).size().median()
+    each = later.groupby(["owner", "checkpoint"]).size().median()
     done = completed(result)
     done = done[done["savepointFormat"] == ""]
     without = int((~done["id"].isin(rows["checkpoint"])).sum())
@@ -111,7 +115,7 @@ def file_sentences(result: Result) -> Iterator[str]:
     if result.scenario.storage.merging is not None:
         # files that are too large to be merged are physical ones, too
         physical = rows.assign(physical=rows["physical"].where(rows["physical"] >= 0, -2 - rows.index.to_numpy()))
-        of_each = physical.groupby(["owner", "checkpoint"])["physical"].nunique().median()
+        of_each = physical.loc[later.index].groupby(["owner", "checkpoint"])["physical"].nunique().median()
         an_hour = count_text(physical["physical"][of_periods.index].nunique() / hours)
         yield (
             f"{subject} writes {count_text(each)} files in the median into {count_text(of_each)} physical ones, beside its metadata; "
@@ -274,6 +278,30 @@ def output_sentences(runs: Replications) -> Iterator[str]:
             is_only = without_readers(result.scenario.job) == (name,)
             count = f": {count_text(result.recoveries['served_again'].sum())} records" if is_only else ""
             yield f"'{name}' writes at once: what is replayed after a restart is written again{count}"
+
+
+_MIN_INTERVALS_OF_RATES = 10
+"""Minimum number of intervals from which rates of requests are extrapolated without a remark: a compaction follows every fourth
+checkpoint (`Lsm.level0_files`), and those of larger levels follow less often."""
+_GROWING_FACTOR = 1.1
+"""Requests in the second half of a run, as a multiple of those in the first, from which they are said to grow."""
+
+
+def extrapolation_sentences(runs: Replications) -> Iterator[str]:
+    """Yield a sentence if requests per hour and the cost per month are extrapolated from too few intervals, or from rates that grow."""
+    if not runs.storage_use.has_requests:
+        return
+    basis = rate_basis(runs.tables, runs.ends_s, warmup_s=runs.warmup_s)
+    if basis.intervals < _MIN_INTERVALS_OF_RATES:
+        yield (
+            f"Requests and bytes per hour and the cost per month are extrapolated from {count_text(basis.intervals)} "
+            f"interval{'s' * (basis.intervals != 1)}: too few for a forecast (run.duration)"
+        )
+    elif basis.growth >= _GROWING_FACTOR:
+        yield (
+            f"Requests per hour are {share_text(basis.growth - 1)} more in the second half of the run than in the first: in a longer run, and "
+            "in a month, requests, bytes and cost are higher (run.duration)"
+        )
 
 
 def sink_sentences(runs: Replications) -> Iterator[str]:

@@ -9,8 +9,9 @@ from functools import partial
 import pandas as pd
 
 from sim.results.columns import spread_text, text, text_unlike
-from sim.results.estimates import PairedChange
-from sim.results.formats import TextTable
+from sim.results.consequences import MIN_UNLIKE_PHASE
+from sim.results.estimates import MIN_INTERVALS, PairedChange, critical, longer_run
+from sim.results.formats import TextTable, count_text, share_text
 from sim.results.rates import MIN_SHORTFALL_SHARE
 from sim.results.summary import STATISTICS
 from sim.results.sweep_answers import (
@@ -22,7 +23,9 @@ from sim.results.sweep_answers import (
     counts,
     differences,
     has_no_result,
+    intervals_ms,
     is_named,
+    joint_confidence,
     limit_text,
     means,
     observed,
@@ -50,7 +53,8 @@ def headline(question: Question, results: pd.DataFrame, selection: Selection) ->
             *_overload_sentences(question, results),
             *_unfinished_setting_sentences(question, selection),
             *_unknown_limit_sentences(question, selection),
-            *_unranked_setting_sentences(question, selection),
+            *_unranked_setting_sentences(question, results, selection),
+            *_unlike_time_sentences(question, results),
             *_recommendation_sentences(question, selection),
         ]
     )
@@ -109,13 +113,15 @@ def _means_of_runs(question: Question, results: pd.DataFrame, columns: Sequence[
 
 def _overload_sentences(question: Question, results: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on settings under which sources emit less than is due, so that delays grow with the run."""
-    used = ("emitted_per_second", "offered_per_second", "busiest_subtask_share", "recovering")
-    rows = results.assign(recovering=is_named(results, "unfinished", "caught_up_ms"))
+    used = ("emitted_per_second", "offered_per_second", "busiest_subtask_share", "recovering", "restarts")
+    rows = results.assign(
+        recovering=is_named(results, "unfinished", "caught_up_ms"), restarts=results.get("restarts", 0.0)
+    )
     if (means := _means_of_runs(question, rows, used)) is None:
         return
     is_short = means[used[0]] < (1 - MIN_SHORTFALL_SHARE) * means[used[1]]
-    # a run that ends soon after a failure lacks what was due meanwhile, whatever the load
-    is_short &= (means["recovering"] == 0) | (means[used[2]] >= _BUSY_SHARE)
+    # a run that ends soon after a failure lacks what was due during it, whatever the load
+    is_short &= ((means["recovering"] == 0) & (means["restarts"] == 0)) | (means[used[2]] >= _BUSY_SHARE)
     is_full = ~is_short & (means[used[2]] >= _FULL_SHARE)
     for what, found in (
         ("Overloaded, so that delays grow with the run", is_short),
@@ -129,7 +135,7 @@ def _overload_sentences(question: Question, results: pd.DataFrame) -> Iterator[s
 
 
 _BUSY_SHARE = 0.9
-"""Busy share of a subtask, downtime included, from which a job that has not caught up by the end of its run counts as overloaded."""
+"""Busy share of a subtask, downtime included, from which a job that was restarted, or has not caught up, counts as overloaded."""
 _FULL_SHARE = 0.995
 """Busy share of a subtask from which it is never idle.
 
@@ -202,14 +208,21 @@ def _sample_sizes_text(samples: Sequence[tuple[Setting, int]]) -> str:
     return _first_names([f"{_setting_text(setting)} has {sample:,}" for setting, sample in samples])
 
 
-def _unranked_setting_sentences(question: Question, selection: Selection) -> Iterator[str]:
-    """Yield sentences on settings with too small a sample for the percentile that settings are ranked by."""
+def _unranked_setting_sentences(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
+    """Yield sentences on settings with too few intervals, or too small a sample for the percentile that settings are ranked by."""
+    if short := [standing.setting for standing in selection.standings if standing.is_short]:
+        longest_ms = max(intervals_ms(results, question.settings)[setting] for setting in short)
+        longer = longer_run(MIN_INTERVALS, float(planned(results)["warmup_ms"].max()), longest_ms)
+        yield (
+            f"Not ranked, as a run has fewer than {MIN_INTERVALS} of their intervals, and its first checkpoint meets a job that has just "
+            f"started: {_setting_texts(short)} ({longer})."
+        )
     noun = STATISTICS[question.least].counts if question.least in STATISTICS else ""
     needed = smallest_sample_of(question.least)
     samples = [
         (standing.setting, standing.sample)
         for standing in selection.standings
-        if not standing.ranked and not standing.unknown and standing.sample is not None
+        if not (standing.ranked or standing.is_short or standing.unknown) and standing.sample is not None
     ]
     if samples:
         yield (
@@ -224,11 +237,28 @@ def _unranked_setting_sentences(question: Question, selection: Selection) -> Ite
         )
 
 
+def _unlike_time_sentences(question: Question, results: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence if failures come at unlike parts of the interval, and some column is about what they cost."""
+    if not any(COLUMNS[column].of in ("failures", "restarts") for column in (question.least, *question.show)):
+        return
+    if (means := _means_of_runs(question, results, ["interval_passed_share"])) is None:
+        return
+    shares = means["interval_passed_share"].dropna()
+    if len(shares) > 1 and shares.max() - shares.min() > MIN_UNLIKE_PHASE:
+        late, early = (settings_of(shares.index)[int(place)] for place in (shares.argmax(), shares.argmin()))
+        yield (
+            f"Failures come after {share_text(shares.max())} of the interval with {_setting_text(late)}, after {share_text(shares.min())} of the "
+            f"interval with {_setting_text(early)}, on average: what they cost may differ, or be the same, by that alone."
+        )
+
+
 def _recommendation_sentences(question: Question, selection: Selection) -> Iterator[str]:
     """Yield the sentences on the smallest value, its confidence, the recommended setting, and its limits."""
     limits = " and ".join(limit_text(limit) for limit in question.limits)
     if selection.advised is None:
-        yield f"None of {len(selection.standings)} settings keeps {limits}." if limits else "No setting can be chosen."
+        is_kept = any(standing.sound for standing in selection.standings)
+        none = f"None of {len(selection.standings)} settings keeps {limits}."
+        yield none if limits and not is_kept else "No setting can be chosen."
         return
     first = selection.eligible[0]
     unranked = sum(not standing.ranked for standing in selection.standings)
@@ -269,6 +299,7 @@ def _confidence_sentences(question: Question, selection: Selection, first: Stand
         yield f"It cannot be told apart from {len(others)} other{'s' if len(others) > 1 else ''}: {_setting_texts(others)}."
         if ties:
             yield f"{_setting_text(selection.advised or ())} ties with {_setting_texts(ties)}."
+        yield from _two_samples_sentences(selection)
     assert selection.advised is not None
     why = {
         "reference": "it is compared with, and no other is surely better",
@@ -280,6 +311,24 @@ def _confidence_sentences(question: Question, selection: Selection, first: Stand
     advised = selection.standing(selection.advised)
     value = "" if selection.advised == first.setting else f" ({_mean_text(question, advised)})"
     yield f"Take {_setting_with_keys(question, selection.advised)}{value}: {why}."
+
+
+_ENOUGH_TO_TELL = 5
+"""Number of windows or seeds that is proposed where there are only two, of which hardly any difference is sure."""
+
+
+def _two_samples_sentences(selection: Selection) -> Iterator[str]:
+    """Yield a sentence if there are only two windows or seeds, with the size from which a difference between settings is sure."""
+    if selection.compared == 2:
+        confidence = joint_confidence(len(selection.standings))
+        two, more = (
+            f"{count_text(float(critical(count, confidence)) / math.sqrt(count))} times"
+            for count in (2, _ENOUGH_TO_TELL)
+        )
+        yield (
+            f"That says little: with 2 {selection.sample} a difference is sure only from {two} its standard deviation between them on, with "
+            f"{_ENOUGH_TO_TELL} from {more}."
+        )
 
 
 def _next_setting_text(question: Question, selection: Selection, first: Standing) -> str:

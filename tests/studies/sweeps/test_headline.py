@@ -459,3 +459,49 @@ def test_percentiles_of_few_checkpoints_are_named_in_the_title():
     assert titled(asks(column=P99), rows, "Mean").title.endswith(note % "30")
     assert titled(asks(column=P99), of_all, "Mean").title.endswith(note % "30 to 200")
     assert "needs 100" not in titled(asks(column=P99), rows.assign(completed=100), "Mean").title
+
+
+def test_an_interval_as_long_as_the_run_is_not_ranked():
+    """Its only checkpoint is the first one; where it keeps the limit and the other does not, none can be chosen."""
+    measured = {"ended_s": 60.0, "warmup_ms": 0.0, "completed": 1}
+    rows = rows_of({"4 s": 500 + LOAD, "2 min": 100 + LOAD}, column="end_to_end_p50_ms", **measured)
+    found = sentence(asks(column="end_to_end_p50_ms"), rows)
+    limited = sentence(asks(Limit("end_to_end_p50_ms", at_most=900), column="end_to_end_p50_ms"), rows)
+
+    assert found.startswith(
+        "Not ranked, as a run has fewer than 3 of their intervals, and its first checkpoint meets a job that has just started: "
+        "2 min (--set run.duration='6 min'). Least end_to_end_p50_ms: 1.1 s"
+    )
+    assert limited.endswith("run.duration='6 min'). No setting can be chosen.")
+    for other in (rows.assign(ended_s=360.0), rows.assign(completed=3), rows[rows[KEY] == "2 min"]):
+        assert "Not ranked" not in sentence(asks(column="end_to_end_p50_ms"), other)
+    assert "Not ranked" not in sentence(asks(), rows.assign(caught_up_ms=1.0))
+
+
+def test_failures_at_unlike_parts_of_the_interval_are_named():
+    """Also where what they cost is the same."""
+    rows = rows_of({"1 min": LOAD, "3 min": LOAD})
+    rows["interval_passed_share"] = rows[KEY].map({"1 min": 0.33, "3 min": 0.11})
+
+    assert sentence(asks(), rows).startswith(
+        "Failures come after 33 % of the interval with 1 min, after 11 % of the interval with 3 min, on average: what they cost may "
+        "differ, or be the same, by that alone. "
+    )
+    assert "Failures come" not in sentence(asks(), rows.assign(interval_passed_share=rows["interval_passed_share"] / 3))
+
+
+@pytest.mark.parametrize(("busy", "restarts", "is_overloaded"), [(0.4, 4, False), (0.95, 4, True), (0.4, 0, True)])
+def test_who_catches_up_at_the_end_of_the_run_is_not_overloaded(busy, restarts, is_overloaded):
+    """What was due during the last of four failures is not emitted yet, though the job is idle most of the time."""
+    loads = {"emitted_per_second": 5_800.0, "offered_per_second": 6_000.0, "busiest_subtask_share": busy}
+    rows = rows_of({"1 min": LOAD, "3 min": LOAD}, restarts=restarts, **loads)
+
+    assert sentence(asks(), rows).startswith("Overloaded") == is_overloaded
+
+
+def test_two_seeds_tell_little():
+    two = rows_of({"10 s": [1000 + 100 * NOISE[0, :2]], "30 s": [1000 + 100 * NOISE[1, :2]]})
+
+    assert "That says little: with 2 seeds a difference is sure only from 9 times its standard deviation" in sentence(
+        asks(), two
+    )

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import t
 
 from sim.results.columns import text, text_unlike
+from sim.results.formats import count_text
 from sim.results.sweep_answers import Limit, limit_text
 from sim.studies.sweeps.answer import sentence
 from sim.studies.sweeps.sweep_file import Question
@@ -117,6 +118,11 @@ class Known:
         counted = [i for i in count if i not in hopeless | failed]
         with_a_value = [i for i in counted if any(not np.isnan(own[i][0]) for own in least.values())]
         yield from map(str, (len(self.windows), len(hopeless), len(failed), len(with_a_value), len(self.settings)))
+        pairs = len(self.settings) * (len(self.settings) - 1) / 2
+        yield from ("2", "5")
+        yield from (
+            count_text(t.ppf(1 - 0.025 / pairs, n - 1) / np.sqrt(n)) for n in (2, 5) if len(counted) == 2 and pairs
+        )
         means = []
         for setting, own in least.items():
             known = np.array([own[i][0] for i in counted if not np.isnan(own[i][0])])
