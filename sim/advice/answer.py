@@ -130,10 +130,15 @@ class Watch:
         known = size if math.isfinite(self.checkpointed_bytes) else ""
         return f"p50 {least} to {most}{known}, {per_second_text(self.per_second)} served"
 
-    def roll_back_text(self) -> str:
-        """Return when to revert the change, for the overview, e.g. ``p50 of 10 > 900 ms, or under 9,500/s and lag grows``."""
+    def roll_back_text(self, limit_ms: float | None = None) -> str:
+        """Return when to revert the change, for the overview, e.g. ``p50 of 10 > 900 ms, or under 9,500/s and lag grows``.
+
+        `limit_ms`: limit of checkpoints, which is named if the prediction may be off by so much that a longer one is no reason.
+        """
         p50, longest_ms = ms_text(self.roll_back_above_p50_ms), self.roll_back_above_longest_ms
         longest = "" if longest_ms is None else f", longest > {ms_text(longest_ms)}"
+        if limit_ms is not None and longest_ms is not None and longest_ms > limit_ms:
+            longest += f" (the limit, {ms_text(limit_ms)}, is within the error of the prediction)"
         slow = f"under {per_second_text(self.roll_back_below_per_second)}"
         growing = " and lag grows" if self.roll_back_only_if_lag_grows else ""
         return f"p50 of {self.checkpoints} > {p50}{longest}, or {slow}{growing}"
@@ -203,9 +208,10 @@ def _down(rate: float) -> float:
 # * without one: `ask`, `closest` (the setting nearest to the limits), its limits, `state`, `time` (its longest phase), `fits`
 #   (sufficient changes), `caution`.
 #
-# Ranks: 9 for limits, lost output, values that the user has to confirm, and the rollback (always shown); 8 for throughput, written
-# bytes, and recovery without a limit; 7 for commits, prices, values to watch, and checkpoints after a failure; 6 for the first
-# caution; 5 for assumptions of levers; 4 and less for problems of today's setting, questions, other failures, and other cautions.
+# Ranks: 9 for limits, lost output, values that the user has to confirm, and the rollback (always shown); 8 for throughput,
+# written bytes, known defects that come with the change, and recovery without a limit; 7 for commits, prices, values to watch,
+# and checkpoints after a failure; 6 for the first caution; 5 for assumptions of levers; 4 and less for problems of today's
+# setting, questions, other failures, and other cautions.
 
 WIDTH, LINES = 80, 20
 LABEL = 8
@@ -540,18 +546,23 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
         *([Text("alike", equal_text(ties), 7)] if (ties := equal_intervals(search, chosen)) else []),
     ]
     questions = [caution.short for caution in warnings if caution.is_question]
-    statements = [caution for caution in (*refused, *warnings) if not caution.is_question]
+    defects = new_defects(search.scenario, scenario)
+    statements = [own for own in (*refused, *warnings) if not (own.is_question or own in defects)]
     is_new = bool(key_changes or others)
     below = [
         *([Text("ask", "UNKNOWN: how often do records rewrite state (update)? Assumed: all do")] if is_most else []),
         *([Text("ask", assumed)] if assumed else []),
         *(Text("ask", question, 4 - number) for number, question in enumerate(questions[:QUESTIONS])),
+        *(Text("caution", caution.short, 8) for caution in defects),
         *(
             Text("caution", caution.short, 1 if number or caution.is_known_defect else 6)
             for number, caution in enumerate(statements[:CAUTIONS])
         ),
         Text("watch", ranges.watch_text(), 7),
-        Text("back" if is_new else "again", f"{'' if is_new else 'if '}{ranges.roll_back_text()}"),
+        Text(
+            "back" if is_new else "again",
+            f"{'' if is_new else 'if '}{ranges.roll_back_text(search.limits.checkpoint_ms)}",
+        ),
     ]
     parts: list[str | TextTable] = [
         slots[1],

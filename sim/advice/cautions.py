@@ -122,8 +122,8 @@ def cautions(scenario: Scenario, protocol: BarrierSetting, changes: Sequence[Cha
         *repeating,
         *overtaking,
         *yielding,
-        *_transaction_cautions(scenario),
         *_lever_cautions(scenario, changes),
+        *_transaction_cautions(scenario),
         *_table_format_cautions(scenario),
     ]
     return sorted(all_cautions, key=lambda caution: not caution.is_question)
@@ -140,7 +140,13 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     )
     count = f"{len(issues)} known defect{'s' * (len(issues) > 1)} that today's setting does not have"
     text = f"With this setting {count} may apply: {named}. 'ckptsim known-issues' says when, and in which versions."
-    return [Caution(f"{count} may apply", text, ", ".join(issue.issue.source for issue in issues[:3]))]
+    return [
+        Caution(
+            f"new with this setting, {len(issues)} known defect{'s' * (len(issues) > 1)} may apply: {named}",
+            text,
+            ", ".join(issue.issue.source for issue in issues[:3]),
+        )
+    ]
 
 
 def windows_longer_than_trials(advised: Scenario, seen_ns: int) -> list[Caution]:

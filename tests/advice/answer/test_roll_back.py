@@ -1,5 +1,6 @@
 """The rule for taking an advised setting back: nothing that the prediction allows for breaks it."""
 
+import math
 import re
 from random import Random
 from types import SimpleNamespace
@@ -84,6 +85,8 @@ def test_what_is_observed_within_the_factors_and_the_limit_is_no_reason_to_go_ba
         )
         assert printed_rate(ranges.roll_back_below_per_second) <= chosen.per_second * (1 - slower) * (1 + 1e-9)
         assert keeps_up == ("lag grows" in ranges.roll_back_text())
+        is_beyond = (ranges.roll_back_above_longest_ms or 0.0) > (limits.checkpoint_ms or math.inf)
+        assert is_beyond == ("is within the error of the prediction" in ranges.roll_back_text(limits.checkpoint_ms))
 
 
 @pytest.mark.parametrize("spread", [1.0, 1.5, 3.0])
