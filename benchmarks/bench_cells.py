@@ -66,10 +66,9 @@ def filled(file: Path, folder: Path) -> int:
     import numpy as np
     import pyarrow as pa
 
-    from sim.studies.cells import OUTCOME, PROVENANCE
     from sim.studies.plan import cells, distinct, with_baselines
     from sim.studies.sweeps.store import MAX_ROWS_TO_JOIN as LONGEST
-    from sim.studies.sweeps.store import encode_table
+    from sim.studies.sweeps.store import OUTCOME_TYPES, PROVENANCE_TYPES, encode_table
     from sim.studies.sweeps.sweep_file import define
 
     plan = distinct(with_baselines(cells(define(file).scenarios)))
@@ -85,7 +84,7 @@ def filled(file: Path, folder: Path) -> int:
     for begin in range(0, len(plan), LONGEST):
         ids = plan.ids[begin : begin + LONGEST]
         columns: dict[str, pa.Array] = {}
-        for name, kind in (OUTCOME | PROVENANCE).items():
+        for name, kind in (OUTCOME_TYPES | PROVENANCE_TYPES).items():
             if name == "cell":
                 columns[name] = pa.array(ids, pa.binary()).cast(pa.string())
             elif kind == pa.string():

@@ -47,9 +47,9 @@ def _most_mb() -> float:
 def measured(hours: float) -> dict[str, float]:
     """One cell, in this process.  AssertionError: it failed, or broke a promise."""
     sizes = {"bare": resident_mb()}
-    import numpy as np  # noqa: F401 - it is imported to be measured
-    import pandas as pd  # noqa: F401 - likewise
-    import pyarrow as pa  # noqa: F401 - likewise
+    from sim.studies.sweeps.spark_task import import_pandas_without_pyarrow
+
+    import_pandas_without_pyarrow()
 
     sizes["libraries"] = resident_mb()
     from sim.model.schema.study import load

@@ -30,8 +30,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import event_log
 from benchmarks.standalone import standalone
-from sim.studies.cells import OUTCOME, table
-from sim.studies.sweeps.store import Store
+from sim.studies.sweeps.store import OUTCOME_TYPES, Store, table
 
 __all__ = ["Damage", "canonical", "disturbed"]
 
@@ -104,7 +103,7 @@ def disturbed(options: Sequence[str], folder: Path) -> Damage:
 
 def canonical(folder: Path) -> bytes:
     """All rows of a sweep by cell, without host, times and attempt."""
-    rows = table((row for _, row in sorted(Store(folder).rows().items())), OUTCOME)
+    rows = table((row for _, row in sorted(Store(folder).rows().items())), OUTCOME_TYPES)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_table(rows)

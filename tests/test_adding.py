@@ -346,7 +346,7 @@ print(json.dumps({
     "printed": [row[header.index("finalized")] for row in rows],
     "table": table(comparison.strategies)["finalized_ms"].tolist(),
     "row": outcome(next(iter(cells([comparison.results[rows[0][0]][0].scenario]))))["finalized_ms"],
-    "type": str(OUTCOME["finalized_ms"]),
+    "type": OUTCOME["finalized_ms"].type.__name__,
     "described": [row for row in described()["results"] if row[0] == "finalized_ms"],
 }))
 """
@@ -367,7 +367,7 @@ def test_a_printed_column(tmp_path):
     assert [text for text in found["printed"] if text != "-"] != []
     assert any(value > 0 for value in found["table"])
     assert any(value == found["row"] or math.isnan(found["row"]) for value in found["table"])
-    assert found["type"] == "double"
+    assert found["type"] == "float"
     assert [row[:2] for row in found["described"]] == [["finalized_ms", "ms"]]
     assert found["described"][0][2].startswith("acknowledged -> completed, longest; of completed ")
 

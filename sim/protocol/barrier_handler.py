@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NoReturn
 
-from sim.protocol.machine import InvalidTransition, value_class
+from sim.protocol.machine import InvalidTransition, replace, value_class
 from sim.protocol.options import BarrierOptions, FailureReason
 from sim.protocol.task_messages import (
     AlignmentTimedOut,

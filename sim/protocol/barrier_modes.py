@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from enum import Enum
 
 from sim.model.catalogs import Catalog, find_definitions
 from sim.model.checkpoint import BARRIERS, Barriers
 from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
 from sim.protocol.coordinator_messages import Work
-from sim.protocol.machine import value_class
+from sim.protocol.machine import replace, value_class
 from sim.protocol.options import AlignmentType, BarrierOptions
 
 # ---- The phases of a snapshot with their work, and the conditions of its acknowledgement.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 
 from sim.protocol.coordinator_messages import Plan, RequestKind, Savepoint
-from sim.protocol.machine import value_class
+from sim.protocol.machine import replace, value_class
 from sim.protocol.options import FailureReason
 
 # ---- The queue of requests, and which one may run now (CheckpointRequestDecider).

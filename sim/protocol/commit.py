@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 from operator import attrgetter
 
-from sim.protocol.machine import InvalidTransition, value_class
+from sim.protocol.machine import InvalidTransition, replace, value_class
 
 # ---- Committables, which a writer sends to its committer, and the events and commands of both machines.
 #

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
@@ -43,7 +42,7 @@ from sim.protocol.coordinator_messages import (
     TriggerTasks,
     WriteMetadata,
 )
-from sim.protocol.machine import InvalidTransition, value_class
+from sim.protocol.machine import InvalidTransition, replace, value_class
 from sim.protocol.options import FailureReason
 
 # ---- When periodic checkpoints are due: a fixed-rate schedule (CheckpointCoordinator.ScheduledTrigger).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ def value_class(kind: type[T]) -> type[T]:
     """
     made: Any = dataclass(slots=True, eq=False, repr=False)(kind)
     names = [field.name for field in fields(made)]
-    values: Any = attrgetter(*names) if names else lambda _: ()
+    values: Any = attrgetter(*names) if len(names) > 1 else lambda one: tuple(getattr(one, name) for name in names)
 
     def equals(one: object, other: object) -> bool:
         return type(one) is type(other) and values(one) == values(other)
@@ -29,7 +29,20 @@ def value_class(kind: type[T]) -> type[T]:
     for name, method in (("__eq__", equals), ("__hash__", lambda one: hash(values(one))), ("__repr__", text)):
         if name not in vars(kind) or vars(kind)[name] is None:
             setattr(made, name, method)
+    made.field_values = property(values)
     return made  # type: ignore[no-any-return]
+
+
+if TYPE_CHECKING:
+    from dataclasses import replace as replace  # noqa: PLC0414 - mypy knows this function and checks its calls
+else:
+
+    def replace(value, **changes):
+        """Return a copy of an object of a value class with other values of these fields."""
+        copy = type(value)(*value.field_values)
+        for name, changed in changes.items():
+            setattr(copy, name, changed)
+        return copy
 
 
 class InvalidTransition(Exception):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from enum import Enum
 
 from sim.model.job import Job, Vertex
 from sim.model.sinks import SINKS
 from sim.model.storage import SnapshotType
-from sim.protocol.machine import value_class
+from sim.protocol.machine import replace, value_class
 
 # ---- Why a checkpoint fails, and which failures count (CheckpointFailureReason, CheckpointFailureManager).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -12,7 +12,7 @@ from math import inf
 from typing import NamedTuple, Protocol
 
 from sim.model.faults import Restart
-from sim.protocol.machine import InvalidTransition, value_class
+from sim.protocol.machine import InvalidTransition, replace, value_class
 
 # ---- Restart strategies, failover regions, and the slots of lost TaskManagers.
 

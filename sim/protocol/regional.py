@@ -17,7 +17,7 @@ indirectly.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import field, fields, replace
+from dataclasses import field, fields
 from fractions import Fraction
 
 from sim.model.checkpoint import RegionalCheckpoints
@@ -36,7 +36,7 @@ from sim.protocol.coordinator_messages import (
     RequestKind,
     WriteMetadata,
 )
-from sim.protocol.machine import value_class
+from sim.protocol.machine import replace, value_class
 from sim.protocol.options import FailureReason
 from sim.protocol.recovery import regions
 from sim.protocol.snapshot_store import SnapshotStore

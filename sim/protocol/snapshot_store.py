@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import NamedTuple
 
 from sim.model.storage import ClaimMode, Directories, SnapshotType, StateFile, StoredSnapshot, Verdict, inside
-from sim.protocol.machine import InvalidTransition, value_class
+from sim.protocol.machine import InvalidTransition, replace, value_class
 
 # ---- The registry of shared files (SharedStateRegistryImpl).  It needs no reference counts.
 #

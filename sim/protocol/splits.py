@@ -9,9 +9,9 @@ regions have got since their fallback.  Discovery is a fixed interval; the load 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
-from sim.protocol.machine import value_class
+from sim.protocol.machine import replace, value_class
 
 
 @value_class

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import attrgetter
 from typing import NoReturn
 
 from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
 from sim.protocol.barrier_modes import Phases, Requirement, Strategy
 from sim.protocol.coordinator_messages import Phase, SnapshotTimes
-from sim.protocol.machine import InvalidTransition, value_class
+from sim.protocol.machine import InvalidTransition, replace, value_class
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_messages import (
     AbortNotified,

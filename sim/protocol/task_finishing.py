@@ -6,11 +6,10 @@ all tasks finish before one final checkpoint.  `FINISHING` also has the rules by
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import Enum
 from typing import Literal
 
-from sim.protocol.machine import InvalidTransition, value_class
+from sim.protocol.machine import InvalidTransition, replace, value_class
 from sim.protocol.options import StopMode
 
 

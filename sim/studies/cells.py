@@ -5,13 +5,11 @@ from __future__ import annotations
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from sim.model.quantities import PLANNED_RESTARTS
 from sim.results.columns import TABLES, ResultColumn
@@ -29,14 +27,12 @@ if TYPE_CHECKING:
 
 # ---- Columns of rows. Their types are fixed, so that all files of a sweep can be read together.
 
-_ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-
 
 def _named(*columns: ResultColumn) -> dict[str, ResultColumn]:
     return {column.name: column for column in columns}
 
 
-_OUTCOME = {
+OUTCOME = {
     **_named(
         ResultColumn("hash of effective scenario, seed and code version", name="cell", type=str),
         ResultColumn("ok or error", name="status", type=str),
@@ -58,23 +54,16 @@ _OUTCOME = {
     ),
     **STRATEGY_COLUMNS,
 }
-_PROVENANCE = _named(
+"""Columns of an outcome, which do not depend on where the cell ran."""
+PROVENANCE = _named(
     ResultColumn("where the cell ran", name="host", type=str),
     ResultColumn("0: the first", name="attempt", type=int),
     ResultColumn("CPU time it took", name="cpu_s"),
     ResultColumn("time it took", name="wall_s"),
 )
-OUTCOME, PROVENANCE = (
-    {name: _ARROW[column.type] for name, column in columns.items()} for columns in (_OUTCOME, _PROVENANCE)
-)
-"""Columns of an outcome, which do not depend on where the cell ran; and columns on host, attempt and time of the run."""
-COLUMNS = {name: column for name, column in (_OUTCOME | {CHANGE.name: CHANGE}).items() if column.type is not str}
+"""Columns on host, attempt and time of the run."""
+COLUMNS = {name: column for name, column in (OUTCOME | {CHANGE.name: CHANGE}).items() if column.type is not str}
 """Numeric columns, whose means can be computed."""
-
-
-def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, pa.DataType]) -> pa.Table:
-    """Return a table with these columns; null for missing values."""
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=pa.schema(list(columns.items())))
 
 
 # ---- Description of all result tables, for `ckptsim schema --results`.
@@ -85,7 +74,7 @@ SWEPT = ("results", "runs")
 
 def described() -> dict[str, list[tuple[str, str, str]]]:
     """Return {table: [(column, unit, meaning), ...]}."""
-    swept = {"results": (_OUTCOME | {CHANGE.name: CHANGE}).values(), "runs": _PROVENANCE.values()}
+    swept = {"results": (OUTCOME | {CHANGE.name: CHANGE}).values(), "runs": PROVENANCE.values()}
     of_sweeps = {
         name: [(column.name, column.unit, column.description) for column in columns] for name, columns in swept.items()
     }

@@ -20,9 +20,8 @@ from sim.model.files import replace_file, writing_to
 from sim.model.scenario import Scenario
 from sim.results.columns import numbers_of, units_of
 from sim.results.formats import write_csv
-from sim.studies.cells import OUTCOME, PROVENANCE
 from sim.studies.plan import Cell, CellPlan, planned_of
-from sim.studies.sweeps.store import RowIndex, Store, clear_row_group_cache
+from sim.studies.sweeps.store import OUTCOME_TYPES, PROVENANCE_TYPES, RowIndex, Store, clear_row_group_cache
 
 RESULTS = "results.parquet"
 PART_ROWS = 50_000
@@ -31,7 +30,7 @@ MAX_IN_CSV = 200_000
 """Maximum rows for which CSV is written too; spreadsheets open at most a million rows."""
 
 _HEAD = {"cell": pa.string(), "scenario": pa.string(), "replication": pa.int64(), "seed": pa.int64()}
-_RUN_COLUMNS = {"cell": pa.string()} | PROVENANCE
+_RUN_COLUMNS = {"cell": pa.string()} | PROVENANCE_TYPES
 _SEED = "seed"
 _UNIQUE_TEXTS = ("cell",)
 """Texts that differ in each row, which would take more memory as categories."""
@@ -114,7 +113,7 @@ class _Results:
                     _HEAD
                     | dict.fromkeys(names, pa.string())
                     | {"strategy": pa.string()}
-                    | OUTCOME
+                    | OUTCOME_TYPES
                     | {"throughput_change": pa.float64()}
                     | dict.fromkeys(self._numbers_of_axes, pa.float64())
                 ).items()
@@ -133,8 +132,8 @@ class _Results:
             yield self.schema.empty_table()
         for begin in range(0, len(self._plan), PART_ROWS):
             part = slice(begin, begin + PART_ROWS)
-            plan, rows = self._plan[part], self._kept.table(self._cell_indices[part], list(OUTCOME))
-            columns: dict[str, object] = {name: rows[name] for name in OUTCOME}
+            plan, rows = self._plan[part], self._kept.table(self._cell_indices[part], list(OUTCOME_TYPES))
+            columns: dict[str, object] = {name: rows[name] for name in OUTCOME_TYPES}
             columns |= {name: values[part].cast(pa.string()) for name, values in self._axes.items()}
             columns |= {name: values[part].cast(pa.float64()) for name, values in self._numbers_of_axes.items()}
             columns |= {

@@ -37,7 +37,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -50,7 +50,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sim.model.files import remove_partials, replace_file, writing_to
-from sim.studies.cells import OUTCOME, PROVENANCE, Row, table
+from sim.studies.cells import OUTCOME, PROVENANCE, Row
 from sim.studies.plan import Cell, CellPlan, distinct, planned_of
 
 # ---- Files of rows. The checksum in a file's name is verified before the file is parsed, because a damaged file may make the
@@ -59,7 +59,11 @@ from sim.studies.plan import Cell, CellPlan, distinct, planned_of
 _SUFFIX = ".parquet"
 _DIGEST_BYTES = 16
 _NAME = re.compile(rf"[0-9a-f]{{{2 * _DIGEST_BYTES}}}{re.escape(_SUFFIX)}")
-_COLUMNS = pa.schema(list((OUTCOME | PROVENANCE).items()))
+_ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+OUTCOME_TYPES, PROVENANCE_TYPES = (
+    {name: _ARROW[column.type] for name, column in columns.items()} for columns in (OUTCOME, PROVENANCE)
+)
+_COLUMNS = pa.schema(list((OUTCOME_TYPES | PROVENANCE_TYPES).items()))
 GROUP_ROWS = 20_000
 """Rows per row group, which are read together."""
 KEY = ("cell", "status")
@@ -70,9 +74,14 @@ class InvalidBatchError(ValueError):
     """Raised for a file whose rows must not be used.  The message is a short reason."""
 
 
+def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, pa.DataType]) -> pa.Table:
+    """Return a table with these columns; null for missing values."""
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=pa.schema(list(columns.items())))
+
+
 def encode_batch(rows: Sequence[Row]) -> tuple[str, bytes]:
     """Return the (name, content) of a file with these rows."""
-    return encode_table(table(rows, OUTCOME | PROVENANCE))
+    return encode_table(table(rows, OUTCOME_TYPES | PROVENANCE_TYPES))
 
 
 def encode_table(rows: pa.Table) -> tuple[str, bytes]:

@@ -2,6 +2,8 @@
 
 import math
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -40,6 +42,28 @@ def test_a_row_is_that_of_all_tables(study, monkeypatch):
     assert [0] * len(planned) == [len(result.files) for result in kept]
     assert kept[-1].subtasks.shape[1] == 7
     assert kept[-1].series.shape[1] == 10
+
+
+WITHOUT_PYARROW = """
+import sys
+from sim.studies.sweeps.spark_task import import_pandas_without_pyarrow
+import_pandas_without_pyarrow()
+from sim.model.schema.study import load
+from sim.studies.cells import outcome
+from sim.studies.plan import cells
+print([outcome(cell) for cell in cells(load(sys.argv[1]).scenarios)])
+assert "pyarrow" not in sys.modules
+"""
+
+
+def test_a_row_needs_no_pyarrow(tmp_path):
+    """A worker of Spark saves its memory."""
+    file = tmp_path / "disturbed.yaml"
+    file.write_text(DISTURBED % ("", "fixed-delay", "{task-manager: 0, at: 5 s}"))
+
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PYARROW, file], capture_output=True, text=True, check=False)
+
+    assert done.stdout == f"{[outcome(cell) for cell in cells(load(file).scenarios)]}\n", done.stderr
 
 
 DISTURBED = """

@@ -128,7 +128,7 @@ def test_a_file_that_is_not_what_was_written_is_set_aside(planned, tmp_path, dam
 
 def test_a_row_with_columns_of_another_version_is_set_aside(planned, tmp_path, monkeypatch):
     """Its checksum holds, its meaning does not."""
-    monkeypatch.setattr(stored_rows, "PROVENANCE", {})
+    monkeypatch.setattr(stored_rows, "PROVENANCE_TYPES", {})
     Store(tmp_path).put([row(planned[0])])
 
     store = Store(tmp_path)
