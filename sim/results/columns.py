@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, fields, replace
 from enum import StrEnum
+from functools import cache
 from typing import Any, Literal, NamedTuple, get_type_hints
 
 import pandas as pd
@@ -248,6 +249,7 @@ def result_column(
     return field(metadata={"column": ResultColumn(meaning, population, compute, **options)})
 
 
+@cache
 def columns_of(kind: type, prefix: str = "", meaning: str = "", **changes: Any) -> dict[str, ResultColumn]:
     """Return {name: column} of a dataclass of results, in the order of its fields.
 

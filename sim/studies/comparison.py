@@ -587,9 +587,7 @@ class Comparison:
             group=label(scenario, is_of_workload) if scenario.axes else "",
             status=failed[0] if failed else statuses[0],
             summary=replications.summary,
-            baseline_per_second=Replications(baselines).summary.throughput_per_second
-            if baselines and is_steady
-            else math.nan,
+            baseline_per_second=Replications(baselines).throughput_per_second if baselines and is_steady else math.nan,
             failed=bool(failed),
             name=label(scenario, lambda axis: not is_of_workload(axis)),
             steady=is_steady,

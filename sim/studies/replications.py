@@ -20,6 +20,7 @@ from sim.results.summary import (
     cold_start,
     median_duration_ms,
     summarize,
+    throughput_per_second,
     warm_up,
 )
 from sim.results.tables import first_uploads, is_periodic, job_of
@@ -110,6 +111,16 @@ class Replications:
     def first_uploads(self) -> Summary | None:
         """Return the statistics of first uploads, or None if there are none."""
         return self._summary(of_first_uploads=True) if self.summary.first_uploads else None
+
+    @property
+    def throughput_per_second(self) -> float:
+        """Return the throughput of the summary, without computing the rest of it."""
+        return throughput_per_second(
+            self.tables,
+            self.scenario.job.edges,
+            without_records=self.scenario.job.committers,
+            rates_from_s=max(self.warmup_s, self.cold_start.ns / 1e9),
+        )
 
     def _summary(self, *, of_first_uploads: bool) -> Summary:
         job = self.scenario.job

@@ -59,7 +59,8 @@ def import_pandas_without_pyarrow() -> None:
     Does nothing if pandas has been imported.  Pyarrow itself can still be imported afterwards.
     """
     if not {"pandas", "pyarrow"} & sys.modules.keys():
-        sys.modules["pyarrow"] = None  # type: ignore[assignment] - an import of it raises ModuleNotFoundError
+        # an import of it raises ModuleNotFoundError
+        sys.modules["pyarrow"] = None  # type: ignore[assignment]
         try:
             import pandas as pd  # noqa: F401 - it is imported to be kept
         finally:
