@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -86,14 +87,18 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
 
 
 def axes_of(scenarios: Iterable[Scenario]) -> Iterator[Remark]:
-    """Yield a remark on the axes of a file: keys whose value is a list, with a run for each combination."""
-    values: dict[str, set[str]] = {}
-    for axis, value in (pair for scenario in scenarios for pair in scenario.axes if pair[0]):
-        values.setdefault(axis, set()).add(value)
+    """Yield a remark on the axes of a file: keys whose value is a list, with a run for each combination, or keys that vary in step."""
+    values, combinations = dict[str, set[str]](), set[tuple[tuple[str, str], ...]]()
+    for axes in (tuple(pair for pair in scenario.axes if pair[0]) for scenario in scenarios):
+        combinations.add(axes)
+        for axis, value in axes:
+            values.setdefault(axis, set()).add(value)
     if len(values.get(SEED, ())) == 1:
         del values[SEED]  # a sweep repeats each combination with several seeds, of which these scenarios have one
     if values:
-        yield Remark(f"axes: {' x '.join(f'{axis} ({len(found)})' for axis, found in values.items())}")
+        in_step = math.prod(map(len, values.values())) != len(combinations)
+        text = " x ".join(f"{axis} ({len(found)})" for axis, found in values.items())
+        yield Remark(f"axes: {text}{f', in {len(combinations)} combinations' * in_step}")
 
 
 _MAX_STATE_IN_MEMORY_BYTES = 5 * 1024**2

@@ -1,7 +1,10 @@
 """Defaults that decide are named: one slot per task manager, union list state that is cleared, and lists that make axes."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from sim.app.verbs.findings import axes_of
 from tests.places import DATA
 
 REPORTS = DATA / "reports"
@@ -93,3 +96,18 @@ def test_vertices_that_flink_would_chain_are_named(ckptsim, tmp_path, ship, para
 
     assert done.exit_code == 0, done.stderr
     assert is_chained == ("unless the program forbids it: 'src' -> 'map'" in done.stderr)
+
+
+def test_keys_that_vary_in_step_have_fewer_combinations():
+    """Three intervals, and two pairs of barriers and regions."""
+    pairs = (("aligned", "off"), ("unaligned", "on"))
+    scenarios = [
+        SimpleNamespace(axes=(("interval", interval), ("barriers", barriers), ("region", region)))
+        for interval in ("10 s", "1 min", "3 min")
+        for barriers, region in pairs
+    ]
+
+    assert [remark.text for remark in axes_of(scenarios)] == [
+        "axes: interval (3) x barriers (2) x region (2), in 6 combinations"
+    ]
+    assert [remark.text for remark in axes_of(scenarios[::2])] == ["axes: interval (3) x barriers (1) x region (1)"]
