@@ -65,15 +65,15 @@ RESIDUALS = (
     Rule(
         "the history of another job is refused",
         "model/schema/history_file.py",
-        "if history.vertices and isinstance(job, Document) and not set(history.vertices) & set(job):\n",
+        "if vertices and isinstance(job, Document) and not set(vertices) & set(job):\n",
         "if False:\n",
         f"{_FILE}mistakes_are_told_at_their_place",
     ),
     Rule(
         "the job's first checkpoint is no tail",
         "model/schema/history_file.py",
-        "if ms is not None and number != checkpoints.first]",
-        "if ms is not None]",
+        'if isinstance(ms, int | Decimal) and number != table.get("first")\n',
+        "if isinstance(ms, int | Decimal)\n",
         f"{_FILE}two_files_say_what_one_said",
     ),
     Rule(

@@ -20,14 +20,14 @@ from sim.model import randomness, scenario
 from sim.model.files import replace_file, replace_text
 from sim.model.job import Vertex
 from sim.model.options import ValidationContext, attribute_of
-from sim.model.quantities import Kind, Level, of_history, quantities
+from sim.model.quantities import Kind, Level, of_history
 from sim.model.scenario import MAX_KEPT_DURATIONS
 from sim.model.schema.sections import Options, Section, build_model, validate_as
 from sim.model.schema.text import Mapping as Document
 from sim.model.schema.text import Mark, Reading, ScenarioError, compose, read_referenced_text
 from sim.model.text import did_you_mean
 from sim.model.units import format_duration, format_rate, format_size
-from sim.model.value_types import Duration, Natural, Number, Positive, RecordRate, Size, choice
+from sim.model.value_types import Duration, Natural, Positive, RecordRate, Size, choice
 
 # ---- The keys of `backtest:`: one per quantity, with observed and predicted quantiles.
 
@@ -355,26 +355,13 @@ _MISSING = (
 )
 
 Checkpoints = Mapping[str, Any]
-"""Column -> a value per completed checkpoint: `id`, and quantities of `sim.model.quantities`.  See `_Checkpoints`."""
+"""Completed checkpoints, for other programs and for the longest durations in `backtest:`.
 
-
-class _Checkpoints(Section):
-    """Completed checkpoints of the history, in columns.  Quantities are those of `sim.model.quantities`, in their units."""
-
-    id: list[Natural]
-    """Flink's checkpoint ids."""
-    first: Natural | None = None
-    """Id of the job's first checkpoint, if listed: excluded from comparisons, because queues were still filling."""
-    earlier: Natural | None = None
-    """Number of earlier checkpoints that are not listed."""
-    units: dict[str, str] | None = None
-    """Quantity -> unit, for other programs."""
-
-
-_COLUMNS: dict[str, Any] = {
-    quantity.name: (list[Number | None] | None, Field(None, alias=quantity.name))
-    for quantity in quantities(lambda quantity: quantity.rows == "checkpoint")
-}
+* `id`, and each quantity of `sim.model.quantities`: a list with a value per checkpoint; null is unknown
+* `units`: quantity -> unit
+* `first`: id of the job's first checkpoint, if it is listed.  Comparisons exclude it, because queues were still filling.
+* `earlier`: number of earlier checkpoints that are not listed
+"""
 
 
 class _HistoryFile(Section):
@@ -384,7 +371,7 @@ class _HistoryFile(Section):
     about: str | None = None
     vertices: list[str] | None = None
     """The vertices of the job that was imported."""
-    checkpoints: create_model("_Columns", __base__=_Checkpoints, **_COLUMNS) | None = None  # type: ignore[valid-type]
+    checkpoints: dict[str, Any] | None = None
     residuals: dict[str, Any] | None = None
     backtest: dict[str, Any] | None = None
 
@@ -411,26 +398,20 @@ def put_history(document: Any, reading: Reading, folder: Path) -> None:
             reading.wrong((key,), f"conflicts with history: {name}; remove one of the two")
             return
     try:
-        sections, history, source = _load_history(read_referenced_text(folder / name), str(folder / name))
+        history, source = _load_history(read_referenced_text(folder / name), str(folder / name))
     except ScenarioError as error:
         (problem,) = error.problems
         reading.wrong(("history",), f"{folder / name}: {problem.message}; {_MISSING}")
         return
     reading.problems.update(source.problems)
-    if sections is None or history is None:
-        return
-    job = document.get("job")
-    if history.vertices and isinstance(job, Document) and not set(history.vertices) & set(job):
-        vertices = f"with the vertices {_names_text(history.vertices)}; this one has {_names_text(job)}"
+    job, vertices = document.get("job"), history.get("vertices")
+    if vertices and isinstance(job, Document) and not set(vertices) & set(job):
+        vertices = f"with the vertices {_names_text(vertices)}; this one has {_names_text(job)}"
         reading.wrong(("history",), f"{folder / name} is the history of another job, {vertices}")
         return
-    document.update({key: sections[key] for key in HISTORY_SECTIONS if key in sections})
+    document.update({key: history[key] for key in HISTORY_SECTIONS if key in history})
     reading.marks.update({path: mark for path, mark in source.marks.items() if path and path[0] in HISTORY_SECTIONS})
-    if (
-        history.checkpoints
-        and isinstance(backtest := document.get("backtest"), Document)
-        and (longest := _longest_durations(history.checkpoints))
-    ):
+    if isinstance(backtest := document.get("backtest"), Document) and (longest := _longest_durations(history)):
         backtest.setdefault("longest", longest)
 
 
@@ -501,10 +482,10 @@ def write_scenario_and_history(text: str, file: Path, checkpoints: Checkpoints |
 
 
 @lru_cache(maxsize=4)
-def _load_history(text: str, file: str) -> tuple[Document | None, _HistoryFile | None, Reading]:
-    """Return (raw content, validated content, positions and errors) of a history file.
+def _load_history(text: str, file: str) -> tuple[Document, Reading]:
+    """Return (content, positions and errors) of a history file.
 
-    The contents are None if there are errors.  Cached, because all settings of a sweep share the file.
+    The content is empty if there are errors.  Cached, because all settings of a sweep share the file.
     """
     source = Reading(file)
     try:
@@ -514,30 +495,26 @@ def _load_history(text: str, file: str) -> tuple[Document | None, _HistoryFile |
         source.wrong((), f"is not JSON: {error.msg}; {_EXPECTED}")
     except (RecursionError, ValueError):  # numbers of thousands of digits
         source.wrong((), f"is nested too deeply, or contains a number with too many digits: {_EXPECTED}")
-    content, history = None if source.problems else compose(text, source), None
+    content = None if source.problems else compose(text, source)
     if isinstance(content, Document) and {"version", "checkpoints", *HISTORY_SECTIONS} & set(content):
-        history = validate_as(_HistoryFile, content, source)
-        _check_column_lengths(history.checkpoints if history is not None else None, source)
+        validate_as(_HistoryFile, content, source)
     elif not source.problems:
         source.wrong((), f"is not a history file: {_EXPECTED}")
-    return (None, None, source) if source.problems else (content, history, source)
+    return content if isinstance(content, Document) and not source.problems else Document(), source
 
 
-def _check_column_lengths(checkpoints: Any, source: Reading) -> None:
-    columns = {} if checkpoints is None else {name: values for name, values in checkpoints if isinstance(values, list)}
-    for name, values in columns.items():
-        if len(values) != len(columns["id"]):
-            source.wrong(
-                ("checkpoints", name),
-                f"has {len(values)} values: expected one for each of {len(columns['id'])} checkpoints",
-            )
-
-
-def _longest_durations(checkpoints: Any) -> list[str]:
+def _longest_durations(history: Document) -> list[str]:
     """Return the longest end-to-end durations in descending order, for the key `longest` of `backtest:`."""
-    durations = zip(checkpoints.id, checkpoints.end_to_end_duration or (), strict=False)
-    known = [float(ms) for number, ms in durations if ms is not None and number != checkpoints.first]
-    return [duration_text(ms) for ms in sorted(known, reverse=True)[:MAX_KEPT_DURATIONS]]
+    table = history.get("checkpoints") or {}
+    ids, durations_ms = (
+        values if isinstance(values := table.get(name), list) else () for name in ("id", "end_to_end_duration")
+    )
+    known_ms = [
+        float(ms)
+        for number, ms in zip(ids, durations_ms, strict=False)
+        if isinstance(ms, int | Decimal) and number != table.get("first")
+    ]
+    return [duration_text(ms) for ms in sorted(known_ms, reverse=True)[:MAX_KEPT_DURATIONS]]
 
 
 def _json(value: Any, indent: int = 0) -> str:

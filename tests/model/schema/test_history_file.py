@@ -159,11 +159,7 @@ def test_overrides_may_name_another(job, tmp_path):
             "job.yaml:",
             "of another job, with the vertices log, parse; this one has source, sink",
         ),
-        (
-            '{"version": "1",\n"checkpoints": {"id": [1, 2],\n"state_size": [1]}}',
-            "job.history.json:3:",
-            "has 1 values: expected one for each",
-        ),
+        ('{"version": "1",\n"checkpoints": [1]}', "job.history.json:2:", "expected a mapping"),
         (
             '{"version": "1",\n"backtest": {"runs": "three", "simulated": "1 s"}}',
             "job.history.json:2:",
