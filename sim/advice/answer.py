@@ -173,16 +173,16 @@ def watch(
         (p50_ms / factor, p50_ms * factor),
         chosen.checkpointed_bytes,
         chosen.per_second,
-        _down(chosen.per_second * (1 - slower)),
-        _up(p50_ms * factor * spread**MEDIAN_STANDARD_ERRORS),
-        None if limit_ms is None else max(limit_ms, _up(longest_ms * tail_factor)),
+        _round_down(chosen.per_second * (1 - slower)),
+        _round_up(p50_ms * factor * spread**MEDIAN_STANDARD_ERRORS),
+        None if limit_ms is None else max(limit_ms, _round_up(longest_ms * tail_factor)),
         WATCHED_CHECKPOINTS,
         keeps_up,
         is_most,
     )
 
 
-def _up(ms: float) -> float:
+def _round_up(ms: float) -> float:
     """Return a duration rounded up until its text, which is rounded, is not shorter than the duration."""
     rounded_ms = ms
     while math.isfinite(ms) and parse_duration(ms_text(rounded_ms)) / 1e6 < ms:
@@ -190,7 +190,7 @@ def _up(ms: float) -> float:
     return rounded_ms
 
 
-def _down(rate: float) -> float:
+def _round_down(rate: float) -> float:
     """Return a rate rounded down to three digits."""
     digit = 10.0 ** (math.floor(math.log10(rate)) - 2) if rate > 0 else 1.0
     return math.floor(rate / digit + 1e-9) * digit
@@ -303,11 +303,11 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
         is_unsure = column == "checkpoint_ms" and (not setting.ran_long or firing_cautions(search, setting))
         if column == "loss":
             is_unsure = setting.name in search.behind
-        was_in_file = 0.0 if before is None else _in_file(search, before, column)
+        was_in_file = 0.0 if before is None else _value_in_file(search, before, column)
         is_own = before is not None and was_in_file > before.value(column)
         quantity = judged(search) if column == "recovery_ms" and not is_own else quantity_of(column, setting)
-        why = f" ({setting.rare})" if setting.rare and column == "checkpoint_ms" else _range(column, value, off)
-        if (in_file := _in_file(search, setting, column)) > value:
+        why = f" ({setting.rare})" if setting.rare and column == "checkpoint_ms" else _range_text(column, value, off)
+        if (in_file := _value_in_file(search, setting, column)) > value:
             value, quantity, why = in_file, LIMITED[column], f" ({search.file_runs[setting.name].event})"
         is_unsure = bool(is_unsure) or not keeps_in_file(search, setting, column)
         label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
@@ -316,12 +316,12 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
         yield Text(label, f"{quantity.removeprefix('the ')} {was}{rest}")
 
 
-def _in_file(search: CandidateSearch, setting: Setting, column: str) -> float:
+def _value_in_file(search: CandidateSearch, setting: Setting, column: str) -> float:
     """Return a value of the job as its file is, or 0 if no such run shows it."""
     return search.file_runs[setting.name].limited.get(column, 0.0) if setting.name in search.file_runs else 0.0
 
 
-def _range(column: str, value: float, off: float) -> str:
+def _range_text(column: str, value: float, off: float) -> str:
     """Return the range of a predicted value that may be off by a share of it, e.g. `` (330 to 900 ms)``; "" if it has none."""
     if not 0 < value < math.inf or not off:
         return ""
@@ -368,7 +368,7 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
 
     `is_most`: whether it is unknown how many records rewrite state (`update`).  Costs are then those of the largest share.
     """
-    before, commits, prices = search.replaced, _commits(search, chosen), search.bench.prices
+    before, commits, prices = search.replaced, _commits_text(search, chosen), search.bench.prices
     by = "by checkpoints " if commits else ""  # the sinks write files as well, which are not counted
     written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written {by}per hour"
     if math.isnan(chosen.written_per_hour):
@@ -394,7 +394,7 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
             yield Text("costs", f"UNKNOWN, assumed: {change.assumption.partition(';')[0]}", 5)
 
 
-def _commits(search: CandidateSearch, chosen: Setting) -> str:
+def _commits_text(search: CandidateSearch, chosen: Setting) -> str:
     """Return how often sinks commit, e.g. ``up to 720 commits per hour ...``, or "" if no sink commits."""
     vertices = search.scenario.job.vertices
     behind = {vertex.committer_of for vertex in vertices}  # writers whose output is committed by a separate committer
@@ -442,7 +442,7 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
     time = "" if near is None else dominant(situation_of(search, near.name))
     lines = [
         *([Text("ask", assumed)] if assumed else []),
-        *(Text("closest", line) for line in wrap(_closest(search), WIDTH - LABEL)),
+        *(Text("closest", line) for line in wrap(_closest_text(search), WIDTH - LABEL)),
         *(_limit_lines(search, near) if near is not None and near.completed else []),
         *_lines_on_today(search),
         *(
@@ -463,7 +463,7 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
     return AdviceAnswer("\n".join(list(_labelled(lines))[:line_count]), parts, data, {})
 
 
-def _closest(search: CandidateSearch) -> str:
+def _closest_text(search: CandidateSearch) -> str:
     """Return the name of the setting that is nearest to the limits, and whether its checkpoints complete."""
     if not any(setting.completed for setting in search.settings):
         return "No checkpoint completes under any of them."
@@ -471,7 +471,7 @@ def _closest(search: CandidateSearch) -> str:
     return name_of(near.name) if near.completed else f"{name_of(near.name)}: no checkpoint completes"
 
 
-def _expiring(search: CandidateSearch, today: Setting) -> list[str]:
+def _expired_texts(search: CandidateSearch, today: Setting) -> list[str]:
     """Return texts on checkpoints of today's setting that expire, and how the job reacts; [] if all complete."""
     options, restart = search.scenario.checkpoint, search.scenario.restart
     steady = rows_of(search.rows, today.name, UNDISTURBED)
@@ -517,7 +517,10 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
         *new_defects(search.scenario, scenario),
         *unsafe_defects(scenario),
     ]
-    key_changes, others = diff_flink_keys(search.scenario, scenario, changes, conf), _others(candidate)
+    key_changes, others = (
+        diff_flink_keys(search.scenario, scenario, changes, conf),
+        _changes_outside_configuration(candidate),
+    )
     lines = [line for item in key_changes for line in item.lines()] + [
         f"+ {what}: {value}" for what, value in others.items()
     ]
@@ -525,7 +528,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
     in_file = (
         [caution.short for caution in file_cautions(search, today)] if today is not None and today != chosen else []
     )
-    lacking = in_file or ([] if today is None else _expiring(search, today))
+    lacking = in_file or ([] if today is None else _expired_texts(search, today))
     is_most, slots = bool(search.unasked_updates([candidate])), slots_texts(search, chosen)
     ranges = watch(
         chosen,
@@ -593,7 +596,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
     return AdviceAnswer(overview(above, lines, below, line_count), parts, data, files)
 
 
-def _others(candidate: Candidate) -> dict[str, str]:
+def _changes_outside_configuration(candidate: Candidate) -> dict[str, str]:
     """Return {description: value} of the candidate's changes that are not made in Flink's configuration."""
     values = {}
     for change in candidate.changes:

@@ -143,10 +143,12 @@ class Skipped:
         left = [name for name in self.settings if name not in ran]
         if self.settings and not left:
             return ""
-        return f"{_every(left, self.settings, ran) if left else self.what}: {self.reason}"
+        return f"{_intervals_text(left, self.settings, ran) if left else self.what}: {self.reason}"
 
 
-def _every(left: Collection[SettingName], all_of: Collection[SettingName], ran: Collection[SettingName]) -> str:
+def _intervals_text(
+    left: Collection[SettingName], all_of: Collection[SettingName], ran: Collection[SettingName]
+) -> str:
     """Return e.g. ``every 30 s and 3 min (only aligned ran)``: intervals in ascending order, and their settings that did run."""
     texts = []
     for interval in sorted({interval for interval, _ in left}, key=parse_duration):
@@ -629,7 +631,7 @@ class CandidateSearch:
         if not missing:
             return
         self._run(self.runs | missing)
-        self._repeat_with_longer(self.bench.settled_ns, self._later_ns)
+        self._repeat_with_longer(self.bench.settled_ns, self._longer_settling_ns)
         self._repeat_with_longer(self.bench.durations_ns, self._longer_than_known_ns)
 
     def _repeat_with_longer(self, known_ns: dict[SettingName, float], longer_ns: Callable[[Setting], float]) -> None:
@@ -643,7 +645,7 @@ class CandidateSearch:
                 return
             self._run(self.runs)
 
-    def _later_ns(self, setting: Setting) -> float:
+    def _longer_settling_ns(self, setting: Setting) -> float:
         """Return the time to settle [ns] with which trials must be repeated, as more checkpoints completed than are due; else 0.
 
         Triggers that are due during a long first upload are queued (CheckpointRequestDecider) and run in a burst behind it:

@@ -235,10 +235,10 @@ def measure(
     if has_random_start:
         failed, recovery_ms = with_late_failures(failed, recovery_ms, periods_s, steady["busiest_subtask_share"])
     again_ms = _reprocessing_ms(failed, rate)
-    expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
+    expired, bare = steady["failed"] - steady["interrupted"], _baseline_throughput(steady, now)
     bare = np.where(is_silent, 0.0, bare)
     backlog = KEEPS_UP * steady["throughput_per_second"] * seconds
-    keeps_up = (not unlimited) & (steady["backlog_growth"] <= np.fmax(backlog, _delayed(steady)))
+    keeps_up = (not unlimited) & (steady["backlog_growth"] <= np.fmax(backlog, _delayed_records(steady)))
     checkpointed = steady["checkpointed_mean_bytes"].fillna(0.0)
     # may be negative, if restarts replay more records than are served
     served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)
@@ -343,13 +343,13 @@ def with_late_failures(
 def falls_short(steady: pd.DataFrame) -> pd.Series[bool]:
     """Return, for each undisturbed run, whether sources emit notably less than is offered, by more than a checkpoint delays."""
     missing = steady["offered_per_second"] - steady["emitted_per_second"]
-    delayed = _delayed(steady)
+    delayed = _delayed_records(steady)
     return (missing > MIN_SHORTFALL_SHARE * steady["offered_per_second"]) & (
         (delayed == 0) | (missing * steady.get("ended_s", 0.0) > delayed)
     )
 
 
-def _delayed(steady: pd.DataFrame) -> pd.Series[float]:
+def _delayed_records(steady: pd.DataFrame) -> pd.Series[float]:
     """Return how many records are due while a checkpoint stops a task thread, for each undisturbed run; 0 if a subtask is fully busy.
 
     A trial may end in such a pause, and these records are emitted after it.
@@ -402,7 +402,7 @@ def judge(
     bounds = _applicable_bounds(means, limits)
     settings = []
     for (interval, protocol), worlds in means.items():
-        worst, lost = _worst(worlds), _lost(worlds, mtbf_s, patience_ms)
+        worst, lost = _worst_values(worlds), _lost_share(worlds, mtbf_s, patience_ms)
         values_of = dict(zip(MEASURED, worst[0].tolist(), strict=True))
         breaks = tuple(column for column, bound in bounds.items() if not values_of[column] <= bound * (1 + AT_LIMIT))
         runs_by_world = trials[(interval, protocol)]
@@ -418,7 +418,7 @@ def judge(
                 protocol=protocol,
                 runs=min(map(len, runs_by_world.values())),
                 lost=float(lost[0]),
-                lost_by_run=_lost_by_run(runs_by_world, mtbf_s, patience_ms),
+                lost_by_run=_lost_share_by_run(runs_by_world, mtbf_s, patience_ms),
                 breaks=breaks,
                 tight=tuple(limit for limit in kept if limit.room < limit.needed),
                 checkpoints=min(int(values[:, _AT["completed"]].sum()) for values in runs_by_world.values()),
@@ -472,8 +472,8 @@ def resample_choice(
     chosen_name = None if chosen is None else chosen.name
     drawn, names = _draw_means(trials), list(trials)
     bounds = _applicable_bounds(drawn, limits)
-    worst = [_worst(drawn[name]) for name in names]
-    lost = np.stack([_lost(drawn[name], mtbf_s, patience_ms) for name in names], axis=1)
+    worst = [_worst_values(drawn[name]) for name in names]
+    lost = np.stack([_lost_share(drawn[name], mtbf_s, patience_ms) for name in names], axis=1)
     kept = np.stack([values[:, _AT["completed"]] > 0 for values in worst], axis=1)
     lack = np.ones_like(lost)
     for column, bound in bounds.items():
@@ -571,7 +571,7 @@ def _without_margin(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
 _CAPACITY = re.compile(r"parallelism of|cores|async-io\.capacity")
 
 
-def _bare(steady: pd.DataFrame, now: str) -> _Array:
+def _baseline_throughput(steady: pd.DataFrame, now: str) -> _Array:
     """Return the throughput without checkpoints [records/s] for each run.
 
     Runs of the same world, interval and replication share the first baseline that is known, if they can serve as much.
@@ -599,7 +599,7 @@ def _applicable_bounds(means: Mapping[SettingName, Mapping[str, _Values]], limit
     return {column: bound for column, bound in limits.bounds.items() if column != "visible_ms" or visible}
 
 
-def _worst(worlds: Mapping[str, _Values]) -> _Values:
+def _worst_values(worlds: Mapping[str, _Values]) -> _Values:
     """Return the largest value of each quantity over all worlds, and the smallest number of checkpoints."""
     table = np.stack(list(worlds.values()))
     worst: _Values = table.max(axis=0)
@@ -607,7 +607,7 @@ def _worst(worlds: Mapping[str, _Values]) -> _Values:
     return worst
 
 
-def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _Array:
+def _lost_share(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _Array:
     """Return the share of time lost to checkpoints, to those that restart the job, and to failures, as a mean over worlds.
 
     The time to catch up is scaled down, because the failure of a trial is late in an interval, whereas a failure at a
@@ -630,10 +630,10 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
     return lost
 
 
-def _lost_by_run(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> tuple[float, ...]:
+def _lost_share_by_run(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> tuple[float, ...]:
     """Return the share of time lost in each replication that has run in all worlds."""
     count = min(map(len, worlds.values()))
-    return tuple(_lost({world: values[:count] for world, values in worlds.items()}, mtbf_s, patience_ms).tolist())
+    return tuple(_lost_share({world: values[:count] for world, values in worlds.items()}, mtbf_s, patience_ms).tolist())
 
 
 def _draw_means(trials: Trials) -> dict[SettingName, dict[str, _Values]]:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sim.advice.answer import _cost_lines, _expiring, advised_scenario
+from sim.advice.answer import _cost_lines, _expired_texts, advised_scenario
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
@@ -172,12 +172,15 @@ def test_checkpoints_that_expire_today_are_what_is_told_of_it(job):
     job.write_text(JOB.replace("{interval: 30 s}", "{interval: 30 s, timeout: 5 s, tolerable-failed: 0}"))
     found = searched(job, Sometimes({"aligned": 100.0, "unaligned": 60.0}), checkpoint_ms=1000)
 
-    assert _expiring(found, found.current) == ["3 of 9 checkpoints expire after 5 s", "each restarts the job"]
+    assert _expired_texts(found, found.current) == ["3 of 9 checkpoints expire after 5 s", "each restarts the job"]
     job.write_text(
         job.read_text().replace("service: 1 ms", "service: 1 ms, snapshot: {pre-barrier: 6 s, probability: 30 %}")
     )
     works = searched(job, Sometimes({"aligned": 100.0, "unaligned": 60.0}), checkpoint_ms=1000)
-    assert _expiring(works, works.current)[0] == "3 of 9 checkpoints expire after 5 s (work of 'sink' before barriers)"
+    assert (
+        _expired_texts(works, works.current)[0]
+        == "3 of 9 checkpoints expire after 5 s (work of 'sink' before barriers)"
+    )
 
 
 @pytest.mark.parametrize(("ms", "remark"), [(60.0, ""), (3000.0, ", with timeout 10 min")])

@@ -14,7 +14,7 @@ from sim.advice.judgement import (
     RESAMPLES,
     Limits,
     NarrowLimit,
-    _bare,
+    _baseline_throughput,
     _draw_means,
     choose,
     falls_behind,
@@ -413,7 +413,7 @@ def test_a_setting_is_compared_with_a_job_that_can_serve_as_much():
         index=index,
     )
 
-    assert _bare(steady, "aligned").tolist() == [4000.0, 8000.0, 4000.0, 8000.0]
+    assert _baseline_throughput(steady, "aligned").tolist() == [4000.0, 8000.0, 4000.0, 8000.0]
 
 
 def test_runs_that_do_not_tell_settings_apart_do_not_choose():

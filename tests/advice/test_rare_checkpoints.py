@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sim.advice.answer import _expiring
+from sim.advice.answer import _expired_texts
 from sim.advice.candidates import CandidateSearch
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.judgement import Limits
@@ -91,7 +91,7 @@ def test_rare_checkpoints_that_expire_are_told(job):
     search.replicate([search.current_candidate], 1)
 
     assert (search.current.checkpoint_ms, search.current.breaks) == (math.inf, ("checkpoint_ms",))
-    assert _expiring(search, search.current) == [
+    assert _expired_texts(search, search.current) == [
         "2 % of files are slow (storage.slow): their checkpoints expire at 2 s",
         "each restarts the job",
     ]

@@ -172,11 +172,11 @@ def _find_pauses(
         during = [work for work in due if work.begin_ns <= middle_ns and work.end_ns >= end_ns]
         subtasks, kinds = {work.subtask for work in during}, {work.kind for work in during}
         is_process = min(len(subtasks), len(kinds)) > 1 and not _WORK_WITHOUT_BACKPRESSURE.isdisjoint(kinds)
-        if is_process and all(_overran(work, end_ns - begin_ns, usual) for work in during):
+        if is_process and all(_is_delayed(work, end_ns - begin_ns, usual) for work in during):
             yield begin_ns, end_ns, len(subtasks)
 
 
-def _overran(work: DueWork, pause_ns: int, usual: Mapping[tuple[SubtaskId, PathKind], float]) -> bool:
+def _is_delayed(work: DueWork, pause_ns: int, usual: Mapping[tuple[SubtaskId, PathKind], float]) -> bool:
     """Return whether work took much longer than its median, and at least half of the pause explains why."""
     typical_ns = usual.get((work.subtask, work.kind))
     took_ns = work.end_ns - work.begin_ns
@@ -255,7 +255,7 @@ class HistoryCauses:
 
         If the process was paused and a source received its trigger late, the pause is the only reason given.
         """
-        pause = self._pause(step)
+        pause = self._pause_clause(step)
         if pause and step.kind is PathKind.TASK_THREAD:
             return pause
         return f"{self._text(step)}; {pause}" if pause else self._text(step)
@@ -264,18 +264,18 @@ class HistoryCauses:
         cut = self._cut(step)
         match step.kind:
             case PathKind.TASK_THREAD:
-                return f"{COMMON[step.kind]}{cut}{self._kept(step)}"
+                return f"{COMMON[step.kind]}{cut}{self._busy_thread_clause(step)}"
             case PathKind.QUEUE:
-                return self._queue(step)
+                return self._queue_text(step)
             case PathKind.TIMEOUT:
                 allowed = format_duration(self.history.aligned_for_ns)
                 return f"data was queued ahead of it; the barrier may overtake only {allowed} after the trigger (alignment timeout)"
             case PathKind.ALIGNMENT:
-                return self._alignment(step)
+                return self._alignment_text(step)
             case PathKind.END_OF_INPUT:
                 return f"the statistics name no subtask whose barrier it could have waited for: its inputs may have ended{cut}"
             case PathKind.UPLOAD | PathKind.CHANNEL_STATE | PathKind.ASYNC_WORK:
-                return self._asynchronous(step)
+                return self._asynchronous_text(step)
             case PathKind.ACKNOWLEDGEMENT:
                 return (
                     "none of Flink's statistics covers it: the acknowledgement travels and takes its turn in the JobManager, "
@@ -289,7 +289,7 @@ class HistoryCauses:
             case _:
                 return f"{COMMON[step.kind]}{cut}"
 
-    def _pause(self, step: PathStep) -> str:
+    def _pause_clause(self, step: PathStep) -> str:
         """Return a clause if the TaskManager was paused during at least half of the step, otherwise ""."""
         manager = "" if step.subtask is None else self.history.task_managers.get(step.subtask, "")
         pause = self.process_pauses.get(manager)
@@ -312,26 +312,26 @@ class HistoryCauses:
 
     # ------------------------------------------------------------------------------------------ barriers in channels
 
-    def _queue(self, step: PathStep) -> str:
+    def _queue_text(self, step: PathStep) -> str:
         if step.is_open:
-            return f"its first barrier had not arrived{self._until()}{self._kept(step)}"
+            return f"its first barrier had not arrived{self._end_clause()}{self._busy_thread_clause(step)}"
         if self._overtakes(step):
             text = f"it overtakes data, and waited for the thread of {name_of(step.at)}"
         else:
             text = f"it lay behind data that {name_of(step.at)} had to take first (Flink does not say how much)"
-        return f"{text}{self._compared(step)}{self._kept(step)}"
+        return f"{text}{self._sibling_clause(step)}{self._busy_thread_clause(step)}"
 
-    def _alignment(self, step: PathStep) -> str:
+    def _alignment_text(self, step: PathStep) -> str:
         row = self.rows[step.at]
         read = f"; {bytes_text(row.alignment.processed)} were read meanwhile" if row.alignment.processed > 0 else ""
         if step.is_open:
-            return f"its last barrier had not arrived{self._until()}{self._kept(step)}"
+            return f"its last barrier had not arrived{self._end_clause()}{self._busy_thread_clause(step)}"
         text = (
             "this barrier is taken for the last, by when it set out"
             if self._has_choice(step)
             else "it is the last that was missing"
         )
-        return f"{text}{read}{self._kept(step)}"
+        return f"{text}{read}{self._busy_thread_clause(step)}"
 
     def _has_choice(self, step: PathStep) -> bool:
         """Return whether several barriers could be the last one: an upstream vertex has several subtasks."""
@@ -346,7 +346,7 @@ class HistoryCauses:
             and step.begin_ns >= self.history.aligned_for_ns
         )
 
-    def _compared(self, step: PathStep) -> str:
+    def _sibling_clause(self, step: PathStep) -> str:
         """Return a clause if the other subtasks of the vertex received their first barrier much earlier, otherwise ""."""
         others = [row.start_delay for name, row in self._siblings(step.at) if row.start_delay >= 0]
         if not others:
@@ -357,14 +357,14 @@ class HistoryCauses:
         earlier = ms_text((step.end_ns - typical_ns) / 1e6)
         return f"; {'the other subtask' if len(others) == 1 else 'other subtasks'} had theirs {earlier} earlier"
 
-    def _kept(self, step: PathStep) -> str:
+    def _busy_thread_clause(self, step: PathStep) -> str:
         """Return a clause about the busy thread: of the subtask, or of the bottleneck downstream.  The second time, return ""."""
-        clause = self._thread(step)
+        clause = self._thread_clause(step)
         is_new = clause not in self._clauses
         self._clauses.add(clause)
         return clause if is_new else ""
 
-    def _thread(self, step: PathStep) -> str:
+    def _thread_clause(self, step: PathStep) -> str:
         """Return a clause if the task thread of a step is back-pressured or busy, otherwise ""."""
         thread = self.history.threads.get(step.at)
         if thread is None:
@@ -372,10 +372,10 @@ class HistoryCauses:
         bottleneck = self.bottleneck(step.at[0]) if thread.back_pressured >= _MIN_BACKPRESSURED_SHARE else None
         if bottleneck is not None:
             busy, back = share_text(self.history.threads[bottleneck].busy), share_text(thread.back_pressured)
-            by = f"{name_of(bottleneck)}, which is busy {busy}{self._slow(bottleneck)}{self._hot(bottleneck)}"
+            by = f"{name_of(bottleneck)}, which is busy {busy}{self._slow_clause(bottleneck)}{self._skew_clause(bottleneck)}"
             return f"; {name_of(step.at)} is back-pressured {back} of its time, by {by}"
         if thread.busy >= _MIN_BUSY_SHARE:
-            return f"; {name_of(step.at)} is busy {share_text(thread.busy)} of its time{self._slow(step.at)}{self._hot(step.at)}"
+            return f"; {name_of(step.at)} is busy {share_text(thread.busy)} of its time{self._slow_clause(step.at)}{self._skew_clause(step.at)}"
         return ""
 
     def bottleneck(self, vertex: str) -> SubtaskId | None:
@@ -395,11 +395,11 @@ class HistoryCauses:
             vertex = most_pressed[0]
         return None
 
-    def _slow(self, subtask: SubtaskId) -> str:
+    def _slow_clause(self, subtask: SubtaskId) -> str:
         """Return a clause with the time per record of a subtask if it is much longer than that of its siblings, otherwise ""."""
         return next((f", needs {slow.phrase}" for slow in slow_subtasks(self.history) if slow.subtask == subtask), "")
 
-    def _hot(self, subtask: SubtaskId) -> str:
+    def _skew_clause(self, subtask: SubtaskId) -> str:
         """Return a clause with the share of a subtask in the records of its vertex if records are skewed to it, otherwise ""."""
         share = self.share_of(subtask)
         return f", and reads {share_text(share)} of the records of its vertex" if share else ""
@@ -416,7 +416,7 @@ class HistoryCauses:
 
     # ------------------------------------------------------------------------------------------ asynchronous phases
 
-    def _asynchronous(self, step: PathStep) -> str:
+    def _asynchronous_text(self, step: PathStep) -> str:
         row = self.rows.get(step.at)
         if step.is_open and failed_asynchronously(self.point) and step.at not in self.moments:
             manager = one_line(self.history.task_managers.get(step.at, ""), 40)
@@ -425,7 +425,7 @@ class HistoryCauses:
                 f"{f'task manager {manager}' if manager else 'its task manager'}, not in Flink's statistics"
             )
         if row is None or (step.is_open and step.at not in self.moments):
-            return f"its snapshot had begun, and was not acknowledged{self._until()}"
+            return f"its snapshot had begun, and was not acknowledged{self._end_clause()}"
         if step.is_open:
             later_ns, size = self.moments[step.at].written_ns - step.end_ns, bytes_text(row.checkpointed_size)
             speed = bytes_text(row.checkpointed_size * 1000 / max(row.checkpoint.async_, 1))
@@ -434,10 +434,12 @@ class HistoryCauses:
                 if later_ns > 0
                 else f"aborted after {size}"
             )
-            return f"its snapshot had begun, and was not acknowledged{self._until()}; it was {through}{self._others_wrote(step, row)}"
+            return f"its snapshot had begun, and was not acknowledged{self._end_clause()}; it was {through}{self._others_clause(step, row)}"
         if step.kind is PathKind.CHANNEL_STATE:
             stored = bytes_text(max(row.alignment.persisted, 0))
-            text = f"{stored} of in-flight data are written to the file of channel state{self._with_channels(step)}"
+            text = (
+                f"{stored} of in-flight data are written to the file of channel state{self._channel_state_clause(step)}"
+            )
         elif step.kind is PathKind.ASYNC_WORK:
             wrote = (
                 f"{bytes_text(row.checkpointed_size)}, too little for a file"
@@ -449,9 +451,9 @@ class HistoryCauses:
             rate = row.checkpointed_size * 1e9 / step.duration_ns
             size = bytes_text(row.checkpointed_size)
             text = f"{size} at {bytes_text(rate)}/s, with serialising them and waiting for the asynchronous thread"
-        return f"{text}{self._others_wrote(step, row)}"
+        return f"{text}{self._others_clause(step, row)}"
 
-    def _with_channels(self, step: PathStep) -> str:
+    def _channel_state_clause(self, step: PathStep) -> str:
         """Return a clause about all in-flight data of the TaskManager, because its subtasks share channel state files."""
         managers = self.history.task_managers
         if step.at not in managers:
@@ -469,7 +471,7 @@ class HistoryCauses:
         """The statistics of subtasks in each of the other checkpoints."""
         return [subtasks_of(point) for point in self.history.detailed if point.id != self.point.id]
 
-    def _others_wrote(self, step: PathStep, row: RecordedSubtask) -> str:
+    def _others_clause(self, step: PathStep, row: RecordedSubtask) -> str:
         """Return a clause if the subtask was much quicker in other checkpoints, otherwise ""."""
         others = [other for rows in self._rows_of_others if (other := rows.get(step.at)) is not None]
         others = [other for other in others if other.checkpoint.async_ >= 0]
@@ -482,7 +484,11 @@ class HistoryCauses:
         text = f"; in its other {len(others)} checkpoints {ms_text(typical_ms)} for {bytes_text(max(typical_bytes, 0))} (median)"
         if row.checkpointed_size > _MIN_RATIO * typical_bytes and not self._is_slow_for_its_bytes(row):
             return text
-        why = "a savepoint has a folder and a format of its own" if self.point.is_savepoint else self._ended_with(step)
+        why = (
+            "a savepoint has a folder and a format of its own"
+            if self.point.is_savepoint
+            else self._slow_file_clause(step)
+        )
         return f"{text}: bytes do not explain it; {why}"
 
     def _is_slow_for_its_bytes(self, row: RecordedSubtask) -> bool:
@@ -497,7 +503,7 @@ class HistoryCauses:
             return False
         return row.checkpoint.async_ > _SLOW_FILE_FACTOR * row.checkpointed_size * median(ms_per_byte)
 
-    def _ended_with(self, step: PathStep) -> str:
+    def _slow_file_clause(self, step: PathStep) -> str:
         """Return a clause with the likely cause of a slow file, inferred from the phases that ended at the same time.
 
         All of the job: the storage or the network.  All of one TaskManager: its process or disk.  None: not a process pause.
@@ -558,9 +564,9 @@ class HistoryCauses:
     def _siblings(self, subtask: SubtaskId) -> list[tuple[SubtaskId, RecordedSubtask]]:
         return [(name, row) for name, row in self.rows.items() if name[0] == subtask[0] and name != subtask]
 
-    def _until(self) -> str:
+    def _end_clause(self) -> str:
         return " yet" if self.point.status == "IN_PROGRESS" else " when the checkpoint was given up"
 
     def _cut(self, step: PathStep) -> str:
         verb = "is" if self.point.status == "IN_PROGRESS" else "was"
-        return f", and {verb} not through{self._until()}" if step.is_open else ""
+        return f", and {verb} not through{self._end_clause()}" if step.is_open else ""

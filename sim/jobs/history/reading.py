@@ -82,7 +82,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
     threads = {key: thread for key, row in subtasks.items() if (thread := _thread_shares(row.metrics)) is not None}
     counts, counted = checked_counts(job.statistics, job.statistics.history)
     now_ms = job.job.now
-    points = _until([point for _, point in sorted((listed | detailed).items())], now_ms)
+    points = _with_current_durations([point for _, point in sorted((listed | detailed).items())], now_ms)
     backend = job.checkpoint_config.state_backend or ""
     shared = sharing(points, inline_bytes(job), backend=backend) if is_incremental_configured(job) else ""
     return History(
@@ -100,7 +100,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
         counts.get("total", 0),
         {name: sum_collections(collectors) for name, collectors in job.collectors.items()},
         max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
-        _silence(job, points, counts),
+        _find_silence(job, points, counts),
         job.statistics.slowest_ms,
         (),
         (
@@ -108,7 +108,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
             *filter(None, [counted, in_flight_text(points), shared]),
             *failures_apart(points, _LISTED_CHECKPOINTS),
         ),
-        _contention(job, threads),
+        _contention_text(job, threads),
     )
 
 
@@ -121,7 +121,7 @@ def _end_sentences(snapshot: RestSnapshot, job: RestJob) -> Iterator[str]:
             yield " ".join(_exceptions_sentences(document))
 
 
-def _until(points: Iterable[RecordedCheckpoint], now_ms: int) -> tuple[RecordedCheckpoint, ...]:
+def _with_current_durations(points: Iterable[RecordedCheckpoint], now_ms: int) -> tuple[RecordedCheckpoint, ...]:
     """Return the checkpoints.  The duration of one in progress is until now; Flink's is until its latest acknowledgement."""
     return tuple(
         point.model_copy(update={"end_to_end_duration": now_ms - point.trigger_timestamp})
@@ -165,7 +165,7 @@ def checked_counts(
     )
 
 
-def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...], counts: Mapping[str, int]) -> Silence | None:
+def _find_silence(job: RestJob, points: tuple[RecordedCheckpoint, ...], counts: Mapping[str, int]) -> Silence | None:
     """Return the period without completed checkpoints up to the time of the answers, or None if there is none."""
     if job.job.state != "RUNNING":
         return None
@@ -174,7 +174,7 @@ def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...], counts: Mappi
     return silence_of_job(points, job.job.now, known_ms, counts, "the time of the answers")
 
 
-def _contention(job: RestJob, threads: Mapping[SubtaskId, ThreadShares]) -> str:
+def _contention_text(job: RestJob, threads: Mapping[SubtaskId, ThreadShares]) -> str:
     """Return a sentence about the host with the most contention for cores, or "" if there is none."""
     loads = host_loads(job, {subtask: thread.busy for subtask, thread in threads.items()})
     worst = max(loads, key=lambda load: load.independent_slowdown, default=None)
@@ -203,7 +203,7 @@ def _thread_shares(totals: Totals) -> ThreadShares | None:
 def _history_of_log(log: JobLog) -> History:
     """Return the history of a JobManager log.  It has no vertices and no statistics of subtasks."""
     offset_ms = log.clock_offset_ms
-    points = _until(log.recorded, -1 if offset_ms is None else log.ended_ms - offset_ms)
+    points = _with_current_durations(log.recorded, -1 if offset_ms is None else log.ended_ms - offset_ms)
     return History(
         log.name or log.job,
         log.version,
@@ -226,7 +226,7 @@ _REST = "`ckptsim explain http://HOST:8081 --job JOB` asks for all of it; `ckpts
 
 def history_of_answer(lone: LoneAnswer) -> History:
     """Return the history of a single answer of the REST API.  Raises `RecordingError` if its values are invalid."""
-    points = tuple(sorted({point.id: point for point in _points(lone)}.values(), key=lambda point: point.id))
+    points = tuple(sorted({point.id: point for point in _checkpoints_in(lone)}.values(), key=lambda point: point.id))
     config = parsed(CheckpointConfig, lone.document if lone.path == _CONFIG else {}, lone.name, lone.path)
     is_list = lone.path == _CHECKPOINTS
     statistics = parsed(CheckpointStatistics, lone.document if is_list else {}, lone.name, lone.path)
@@ -242,7 +242,7 @@ def history_of_answer(lone: LoneAnswer) -> History:
         counted=counts.get("total", 0),
         silence=silence_of_job(points, last_ms, 0, counts, "the last moment in the answer") if is_list else None,
         slowest_ms=statistics.slowest_ms,
-        partial=tuple(_sentences(lone, counts)),
+        partial=tuple(_answer_sentences(lone, counts)),
         remarks=(
             *filter(None, [counted, in_flight_text(points), sharing(points)]),
             *failures_apart(points, _LISTED_CHECKPOINTS),
@@ -250,7 +250,7 @@ def history_of_answer(lone: LoneAnswer) -> History:
     )
 
 
-def _points(lone: LoneAnswer) -> Iterator[RecordedCheckpoint]:
+def _checkpoints_in(lone: LoneAnswer) -> Iterator[RecordedCheckpoint]:
     """Yield the checkpoints of an answer.  A checkpoint in `latest` is usually in `history`, too."""
     rows: list[Any] = []
     if lone.path == _CHECKPOINTS:
@@ -263,7 +263,7 @@ def _points(lone: LoneAnswer) -> Iterator[RecordedCheckpoint]:
     yield from (parsed(RecordedCheckpoint, row, lone.name, lone.path) for row in rows)
 
 
-def _sentences(lone: LoneAnswer, counts: Mapping[str, int]) -> Iterator[str]:
+def _answer_sentences(lone: LoneAnswer, counts: Mapping[str, int]) -> Iterator[str]:
     """Yield sentences: which answer it is, what it contains, what is missing, and how to get that."""
     cut = f", {lone.cut}: what is whole before that is read" if lone.cut else ""
     yield f"{one_line(lone.name)} is the answer to {lone.path}{cut}."
@@ -364,9 +364,9 @@ def _subtasks_sentences(lone: LoneAnswer) -> Iterator[str]:
     if not acknowledged:
         return
     *others, last = sorted(acknowledged, key=lambda row: row.end_to_end_duration)
-    yield f"The last{' of these' * is_part}{' that acknowledged' * bool(pending)} was subtask {last.index} after {_spent([last])}."
+    yield f"The last{' of these' * is_part}{' that acknowledged' * bool(pending)} was subtask {last.index} after {_durations_text([last])}."
     if others:
-        yield f"The {f'{len(others)} others, by their medians,' if len(others) > 1 else 'other one'} after {_spent(others)}."
+        yield f"The {f'{len(others)} others, by their medians,' if len(others) > 1 else 'other one'} after {_durations_text(others)}."
 
 
 def _pending_text(lone: LoneAnswer, acknowledged: Sequence[RecordedSubtask]) -> str:
@@ -379,7 +379,7 @@ def _pending_text(lone: LoneAnswer, acknowledged: Sequence[RecordedSubtask]) -> 
     return f", {ms_text(passed_ms)} after the trigger" if is_known(passed_ms) and passed_ms > last_ms else ""
 
 
-def _spent(rows: Sequence[RecordedSubtask]) -> str:
+def _durations_text(rows: Sequence[RecordedSubtask]) -> str:
     """Return the median end-to-end duration of subtasks, with the medians of its parts and of the bytes written, as text."""
     parts = {
         "start delay": [row.start_delay for row in rows],

@@ -167,7 +167,7 @@ def infer_scenario(source: RestSnapshot | RestJob) -> ImportedScenario:
     """Infer the scenario of a job.  Raises `RecordingError` if its answers contradict each other."""
     job, draft = source if isinstance(source, RestJob) else RestJob(source), Draft()
     draft.put("version", 1)
-    _head(draft, job)
+    _put_head(draft, job)
     edges = edge_flows(job)
     for vertex in job.vertices:
         infer_work(draft, vertex, edges)
@@ -188,7 +188,7 @@ def infer_scenario(source: RestSnapshot | RestJob) -> ImportedScenario:
     infer_storage(draft, job)
     infer_in_flight(draft, job)
     infer_residuals(draft, job)
-    _run(draft, job)
+    _put_run_duration(draft, job)
     infer_cold_start(draft, job)
     draft.ask_for_missing({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
     if not any(path.endswith("/jobmanager/config") for path in (*job.snapshot.answers, *job.snapshot.missing)):
@@ -198,7 +198,7 @@ def infer_scenario(source: RestSnapshot | RestJob) -> ImportedScenario:
     )
 
 
-def _head(draft: Draft, job: RestJob) -> None:
+def _put_head(draft: Draft, job: RestJob) -> None:
     origin = f"Imported from {one_line(job.snapshot.source)}, job {job.snapshot.job} ({one_line(job.job.state) or 'state unknown'})"
     counted = job.statistics.counts
     counts = ", ".join(f"{counted[key]} {key}" for key in ("completed", "failed", "in_progress") if key in counted)
@@ -206,7 +206,7 @@ def _head(draft: Draft, job: RestJob) -> None:
     draft.remark(f"Checkpoints: {counts or 'not counted'}; details of {len(job.checkpoints)}.")
 
 
-def _run(draft: Draft, job: RestJob) -> None:
+def _put_run_duration(draft: Draft, job: RestJob) -> None:
     config = job.checkpoint_config
     took = [
         point.end_to_end_duration

@@ -299,10 +299,10 @@ class JobLog:
     def restarts_ms(self) -> list[int]:
         """The times at which the job stopped to restart, in ascending order: failures, and starts by another JobManager."""
         begun = sorted(at_ms for at_ms, before, state in self.switches if (before, state) == ("CREATED", "RUNNING"))
-        return sorted({*self.failures_ms, *self._left_ms, *begun[1:]})
+        return sorted({*self.failures_ms, *self._departures_ms, *begun[1:]})
 
     @property
-    def _left_ms(self) -> list[int]:
+    def _departures_ms(self) -> list[int]:
         """The times at which leadership was lost, or the adaptive scheduler restarted the job."""
         return [at_ms for at_ms, _, state in self.switches if state in ("SUSPENDED", "CANCELLING")]
 
@@ -310,7 +310,7 @@ class JobLog:
     def replays(self) -> list[LogReplay]:
         """The restarts from a checkpoint, oldest first, without those whose failure or checkpoint has no known time."""
         replays, offset_ms = list[LogReplay](), self.clock_offset_ms
-        failures_ms = sorted([*self.failures_ms, *self._left_ms])
+        failures_ms = sorted([*self.failures_ms, *self._departures_ms])
         for line_ms, checkpoint, trigger_timestamp, _ in sorted(self.restores):
             point = self.checkpoints.get(checkpoint)
             if point is not None and point.line_ms >= 0:
@@ -348,22 +348,22 @@ def read_logs(paths: Sequence[Path], job: str | None = None, lines: Iterable[str
     in another format.  Raises `RecordingError` if there are no checkpoints, or if the job is missing or ambiguous.
     """
     logs = read_jobs(paths, lines)
-    return logs[choose(list(logs), job, _named(paths))]
+    return logs[choose(list(logs), job, _file_names(paths))]
 
 
 def read_jobs(paths: Sequence[Path], lines: Iterable[str] | None = None) -> dict[str, JobLog]:
     """Return the logs of all jobs with checkpoints, by job id.  Raises `RecordingError` if there are none."""
-    source = _named(paths)
+    source = _file_names(paths)
     jobs: dict[str, JobLog] = {}
     cluster, is_task_manager = JobLog(source, ""), False
     for path in paths:
         clock, failure, ended_ms = _Clock(), None, cluster.ended_ms
         loggers = set[str]()
-        for line in _oldest_first(iter(lines or _lines(path))):
+        for line in _in_time_order(iter(lines or _read_lines(path))):
             at_ms = clock.read(line)
             cluster.ended_ms = max(cluster.ended_ms, at_ms)
             loggers.update(_LOGGERS.findall(line, 0, 200))
-            failure = _read(line, at_ms, jobs, cluster, failure)
+            failure = _read_line(line, at_ms, jobs, cluster, failure)
         if loggers and "CheckpointCoordinator" not in loggers:  # a TaskManager's log, which shows nothing of triggers
             cluster.ended_ms, is_task_manager = ended_ms, True
     for log in jobs.values():
@@ -414,11 +414,11 @@ _LOGGERS = re.compile(
 """The logger of triggers, and those of a TaskManager."""
 
 
-def _named(paths: Sequence[Path]) -> str:
+def _file_names(paths: Sequence[Path]) -> str:
     return ", ".join(path.name for path in paths)
 
 
-def _time(line: str) -> re.Match[str] | None:
+def _match_time(line: str) -> re.Match[str] | None:
     return _TIME.search(line, 0, 200) or _SECONDS.match(line)
 
 
@@ -431,7 +431,7 @@ class _Clock:
 
     def read(self, line: str) -> int:
         """Return the time of a line [ms], or -1 if it has none."""
-        match = _time(line)
+        match = _match_time(line)
         if match is None:
             return -1
         date, clock, millis = match.groups()
@@ -449,7 +449,9 @@ class _Clock:
 Failure = LogCheckpoint | LogRefusal | LogTaskFailure
 
 
-def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failure: Failure | None) -> Failure | None:
+def _read_line(
+    line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failure: Failure | None
+) -> Failure | None:
     """Store the content of a line in its job or, if the line does not name the job, in `cluster`.
 
     `failure` is the failure that the lines before described.  A stack trace that follows completes it.  Return the failure
@@ -459,23 +461,23 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
         if words in line and (match := pattern.search(line)):  # the pattern takes longer
             cluster.notable[sentence] = match[1]
     if isinstance(failure, LogCheckpoint) and at_ms < 0 and (match := _OPERATOR.search(line)):
-        failure.task = _masked(match["task"], 200)
+        failure.task = _mask(match["task"], 200)
     if failure is not None and not isinstance(failure, LogRefusal) and at_ms < 0 and (match := _CAUSE.search(line)):
         if failure.cause.startswith(_TASK_FAILED):
-            failure.cause = _masked_line(f"{_TASK_FAILED}: {match['why']}")
+            failure.cause = _mask_line(f"{_TASK_FAILED}: {match['why']}")
         elif not _NOT_COUNTED.search(failure.cause):
-            failure.cause = _masked_line(match["why"])
+            failure.cause = _mask_line(match["why"])
         return failure
     if isinstance(failure, LogTaskFailure) and at_ms < 0:
-        failure.reason = failure.reason or _masked_line(_PACKAGE.sub("", _COMPOSE.sub("", line.strip())))
+        failure.reason = failure.reason or _mask_line(_PACKAGE.sub("", _COMPOSE.sub("", line.strip())))
         return failure
     if "heckpoint" in line or "Restoring job" in line or "restart back off" in line:
         if failure is not None and at_ms < 0 and (match := _EXCEPTION.search(line)):
             if failure.reason in ("", "failed"):
-                _explain(failure, match["why"])
+                _set_reason(failure, match["why"])
             elif isinstance(failure, LogCheckpoint):
                 stated = _REASON.search(match["why"])
-                failure.cause = _masked_line(stated["reason"] if stated else match["why"])
+                failure.cause = _mask_line(stated["reason"] if stated else match["why"])
             return failure
         if at_ms < 0 and (match := _PENDING.search(line)):
             for log in jobs.values():
@@ -483,14 +485,14 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
                     return _store_message("failed", match.groupdict(), cluster.ended_ms, log)
         for kind, pattern in _PATTERNS.items():
             if match := pattern.search(line):
-                return _store_message(kind, match.groupdict(), at_ms, _log_of(match["job"], jobs, cluster))
+                return _store_message(kind, match.groupdict(), at_ms, _find_or_create_log(match["job"], jobs, cluster))
         if _TOLERANCE in line:
             cluster.exceeding = [None]
         elif _NO_CHECKPOINT in line and any(log.running_ms >= 0 for log in jobs.values()):
             cluster.fresh_restarts += 1
     if match := _STATE.search(line):
-        log = _log_of(match["job"], jobs, cluster)
-        log.name = _masked(match["name"], 200)
+        log = _find_or_create_log(match["job"], jobs, cluster)
+        log.name = _mask(match["name"], 200)
         log.switches.append((at_ms, match["before"], match["state"]))
         log.failed = [] if match["before"] == "CREATED" else log.failed
         if cluster.failing is not None and match["before"] == "RUNNING":
@@ -505,19 +507,19 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
         if len(cluster.attempts) < MAX_NAMES:
             cluster.attempts[match["attempt"]] = f"{name[:200]} {match['place']}"
     elif cluster.failing is None and (match := _FAILED_TASK.search(line)):
-        cluster.failing = LogTaskFailure(_masked(match["name"], 200))
+        cluster.failing = LogTaskFailure(_mask(match["name"], 200))
         return cluster.failing
     elif (
         "askManager with id" in line and (match := _LOST.search(line)) and at_ms >= 0 and len(cluster.lost) < MAX_NAMES
     ):
-        cluster.lost.setdefault(_masked(match["id"]), at_ms)
+        cluster.lost.setdefault(_mask(match["id"]), at_ms)
     elif (
         (" is terminated. " in line or "Disconnect TaskExecutor" in line)
         and (match := _TERMINATED.search(line))
         and len(cluster.terminated) < MAX_NAMES
     ):
         name, why = match["id"] or match["other"], match["why"] or match["fatal"]
-        cluster.terminated.setdefault(_masked(name), (at_ms, _masked_line(why)))
+        cluster.terminated.setdefault(_mask(name), (at_ms, _mask_line(why)))
     elif match := _OPTION.search(line):
         cluster.options[match["key"]] = match["value"].strip().strip("'\"")
     elif match := _VERSION.search(line) or (None if cluster.version else _JAR.search(line)):
@@ -525,7 +527,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
     return failure if at_ms < 0 else None  # a stack trace has no times
 
 
-def _log_of(job: str, jobs: dict[str, JobLog], cluster: JobLog) -> JobLog:
+def _find_or_create_log(job: str, jobs: dict[str, JobLog], cluster: JobLog) -> JobLog:
     """Return the log of a job, which is created at its first line.  It shares what the lines tell of the cluster."""
     tables = {
         name: getattr(cluster, name) for name in ("options", "lost", "terminated", "notable", "attempts", "vertices")
@@ -533,23 +535,23 @@ def _log_of(job: str, jobs: dict[str, JobLog], cluster: JobLog) -> JobLog:
     return jobs.setdefault(job, JobLog(cluster.source, job, **tables))
 
 
-def _masked(text: str | None, chars: int = 100) -> str:
+def _mask(text: str | None, chars: int = 100) -> str:
     """Return the first characters of a text, with secrets masked."""
     return masked_text(text or "")[:chars]
 
 
-def _masked_line(text: str) -> str:
+def _mask_line(text: str) -> str:
     """Return text of a log as one line, shortened, with secrets masked."""
     return masked_text(text).rstrip(". \n\r")[:200]
 
 
-def _explain(failure: Failure, why: str) -> None:
+def _set_reason(failure: Failure, why: str) -> None:
     """Set the reason of a failure from Flink's message `why` and, for a declined trigger, the task that it names."""
     stated, task = _REASON.search(why), _NOT_RUNNING.search(why)
     reason = FINISHED if _ENDED_TASKS.search(why) else stated["reason"] if stated else NOT_RUNNING if task else why
-    failure.reason = _masked_line(reason)
+    failure.reason = _mask_line(reason)
     if isinstance(failure, LogRefusal) and task is not None:
-        failure.task = _masked(task["task"], 200)
+        failure.task = _mask(task["task"], 200)
 
 
 def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -> Failure | None:
@@ -561,7 +563,7 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
             log.refusals.append(LogRefusal(line_ms))
         log.refusals[-1].is_announced = kind == "aborted"
         if fields["why"]:
-            _explain(log.refusals[-1], fields["why"])
+            _set_reason(log.refusals[-1], fields["why"])
         return log.refusals[-1]
     if kind == "requested":
         log.is_requested = True
@@ -580,7 +582,7 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
     match kind:
         case "late":
             if min(line_ms, point.line_ms) >= 0 and len(point.late) < MAX_NAMES:
-                point.late.append((line_ms - point.line_ms, _masked(fields["task"]), _masked(fields["where"])))
+                point.late.append((line_ms - point.line_ms, _mask(fields["task"]), _mask(fields["where"])))
         case "triggered":
             point.trigger_timestamp, point.line_ms = numbers["at"], line_ms
             point.is_savepoint = "savepoint" in (fields["type"] or "").lower()
@@ -594,12 +596,12 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
             if point.trigger_timestamp < 0 <= line_ms:  # the log begins after the trigger
                 point.trigger_timestamp = max(line_ms - point.end_to_end_duration - point.finalization_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines may report one failure; the first has its time
-            point.status, point.reason, point.where = "FAILED", kind, _masked(fields.get("where"))
+            point.status, point.reason, point.where = "FAILED", kind, _mask(fields.get("where"))
             point.task = log.attempts.get(fields.get("attempt") or "", "")
             if log.failed is not None and not point.is_savepoint:
                 log.failed.append(point)
             if why := fields.get("why"):
-                _explain(point, why)
+                _set_reason(point, why)
             point.end_to_end_duration = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
             return point
         case _ if point.status == "FAILED" and not point.cause:
@@ -611,7 +613,7 @@ _PREFIX = re.compile(r"^(?:\[pod/[^\]\s]+\] )?(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\
 """What `kubectl logs --prefix --timestamps` and Docker put in front of each line, also of those of a stack trace."""
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a log, which may be compressed.  Longer lines are split at MAX_LINE_LENGTH.
 
     A line of JSON with a message becomes what `event_lines` makes of it.
@@ -628,7 +630,7 @@ def _lines(path: Path) -> Iterator[str]:
                 yield line
 
 
-def _oldest_first(lines: Iterator[str]) -> Iterator[str]:
+def _in_time_order(lines: Iterator[str]) -> Iterator[str]:
     """Yield lines in the order of their times: a log viewer exports the newest first, each with its stack trace behind it."""
     first, clock = list(islice(lines, _MAX_LINES_FOR_ORDER)), _Clock()
     times = [at_ms for at_ms in map(clock.read, first) if at_ms >= 0]
@@ -637,7 +639,7 @@ def _oldest_first(lines: Iterator[str]) -> Iterator[str]:
         return
     rows = list[list[str]]()
     for line in chain(first, lines):
-        if not rows or _time(line):
+        if not rows or _match_time(line):
             rows.append([])
         rows[-1].append(line)
     yield from chain.from_iterable(reversed(rows))
@@ -654,29 +656,29 @@ def event_lines(document: Any) -> Iterator[str]:
     if isinstance(document, list):
         yield from chain.from_iterable(map(event_lines, document))
     elif isinstance(document, dict):
-        if (message := _first(document, _MESSAGES, str)) is None:
+        if (message := _first_field(document, _MESSAGES, str)) is None:
             yield from event_lines(list(document.values()))
             return
-        at = _first(document, ("timestamp", "@timestamp", "time", "timeMillis"), str | int)
+        at = _first_field(document, ("timestamp", "@timestamp", "time", "timeMillis"), str | int)
         if isinstance(instant := document.get("instant"), dict):  # JsonLayout of Log4j
             seconds, nanoseconds = instant.get("epochSecond"), instant.get("nanoOfSecond")
             at = seconds * 1000 + nanoseconds // MS if isinstance(seconds, int) and isinstance(nanoseconds, int) else at
         if isinstance(at, int):
             at = datetime.fromtimestamp(min(max(at, 0), LAST_MS) / 1000, UTC).isoformat(timespec="milliseconds")
-        logger = _first(document, ("loggerName", "logger_name", "logger"), str)
+        logger = _first_field(document, ("loggerName", "logger_name", "logger"), str)
         first, *others = message.splitlines() or [""]
         yield " ".join(filter(None, [at, f"{logger} -" if logger else "", first]))
         yield from others
         if isinstance(error := document.get("error"), dict):  # of ECS, nested or with dots in its names
             document = {**document, "thrown": error.get("stack_trace")}
-        yield from _stack_trace(_first(document, _THROWN, str | dict))
+        yield from _stack_trace(_first_field(document, _THROWN, str | dict))
 
 
 _MESSAGES = ("message", "@message", "textPayload", "log", "msg")
 _THROWN = ("thrown", "stack_trace", "error.stack_trace", "throwable", "exception")
 
 
-def _first(document: Mapping[str, Any], names: Iterable[str], kind: Any) -> Any:
+def _first_field(document: Mapping[str, Any], names: Iterable[str], kind: Any) -> Any:
     """Return the first of these fields that has a value of a type, or None."""
     return next((document[name] for name in names if isinstance(document.get(name), kind)), None)
 
@@ -762,11 +764,11 @@ class Silence:
         until = f": {ms_text(self.lasts_ms, 3)} to {self.end}" if self.lasts_ms >= 1000 else ""
         yield f"No checkpoint has completed{begun}{until}."
         reasons = [refusal.reason for refusal in self.refusals]
-        yield from _refused(self.refusals)
+        yield from _refusal_sentences(self.refusals)
         for reason, count in Counter(self.failed).most_common(3):
             yield f"{count} checkpoint{'s' if count > 1 else ''} failed: {one_line(reason, 160) or 'no reason is known'}."
             reasons.append(reason)
-        yield from _exceeded(self.intolerable, self.tolerable)
+        yield from _tolerance_sentences(self.intolerable, self.tolerable)
         yield from [self.stopped] if self.stopped else where_to_look(reasons)
 
     def is_unusual(self, triggers: Sequence[int], points: Sequence[Checkpoint]) -> bool:
@@ -782,7 +784,7 @@ class Silence:
         return not_completed > (0 if self.is_whole else 1) or (0 < typical_ms * SILENT_GAPS < self.lasts_ms)
 
 
-def _exceeded(count: int, tolerable: int | None) -> Iterator[str]:
+def _tolerance_sentences(count: int, tolerable: int | None) -> Iterator[str]:
     """Yield a sentence if the job failed because of failed checkpoints.  `tolerable` is as in `JobLog`."""
     if count:
         times = "once" if count == 1 else f"{count} times"
@@ -794,7 +796,7 @@ def _exceeded(count: int, tolerable: int | None) -> Iterator[str]:
         yield f"The job failed {times}: more checkpoints failed in a row than it tolerates{limit}."
 
 
-def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
+def _refusal_sentences(refusals: Sequence[LogRefusal]) -> Iterator[str]:
     """Yield sentences about declined triggers, per reason: how many, when, and because of which tasks."""
     for reason, count in Counter(refusal.reason for refusal in refusals).most_common():
         with_reason = [refusal for refusal in refusals if refusal.reason == reason]
@@ -842,7 +844,7 @@ def silence_of_log(log: JobLog) -> Silence | None:
     since = f"{begun}{clock(since_ms)}" if since_ms >= 0 else ""
     failed = _failed_since_completion(points)
     triggers = [point.trigger_timestamp for point in points if point.trigger_timestamp >= 0]
-    stopped = _stopped_triggers(points, triggers, end_ms) if state in ("", "RUNNING") else ""
+    stopped = _stopped_triggers_text(points, triggers, end_ms) if state in ("", "RUNNING") else ""
     is_refused = any(refusal.line_ms > max(triggers, default=0) for refusal in refusals)
     silence = Silence(
         since,
@@ -859,7 +861,7 @@ def silence_of_log(log: JobLog) -> Silence | None:
     return None if has_ended or not silence.is_unusual(triggers, points) else silence
 
 
-def _stopped_triggers(points: Sequence[Checkpoint], triggers: Sequence[int], end_ms: int) -> str:
+def _stopped_triggers_text(points: Sequence[Checkpoint], triggers: Sequence[int], end_ms: int) -> str:
     """Return a sentence if a running job has triggered nothing for many of the usual times between triggers, or "".
 
     A checkpoint without a trigger is one that failed in its trigger, so the coordinator still works.
@@ -884,10 +886,10 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     """Yield sentences about the end of the job, lost TaskManagers, declined triggers, and failures."""
     ended_ms, _, state = log.last_switch
     points = [point for _, point in sorted(log.checkpoints.items())]
-    yield from _time_zone(log.clock_offset_ms)
+    yield from _time_zone_sentence(log.clock_offset_ms)
     if state == "FAILED":
-        yield _failed_for_good(log, ended_ms)
-    yield from _restarts_from_checkpoints(log)
+        yield _failed_for_good_text(log, ended_ms)
+    yield from _restart_sentences(log)
     lost = [
         f"{one_line(name, 100)} ({clock(at_ms)})"
         for name, at_ms in sorted(log.lost.items(), key=itemgetter(1))
@@ -901,16 +903,16 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     for name, (at_ms, why) in [*log.terminated.items()][:_MAX_TERMINATED]:
         at = f" at {clock(at_ms)}" if at_ms >= 0 else ""
         yield f"TaskManager {one_line(name, 100)} was terminated{at}: {one_line(why, 160)}."
-    yield from _notable(log)
+    yield from _notable_sentences(log)
     silence = silence_of_log(log)
     reported = {id(refusal) for refusal in (silence.refusals if silence else ())}
     if refusals := [refusal for refusal in log.refusals if id(refusal) not in reported]:
         look = where_to_look([refusal.reason for refusal in refusals]) if len(refusals) >= SILENT_GAPS else ()
-        yield " ".join([*_refused(refusals), *look])
+        yield " ".join([*_refusal_sentences(refusals), *look])
     yield from _long_finalizations(points)
     yield from failures_apart(points)
     if silence is None:
-        yield from _exceeded(len(log.exceeding), log.tolerable)
+        yield from _tolerance_sentences(len(log.exceeding), log.tolerable)
     yield from _late_acknowledgements(log, points)
     yield from _task_failures(log)
     if count := log.fresh_restarts:
@@ -921,7 +923,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
         )
 
 
-def _notable(log: JobLog) -> Iterator[str]:
+def _notable_sentences(log: JobLog) -> Iterator[str]:
     """Yield sentences about the lines of `_NOTABLE`, and a JobManager that began anew."""
     restarted = len(log.restarts_ms) > log.failures
     for sentence, value in log.notable.items():
@@ -942,17 +944,17 @@ _MAX_TERMINATED = 3
 """Maximum number of terminated TaskManagers that are named."""
 
 
-def _failed_for_good(log: JobLog, at_ms: int) -> str:
+def _failed_for_good_text(log: JobLog, at_ms: int) -> str:
     """Return sentences on a job that failed for good: when, and after how many restarts of which strategy."""
     restarts = sum(state == "RESTARTING" for _, _, state in log.switches)
     at = f" at {clock(at_ms)}" if at_ms >= 0 else ""
     strategy = f"; its restart strategy is {one_line(log.strategy, 160)}" if log.strategy else ""
-    # exceptions of failed checkpoints only say what `_exceeded` says
+    # exceptions of failed checkpoints only say what `_tolerance_sentences` says
     look = "" if 0 < log.failures == len(log.exceeding) else f" {_EXCEPTIONS}."
     return f"The job failed for good{at}, after {restarts} restart{'' if restarts == 1 else 's'}{strategy}.{look}"
 
 
-def _restarts_from_checkpoints(log: JobLog) -> Iterator[str]:
+def _restart_sentences(log: JobLog) -> Iterator[str]:
     """Yield a sentence on how far restarts went back, and whether a checkpoint completed between them."""
     if not (replays := log.replays):
         return
@@ -974,7 +976,7 @@ def _restarts_from_checkpoints(log: JobLog) -> Iterator[str]:
             )
 
 
-def _time_zone(offset_ms: int | None) -> Iterator[str]:
+def _time_zone_sentence(offset_ms: int | None) -> Iterator[str]:
     """Yield a sentence if the clock of a log is not in UTC, in which the triggers of checkpoints are listed."""
     days = round((offset_ms or 0) / DAY_MS)  # of a log without dates, or of one that is more than 12 h ahead
     zone_ms = (offset_ms or 0) - days * DAY_MS * (abs(days) > 1)

@@ -176,7 +176,7 @@ class Client:
         Raises:
             RestError: `url` is not an address of a REST API.
         """
-        parts = _parsed(url)
+        parts = _parse_url(url)
         host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
         place = f"{host}:{parts.port}" if parts.port else str(host)
         self.url = urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", ""))
@@ -230,11 +230,11 @@ class Client:
         request = Request(self.url + path, headers=self.headers)
         try:
             with self.opener.open(request, timeout=self._remaining_s()) as answer:
-                content = self._content(path, answer)
+                content = self._read_content(path, answer)
         except HTTPError as error:
             with error:
                 raise RestError(
-                    self.url + path, _refusal(error), status=error.code, is_retryable=error.code in RETRYABLE
+                    self.url + path, _http_error_text(error), status=error.code, is_retryable=error.code in RETRYABLE
                 ) from None
         except RestError:
             raise
@@ -256,7 +256,7 @@ class Client:
             raise TimeoutError
         return min(left, self.silence_s)
 
-    def _content(self, path: str, answer: HTTPResponse) -> bytes:
+    def _read_content(self, path: str, answer: HTTPResponse) -> bytes:
         content = bytearray()
         while part := answer.read1(1 << 20):
             content += part
@@ -291,10 +291,12 @@ class Client:
             return RestError(self.url + path, why, is_retryable=True)
         reason = getattr(cause, "strerror", None) or cause
         return RestError(
-            self.url, f"cannot be reached{self._by_way()} ({one_line(reason, MAX_REASON_CHARS)})", is_retryable=True
+            self.url,
+            f"cannot be reached{self._proxy_clause()} ({one_line(reason, MAX_REASON_CHARS)})",
+            is_retryable=True,
         )
 
-    def _by_way(self) -> str:
+    def _proxy_clause(self) -> str:
         """Return a clause about the proxy that the environment variables name, or "" if none is used."""
         parts = urlsplit(self.url)
         proxy = getproxies().get(parts.scheme)
@@ -314,7 +316,7 @@ class Client:
         return RestError(self.url + path, f"no answer within {self.silence_s:g} s", is_retryable=True)
 
 
-def _parsed(url: str) -> SplitResult:
+def _parse_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -335,7 +337,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _refusal(error: HTTPError) -> str:
+def _http_error_text(error: HTTPError) -> str:
     """Return the message for an HTTP error status."""
     if error.code in (401, 407):
         return f"HTTP {error.code}: authentication required: write http://USER:PASSWORD@HOST:PORT, or --header 'Authorization: ...'"

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from sim.advice.answer import (
+    _changes_outside_configuration,
     _lever_sentences,
-    _others,
     _with_source,
 )
 from sim.advice.cautions import AT_LEAST_ONCE_CAUTION, cautions
@@ -135,7 +135,7 @@ def test_changes_that_no_key_of_flink_expresses():
     changelog = Change(lever_of("changelog"), "changelog")
     own = Candidate("30 s", "aligned", {"cluster.cores": 6}, None, (machines, storage, changelog))
 
-    assert _others(own) == {
+    assert _changes_outside_configuration(own) == {
         "cores": "cluster.cores = 6",
         "prefixes": "16 prefixes",
     }
