@@ -126,14 +126,16 @@ class Chain:
     def _remaining_segment(self, segment: Segment, instance: JobInstance) -> Segment:
         """Return the rest of a segment, without the TaskManagers that are missing (`Outcome.rescale`).
 
-        It is still the same job, which owns its checkpoints.  The claim mode CLAIM has the same effect.
+        It is still the same job, which owns its checkpoints, but not a snapshot that it began from without claiming it.
         """
         missing = instance.outcome.missing
         fewer = (
             without_task_managers(self.scenario, hosts(self.scenario), missing) or self.scenario
         )  # the job is unchanged if it cannot be rescaled
         actions = tuple(action for action in segment.scenario.actions if action.at_ns >= instance.env.now)
-        instances = replace(segment.scenario.instances, claim="claim")
+        store, claim = instance.job.files.store, segment.scenario.instances.claim
+        is_own = store.unclaimed is None or store.unclaimed.checkpoint != max(store.retained)
+        instances = replace(segment.scenario.instances, claim="claim" if is_own and claim != "legacy" else claim)
         scenario = replace(segment.scenario, job=fewer.job, cluster=fewer.cluster, actions=actions, instances=instances)
         return segment._replace(scenario=scenario, start_from="checkpoint", kind="rescale")
 

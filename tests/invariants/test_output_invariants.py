@@ -65,7 +65,7 @@ def judged(*commits, rows=None, read=None, begun_from=0, timeout_ms=0, **output)
     sink = Commit(transaction_timeout_ns=timeout_ms * MS) if timeout_ms else None if read is None else Commit()
     output = SimpleNamespace(**{"covered_before": None, "counted_from": 0} | output)
     fields = {"commits": commits, "stats": stats(), "begun_from": begun_from, "output": output}
-    fields["scenario"] = SimpleNamespace(faults=())
+    fields["scenario"] = replace(stateful().scenario, faults=())
     fields["vertex"] = lambda task: SimpleNamespace(commit=sink if task == SINK else None)
     account = hollow(Commits, journal(commits) if rows is None else rows, NAMES, now_ns=99 * MS, **fields)
     account.run.finished = read is not None

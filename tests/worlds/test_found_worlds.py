@@ -155,3 +155,30 @@ def test_a_circle_passes_tasks_whose_windows_wait_for_watermarks():
     result = ran("standstill-behind-event-time-windows")
 
     assert "behind full outputs" in result.checkpoints["x_standstill"].iloc[-1]
+
+
+def test_a_failure_that_is_reported_after_the_restart_is_none_of_the_new_attempt():
+    """The failed attempt was cancelled before its report came: one restart for both failures."""
+    result = ran("failure-reported-after-the-restart")
+    failed = [entry.time_ns for entry in result.journal if entry.event_type is EventType.TASK_FAILED]
+    restarted = [entry.time_ns for entry in result.journal if entry.event_type is EventType.JOB_RESTARTING]
+
+    assert len([begun for begun in restarted if begun > max(failed)]) == 1
+    assert result.violations == ()
+
+
+def test_a_snapshot_without_a_claim_outlives_a_rescale_before_the_first_checkpoint():
+    result = ran("rescaled-before-its-first-checkpoint")
+    rescaled = [entry for entry in result.journal if entry.event_type is EventType.JOB_RESTORED]
+
+    assert len(rescaled) > 1
+    assert result.violations == ()
+
+
+def test_a_sink_with_at_least_once_barriers_commits_again_what_is_sent_again():
+    """All records that come in the end, and those from behind the barrier a second time."""
+    result = ran("at-least-once-sink-reads-less-again")
+
+    assert int(result.commits["records"].sum()) == 105 + 30
+    assert [row.fact for row in result.repetitions] == ["30 records (180000 bytes) are processed twice"]
+    assert result.violations == ()

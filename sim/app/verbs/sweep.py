@@ -307,6 +307,11 @@ def findings_of(definition: Definition) -> Iterator[Remark]:
     if definition.load:
         yield Remark(definition.load)
     yield from map(of_problem, definition.warnings)
+    if any(scenario.expect for scenario in definition.scenarios.different):
+        yield Remark(
+            f"{definition.name}: expect: is judged by 'ckptsim run', not by a sweep, and has no effect here",
+            is_warning=True,
+        )
     yield from job_findings(definition.name, definition.scenarios.different, definition.backtest)
 
 

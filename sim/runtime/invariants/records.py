@@ -223,22 +223,28 @@ class RecordPositions(Invariant):
         self._surplus = [0] * len(self._outputs)
         # invariant of the instance that this one starts from, until all tasks are restored; then None
         self._before: RecordPositions | None = None
+        # invariant of the instance from whose checkpoint this one starts; None: the first instance
+        self._source: RecordPositions | None = None
         self._rescaled = frozenset[str]()  # vertices that have been rescaled in any instance of the job
 
     def continue_from(self, before: RecordPositions, checkpoint: int) -> None:
-        # an instance that ended before all its tasks were restored has no counts of its own
-        stood: RecordPositions = before if before._before is None else before._before
+        # an instance that ended before all its tasks were restored has no counts of its own; and one that began from the same
+        # checkpoint with another parallelism has redistributed its records, which are redistributed from the checkpoint anew
+        is_restored_again = before._source is not None and before.context.begun_from == checkpoint
+        has_no_counts = before._before is not None or not self._has_channels_of(before)
+        self._source = source = before._source if is_restored_again and has_no_counts else before
         self._rescaled = before._rescaled
-        if stood.context.names == self.context.names and stood._channels_of_edges == self._channels_of_edges:
-            self.ledger.notes[checkpoint], self._surplus = stood.ledger.of(checkpoint), list(stood._surplus)
+        if self._has_channels_of(source):
+            self.ledger.notes[checkpoint], self._surplus = source.ledger.of(checkpoint), list(source._surplus)
         else:
-            self._before = stood
-            self._rescaled |= self.resized(stood)
+            self._before = source
+            self._rescaled |= self.resized(source)
 
-    @property
-    def _channels_of_edges(self) -> Counter[int]:
-        """The number of channels of each edge."""
-        return Counter(self.context.layout.edge)
+    def _has_channels_of(self, other: RecordPositions) -> bool:
+        """Return whether another instance has the same tasks and the same channels."""
+        return other.context.names == self.context.names and Counter(other.context.layout.edge) == Counter(
+            self.context.layout.edge
+        )
 
     # ------------------------------------------------------------------------------------------ while the job runs
 

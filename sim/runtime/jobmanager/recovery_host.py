@@ -247,7 +247,13 @@ class RecoveryHost:
         self.stop(failing)
         if self.election is not None and self._tasks_stopped_ns < 0:
             self._tasks_stopped_ns = failed_ns  # nobody restarts them before a JobManager is elected
-        self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
+
+        def report_failure() -> None:
+            # a restart in between has cancelled this attempt, whose failure is no other one (Execution: FAILED while CANCELING)
+            if still_failed := [task for task in failing if self.tasks[task].stopped]:
+                self.report(still_failed, "task", reason, failed_ns)
+
+        self.coordinator.message(self.overheads.fail_ns, report_failure)
 
     def _running(self, tasks: Iterable[int]) -> list[int]:
         """Return the tasks that have neither stopped nor finished."""

@@ -131,7 +131,9 @@ class Epochs(TaskPart):
         if self._emits_on_commit:
             self._served[checkpoint] = snapshot.position.served
         if self.writer is not None:
-            self._dispatch_to_writer(WriterRestored(checkpoint, snapshot.written))
+            # with at-least-once it had read records from behind the barrier, which are sent and written again
+            written = tuple(map(min, snapshot.written, self.writer.read))
+            self._dispatch_to_writer(WriterRestored(checkpoint, written))
         if self.committer is not None and uncommitted is not None:
             self.committer.restored(uncommitted)
 
