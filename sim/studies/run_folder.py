@@ -218,6 +218,10 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
+        if (path.parent / "runs.parquet").is_file():
+            raise FolderError(
+                f"{path.parent}: has rows of a sweep, but no answer: add answer: to the sweep file"
+            ) from None
         raise FolderError(
             f"{path.parent}: is not a folder of results: it has no readable {path.name}; nor has it answers of Flink (jobs/ID.json) or logs"
         ) from None

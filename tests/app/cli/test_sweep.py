@@ -32,6 +32,16 @@ def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
     assert table.loc[table["strategy"] != "none", "throughput_change"].abs().max() < 0.05
 
 
+def test_rows_without_an_answer_are_no_report_and_no_expectation(ckptsim, tiny, tmp_path):
+    done = ckptsim(f"sweep {tiny} --set 'expect.checkpoints.failed=== 0' --jobs 1 --out {tmp_path}/out")
+    assert done.exit_code == 0
+    assert "warning: tiny: expect: is judged by 'ckptsim run', not by a sweep, and has no effect here" in done.stderr
+
+    report = ckptsim(f"report {tmp_path}/out -o page.html")
+    assert report.exit_code == 3
+    assert report.stderr.endswith("out: has rows of a sweep, but no answer: add answer: to the sweep file\n")
+
+
 def test_a_second_call_goes_on(ckptsim, tiny, tmp_path, monkeypatch):
     """Nothing is left to do, unless the scenario changed or ckptsim itself: then it says why all runs again, and loses nothing."""
     command = f"sweep {tiny} --jobs 1 --out {tmp_path}/out"
