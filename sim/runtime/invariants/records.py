@@ -228,17 +228,23 @@ class RecordPositions(Invariant):
         self._rescaled = frozenset[str]()  # vertices that have been rescaled in any instance of the job
 
     def continue_from(self, before: RecordPositions, checkpoint: int) -> None:
-        # an instance that ended before all its tasks were restored has no counts of its own; and one that began from the same
-        # checkpoint with another parallelism has redistributed its records, which are redistributed from the checkpoint anew
-        is_restored_again = before._source is not None and before.context.begun_from == checkpoint
-        has_no_counts = before._before is not None or not self._has_channels_of(before)
-        self._source = source = before._source if is_restored_again and has_no_counts else before
-        self._rescaled = before._rescaled
+        source: RecordPositions = self._instance_to_compare(before, checkpoint)
+        self._source, self._rescaled = source, before._rescaled
         if self._has_channels_of(source):
             self.ledger.notes[checkpoint], self._surplus = source.ledger.of(checkpoint), list(source._surplus)
         else:
             self._before = source
             self._rescaled |= self.resized(source)
+
+    def _instance_to_compare(self, before: RecordPositions, checkpoint: int) -> RecordPositions:
+        """Return the instance whose records this one begins with: `before`, or an earlier one that took the checkpoint.
+
+        An instance that ended before all its tasks were restored has no counts of its own.  One that began from the same
+        checkpoint with another parallelism has redistributed its records, which are redistributed from the checkpoint anew.
+        """
+        if before._source is None or before.context.begun_from != checkpoint:
+            return before
+        return before if before._before is None and self._has_channels_of(before) else before._source
 
     def _has_channels_of(self, other: RecordPositions) -> bool:
         """Return whether another instance has the same tasks and the same channels."""
