@@ -24,7 +24,7 @@ app = typer.Typer(
     name="ckptsim",
     cls=Overview,
     help="Predict how a checkpoint setting will behave on a Flink job, before production.",
-    epilog="Exit codes: 0 fine, 1 expectation, 2 usage, 3 input, 4 cells, 5 dependency.",
+    epilog="Exit codes: 0 success, 1 expectation, 2 usage, 3 input, 4 runs, 5 dependency.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

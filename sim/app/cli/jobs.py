@@ -228,6 +228,8 @@ def validate_recordings(
 
     with Console(show_validation, as_json=as_json) as console:
         validation = validate(*recordings, listener=console, **options)
+    if not validation.judged:
+        return Code.INVALID_INPUT
     return Code.CELLS_FAILED if validation.skipped else Code.FINE
 
 

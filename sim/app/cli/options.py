@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 from typer import Typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from sim.app.cli.errors import Code, UserError, errors_as_messages
 from sim.app.verbs.options import Option, options_of
@@ -161,7 +161,19 @@ class Verb:
         if isinstance(self.runs, Typer):
             app.add_typer(self.runs, name=self.name, rich_help_panel=self.purpose.value, short_help=self.summary)
         else:
-            app.command(self.name, rich_help_panel=self.purpose.value, short_help=self.summary)(command(self.runs))
+            added = app.command(self.name, cls=VerbCommand, rich_help_panel=self.purpose.value, short_help=self.summary)
+            added(command(self.runs))
+
+
+class VerbCommand(TyperCommand):
+    """Command whose help shows no Python types, e.g. ``<list[Path]>``, next to the names of arguments and ``--help``."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)
+        for parameter in parameters:
+            if isinstance(parameter, TyperArgument) or "--help" in parameter.opts:
+                parameter.display_type_rich = lambda ctx: None
+        return parameters
 
 
 class Overview(TyperGroup):

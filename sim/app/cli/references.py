@@ -12,7 +12,7 @@ import typer
 
 from sim.app.cli.console import Console
 from sim.app.cli.errors import Code, UserError, print_message
-from sim.app.cli.options import Purpose, Verb, argument, command
+from sim.app.cli.options import Purpose, Verb, VerbCommand, argument, command
 from sim.app.cli.terminal import put, show
 from sim.app.verbs.options import (
     FlinkOption,
@@ -213,6 +213,8 @@ def list_runs(
     """List the results that run, sweep, advise and diff stored, the newest first."""
     from sim.studies.run_folder import kept_answers
 
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder", Code.INVALID_INPUT)
     kept = kept_answers(folder)
     if as_json:
         print(json.dumps(kept))
@@ -220,7 +222,7 @@ def list_runs(
         rows = [(row["folder"], row["date"], row["command"].partition(" -")[0], row["question"]) for row in kept]
         show(("folder", "date", "command", "question"), rows, text_cells=True)
     else:
-        print_message(f"{folder}: no results; ckptsim run FILE stores some in the folder runs")
+        print_message(f"{folder}: no results; `ckptsim run FILE` stores results in the folder runs")
 
 
 RUNS_VERB = Verb("runs", Purpose.LOOK, 3, "List stored results.", list_runs)
@@ -266,7 +268,7 @@ traces_app = typer.Typer(
 )
 
 
-@traces_app.command("read")
+@traces_app.command("read", cls=VerbCommand)
 @command
 def read(
     folder: Annotated[
@@ -292,7 +294,7 @@ def read(
     return _traces_exit_code(converted)
 
 
-@traces_app.command("windows")
+@traces_app.command("windows", cls=VerbCommand)
 @command
 def cut_windows(
     tables: Annotated[str, argument("TABLES", "Folder of tables written by `traces read`.")],

@@ -279,7 +279,7 @@ JobOption = Annotated[str | None, Option("Job id, if the source has several jobs
 DeadlineOption = Annotated[
     str | None,
     Option(
-        "Live jobs: time limit for all REST requests, not counting --sample. (Default: 10 min.)",
+        "Live jobs: time limit for all REST requests. (Default: 10 min.)",
         metavar="DURATION",
         is_stored=False,
         of="real jobs",
@@ -343,7 +343,9 @@ class ImportOptions(TypedDict, total=False):
             metavar="FILE",
         ),
     ]
-    sample: Annotated[str, Option("Live jobs: how long to sample metrics.", "60 s", metavar="DURATION")]
+    sample: Annotated[
+        str, Option("Live jobs: how long to sample metrics, in addition to --deadline.", "60 s", metavar="DURATION")
+    ]
     save: Annotated[
         FilePath | None, Option("Live jobs: save all REST responses, for a later import.", metavar="FOLDER")
     ]

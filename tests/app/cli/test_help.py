@@ -62,8 +62,25 @@ def test_the_overview_fits_a_screen(ckptsim):
     assert [verb for verb in verbs if not re.search(rf"^(\w[\w ]+|) {{2,}}{verb} ", text, re.MULTILINE)] == []
     assert all(
         part in text
-        for part in ("Get started  init", "My own job   import", "--install-completion", "Exit codes: 0 fine")
+        for part in ("Get started  init", "My own job   import", "--install-completion", "Exit codes: 0 success")
     )
+
+
+@pytest.mark.parametrize("verb", ["validate", "explain", "traces read"])
+def test_help_shows_no_python_types(ckptsim, verb):
+    """Typer prints ``<list[Path]>`` for an argument, and ``<bool>`` for --help."""
+    text = ckptsim(f"{verb} --help").stdout
+
+    assert "--help" in text
+    assert not re.search(r"<\w+[\[>]", text)
+
+
+@pytest.mark.parametrize("command", ["runs no-folder", "validate no-file.zip"])
+def test_a_path_that_does_not_exist_is_invalid_input(ckptsim, command):
+    done = ckptsim(command)
+
+    assert done.exit_code == 3
+    assert re.search(r"no such folder|No such file", done.stderr)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
