@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NoReturn
 
 from sim.protocol.machine import InvalidTransition, replace, value_class
-from sim.protocol.options import BarrierOptions, FailureReason
-from sim.protocol.task_messages import (
+from sim.protocol.messages import (
     AlignmentTimedOut,
     ArmAlignmentTimer,
     BarrierAnnounced,
@@ -31,6 +29,7 @@ from sim.protocol.task_messages import (
     TaskCommand,
     TriggerReceived,
 )
+from sim.protocol.options import BarrierOptions, FailureReason
 
 # ---- The checkpoint whose barriers are collected, and the states of the barrier handler (BarrierHandlerState).
 
@@ -213,7 +212,7 @@ class BarrierTracker:
     def on(self, event: BarrierEvent) -> tuple[BarrierTracker, Commands]:
         """Return the next tracker and its commands."""
         if isinstance(event, BarrierAnnounced | AlignmentTimedOut):
-            self._impossible(event, "at-least-once barriers have no alignment timeout")
+            raise InvalidTransition(self, event, "at-least-once barriers have no alignment timeout")
         match event:
             case BarrierArrived():
                 return self._barrier(event)
@@ -229,14 +228,14 @@ class BarrierTracker:
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierTracker, Commands]:
         """Count a barrier.  Start the snapshot when the last barrier of its checkpoint has arrived."""
         if event.priority or event.options.unaligned:
-            self._impossible(event, "a barrier tracker cannot process unaligned barriers")
+            raise InvalidTransition(self, event, "a barrier tracker cannot process unaligned barriers")
         known = next((p for p in self.tracked if p.checkpoint == event.checkpoint), None)
         if known is None:
             if event.checkpoint <= self.latest:
                 return self, ()  # completed, cancelled or dropped
             known = Pending(event.checkpoint, event.options, self.open_gates, first_barrier_ns=event.now)
         if event.gate not in known.target or event.first == (event.gate in known.seen) or event.gate in known.arrived:
-            self._impossible(event, "an open gate delivers one first and one last barrier")
+            raise InvalidTransition(self, event, "an open gate delivers one first and one last barrier")
         known = replace(
             known, seen=known.seen | {event.gate}, arrived=known.arrived | ({event.gate} if event.last else frozenset())
         )
@@ -265,7 +264,7 @@ class BarrierTracker:
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierTracker, Commands]:
         """Count a closed gate as arrived for all tracked checkpoints.  The newest one that is complete now starts its snapshot."""
         if event.gate not in self.open_gates:
-            self._impossible(event, "the gate is closed already")
+            raise InvalidTransition(self, event, "the gate is closed already")
         tracked = tuple(replace(p, arrived=p.arrived | {event.gate}) for p in self.tracked)
         after = replace(self, open_gates=self.open_gates - {event.gate}, tracked=tracked)
         newest = next((p for p in reversed(tracked) if p.complete), None)
@@ -277,9 +276,6 @@ class BarrierTracker:
             return self, ()
         start = StartSnapshot(event.checkpoint, event.options, event.now, alignment_ns=0)
         return _without(self, event.checkpoint), (start,)
-
-    def _impossible(self, event: BarrierEvent, why: str) -> NoReturn:
-        raise InvalidTransition("barrier tracker", self, event, why)
 
 
 def _without(tracker: BarrierTracker, checkpoint: int) -> BarrierTracker:
@@ -369,7 +365,7 @@ class BarrierHandler:
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierHandler, Commands]:
         """Handle a closed gate, which counts as arrived for the pending checkpoint."""
         if event.gate not in self.open_gates:
-            _impossible(self, event, "the gate is closed already")
+            raise InvalidTransition(self, event, "the gate is closed already")
         handler = replace(self, open_gates=self.open_gates - {event.gate})
         if self.pending is None or event.gate in self.pending.arrived:
             return handler, ()
@@ -422,9 +418,9 @@ def _with_barrier(handler: BarrierHandler, event: BarrierArrived) -> Pending:
     """Return the pending checkpoint with this barrier counted."""
     pending = _pending(handler, event)
     if event.gate not in pending.target:
-        _impossible(handler, event, "the gate was closed when the checkpoint started")
+        raise InvalidTransition(handler, event, "the gate was closed when the checkpoint started")
     if event.first == (event.gate in pending.seen) or event.gate in pending.arrived:
-        _impossible(handler, event, "a gate delivers one first and one last barrier")
+        raise InvalidTransition(handler, event, "a gate delivers one first and one last barrier")
     return replace(
         pending,
         seen=pending.seen | {event.gate},
@@ -444,7 +440,7 @@ def _transition(
     try:
         state, commands = call(handler.state)
     except ValueError as error:
-        _impossible(handler, event, str(error))
+        raise InvalidTransition(handler, event, str(error)) from error
     if pending.complete:
         return replace(handler, state=state, pending=None, completed=pending.checkpoint), (*before, *commands)
     return replace(handler, state=state, pending=pending), (*before, *commands)
@@ -469,9 +465,5 @@ def _abort_checkpoint(
 def _pending(handler: BarrierHandler, event: BarrierEvent) -> Pending:
     """Return the pending checkpoint.  Raise InvalidTransition if there is none."""
     if handler.pending is None:
-        _impossible(handler, event, "no checkpoint is pending")
+        raise InvalidTransition(handler, event, "no checkpoint is pending")
     return handler.pending
-
-
-def _impossible(handler: BarrierHandler, event: BarrierEvent, why: str) -> NoReturn:
-    raise InvalidTransition("barrier handler", handler, event, why)

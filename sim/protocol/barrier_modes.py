@@ -9,8 +9,8 @@ from enum import Enum
 from sim.model.catalogs import Catalog, find_definitions
 from sim.model.checkpoint import BARRIERS, Barriers
 from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
-from sim.protocol.coordinator_messages import Work
 from sim.protocol.machine import replace, value_class
+from sim.protocol.messages import Work
 from sim.protocol.options import AlignmentType, BarrierOptions
 
 # ---- The phases of a snapshot with their work, and the conditions of its acknowledgement.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 
-from sim.protocol.coordinator_messages import Plan, RequestKind, Savepoint
 from sim.protocol.machine import replace, value_class
+from sim.protocol.messages import Plan, RequestKind, Savepoint
 from sim.protocol.options import FailureReason
 
 # ---- The queue of requests, and which one may run now (CheckpointRequestDecider).

@@ -9,7 +9,7 @@ from sim.protocol.machine import InvalidTransition, replace, value_class
 
 # ---- Committables, which a writer sends to its committer, and the events and commands of both machines.
 #
-# Source: SinkWriterOperator, CommitterOperator (Flink 2.x).  `coordinator_messages` has the rules for events and commands.
+# Source: SinkWriterOperator, CommitterOperator (Flink 2.x).  `messages` has the rules for events and commands.
 
 
 @value_class
@@ -170,18 +170,18 @@ class Writer:
             return replace(self, last_checkpoint=event.checkpoint, read=event.written), ()
         if isinstance(event, WriterInputEnded):
             if self.ended:
-                raise InvalidTransition("writer", self, event, why="its input has ended already")
+                raise InvalidTransition(self, event, "its input has ended already")
             after, commands = self._closed(event, self.last_checkpoint + 1)
             return replace(after, ended=True), commands
         if event.checkpoint <= self.last_checkpoint:
-            raise InvalidTransition("writer", self, event, why="checkpoint ids must increase")
+            raise InvalidTransition(self, event, "checkpoint ids must increase")
         after, commands = self._closed(event, event.checkpoint)
         return replace(after, last_checkpoint=event.checkpoint), commands
 
     def _closed(self, event: EpochEnded | WriterInputEnded, epoch: int) -> tuple[Writer, tuple[HandOver, ...]]:
         """Close the transaction, and send its committable unless it is empty."""
         if any(now < before for before, now in zip(self.read, event.read, strict=True)):
-            raise InvalidTransition("writer", self, event, why="record counts must not decrease")
+            raise InvalidTransition(self, event, "record counts must not decrease")
         after = replace(self, read=event.read, opened_ns=event.now)
         if event.read == self.read:
             return after, ()
@@ -214,9 +214,7 @@ class Committer:
             case CommittablesReceived():
                 late = [committable for committable in event.committables if committable.epoch <= self.last_completed]
                 if late and not event.behind:
-                    raise InvalidTransition(
-                        "committer", self, event, why="the checkpoint of these committables is complete already"
-                    )
+                    raise InvalidTransition(self, event, "the checkpoint of these committables is complete already")
                 after = replace(self, committables=sort_committables((*self.committables, *event.committables)))
                 again = self.last_completed == self.restored_from  # restored in-flight data
                 return _commit_up_to(after, event.now, self.last_completed, again=again) if late else (after, ())

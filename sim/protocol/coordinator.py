@@ -7,7 +7,8 @@ from typing import Literal
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.barrier_modes import barrier_options, strategy
 from sim.protocol.checkpoint_requests import PendingCheckpoint, TriggerRequest, WaitingRequests
-from sim.protocol.coordinator_messages import (
+from sim.protocol.machine import InvalidTransition, replace, value_class
+from sim.protocol.messages import (
     Acknowledged,
     ArmCheckpointTimeout,
     ArmPeriodicTimer,
@@ -42,7 +43,6 @@ from sim.protocol.coordinator_messages import (
     TriggerTasks,
     WriteMetadata,
 )
-from sim.protocol.machine import InvalidTransition, replace, value_class
 from sim.protocol.options import FailureReason
 
 # ---- When periodic checkpoints are due: a fixed-rate schedule (CheckpointCoordinator.ScheduledTrigger).
@@ -248,7 +248,7 @@ class Coordinator:
             case LeaderLost():
                 return self._leader_lost(event)
             case LeaderElected():
-                raise self._impossible(event, "a JobManager is running already")
+                raise InvalidTransition(self, event, "a JobManager is running already")
             case BacklogReported():
                 return self._backlog_reported(event)
             case ConfigurationUpdated():
@@ -269,7 +269,7 @@ class Coordinator:
                 return self._metadata_written(event)
             case StateDiscarded():
                 if not self.cleaning:
-                    raise self._impossible(event, "nothing is being deleted")
+                    raise InvalidTransition(self, event, "nothing is being deleted")
                 return replace(self, cleaning=self.cleaning - 1), ()
 
     # ------------------------------------------------------------------------------------------ the scheduler
@@ -279,7 +279,7 @@ class Coordinator:
         if self.interval_ns is None:
             return self, ()
         if self.schedule is not None:
-            raise self._impossible(event, "the scheduler is running already")
+            raise InvalidTransition(self, event, "the scheduler is running already")
         return _arm_periodic_timer(self, PeriodicSchedule(event.now + event.first_delay_ns), event.now)
 
     def _scheduler_stopped(self, event: SchedulerStopped) -> _Answer:
@@ -325,7 +325,7 @@ class Coordinator:
             case CheckpointRequested():
                 return self, (RecordRefused(event.kind, FailureReason.NO_JOB_MANAGER),)
             case SchedulerStarted():
-                raise self._impossible(event, "no JobManager is running")
+                raise InvalidTransition(self, event, "no JobManager is running")
         return self, ()
 
     def accepts_messages_from(self, leader: int) -> bool:
@@ -374,7 +374,7 @@ class Coordinator:
     def _trigger_ready(self, event: TriggerReady) -> _Answer:
         """Trigger the checkpoint that was prepared, or refuse it if it has no plan or the scheduler has stopped."""
         if self.triggering is None:
-            raise self._impossible(event, "no trigger is being prepared")
+            raise InvalidTransition(self, event, "no trigger is being prepared")
         triggering, kind = self.triggering, self.triggering.request.kind
         after = replace(self, triggering=None)
         if event.plan is None or triggering.refused is not None:
@@ -387,7 +387,7 @@ class Coordinator:
             )
             return after, (RecordRefused(kind, reason), *timer, *failed)
         if not event.plan.wait_for:
-            raise self._impossible(event, "no task has to acknowledge")
+            raise InvalidTransition(self, event, "no task has to acknowledge")
         savepoint = triggering.request.savepoint
         # the timeout starts now, slightly after t0
         expires_ns = event.now + self.timeout_ns
@@ -411,7 +411,7 @@ class Coordinator:
         if pending is None:
             return self, ()  # the checkpoint has ended; `SnapshotStore` handles its files
         if event.task not in pending.plan.wait_for or event.task in pending.acknowledged:
-            raise self._impossible(event, "the task need not acknowledge, or has done so already")
+            raise InvalidTransition(self, event, "the task need not acknowledge, or has done so already")
         pending = pending.with_acknowledgement(event.task, event.now)
         all_pending = tuple(pending if p.checkpoint == pending.checkpoint else p for p in self.pending)
         commands: _Commands = (WriteMetadata(pending.checkpoint),) if pending.writes_metadata else ()
@@ -437,7 +437,7 @@ class Coordinator:
         if pending is None:
             return self, ()  # the checkpoint was aborted
         if not pending.writes_metadata:
-            raise self._impossible(event, "acknowledgements are missing")
+            raise InvalidTransition(self, event, "acknowledgements are missing")
         if event.failed:
             return _abort_checkpoint(self, pending, event.reason, event.now)
         return _complete_checkpoint(self, pending, event.now)
@@ -445,11 +445,8 @@ class Coordinator:
     def _find(self, event: Acknowledged | Declined | CheckpointTimedOut | MetadataWritten) -> PendingCheckpoint | None:
         """Return the pending checkpoint of an event, or None if it has ended."""
         if event.checkpoint >= self.next_id:
-            raise self._impossible(event, "the checkpoint was never triggered")
+            raise InvalidTransition(self, event, "the checkpoint was never triggered")
         return next((pending for pending in self.pending if pending.checkpoint == event.checkpoint), None)
-
-    def _impossible(self, event: CoordinatorEvent, why: str) -> InvalidTransition:
-        return InvalidTransition("coordinator", self, event, why)
 
 
 # ---------------------------------------------------------------------------------------------- transitions

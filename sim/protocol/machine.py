@@ -48,6 +48,6 @@ else:
 class InvalidTransition(Exception):
     """Raised when a machine gets an event that its state does not allow."""
 
-    def __init__(self, machine: str, state: object, event: object, why: str = "") -> None:
+    def __init__(self, state: object, event: object, why: str = "") -> None:
         self.state, self.event = state, event
-        super().__init__(f"{machine}: {event} cannot happen in {state}" + (f": {why}" if why else ""))
+        super().__init__(f"{type(state).__name__}: {event} cannot happen in {state}" + (f": {why}" if why else ""))

@@ -628,7 +628,7 @@ class Recovery:
     def _initialized(self, event: TaskInitialized) -> _Answer:
         """Record that a restored task is RUNNING.  After the last one, report the recovery."""
         if event.task not in self.initializing:
-            raise InvalidTransition("recovery", self, event, "the task is not being restored")
+            raise InvalidTransition(self, event, "the task is not being restored")
         after: Recovery = replace(self, initializing=self.initializing - {event.task})
         recovered = not after.initializing and not after.waiting
         return after, ((ReportRecovered(),) if recovered else ())

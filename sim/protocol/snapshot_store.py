@@ -355,7 +355,7 @@ class SnapshotStore:
         pending = dict(self.pending)
         completed = pending.pop(event.checkpoint, None)
         if completed is None:
-            raise self._impossible(event, "it is not pending")
+            raise InvalidTransition(self, event, "it is not pending")
         if completed.is_savepoint:
             return replace(self, pending=pending, savepoints=(*self.savepoints, completed)), ()
         after = replace(
@@ -373,7 +373,7 @@ class SnapshotStore:
         retained = dict(self.retained)
         subsumed = retained.pop(event.checkpoint, None)
         if subsumed is None or not retained:
-            raise self._impossible(event, "it is not retained" if subsumed is None else "it is the last one")
+            raise InvalidTransition(self, event, "it is not retained" if subsumed is None else "it is the last one")
         indivisible = event.checkpoint in self.registry.indivisible
         kept_whole = {**self.kept_whole, event.checkpoint: subsumed} if indivisible else self.kept_whole
         after, unused = _released(replace(self, retained=retained, kept_whole=kept_whole))
@@ -388,12 +388,9 @@ class SnapshotStore:
     def _fail_over(self, event: FailedOver) -> _Answer:
         """Fail over to a snapshot.  If the job does not own it (no-claim), the next checkpoint must be a full one again."""
         if event.checkpoint not in self.retained:
-            raise self._impossible(event, "it is not retained")
+            raise InvalidTransition(self, event, "it is not retained")
         foreign = self.unclaimed is not None and self.unclaimed.checkpoint == event.checkpoint
         return replace(self, full_required=foreign and self.rearms_full), ()
-
-    def _impossible(self, event: StoreEvent, why: str) -> InvalidTransition:
-        return InvalidTransition("snapshot store", self, event, why)
 
 
 def _private(snapshot: StoredSnapshot) -> tuple[StateFile, ...]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import NoReturn
 
 from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
 from sim.protocol.barrier_modes import Phases, Requirement, Strategy
-from sim.protocol.coordinator_messages import Phase, SnapshotTimes
 from sim.protocol.machine import InvalidTransition, replace, value_class
-from sim.protocol.options import BarrierOptions
-from sim.protocol.task_messages import (
+from sim.protocol.messages import (
     AbortNotified,
     Acknowledge,
     ArmOutputTimer,
@@ -29,6 +26,7 @@ from sim.protocol.task_messages import (
     InputsComplete,
     OutputBarriersLeft,
     OutputTimedOut,
+    Phase,
     PhaseFinished,
     ReleaseTask,
     ResumeInputs,
@@ -36,12 +34,14 @@ from sim.protocol.task_messages import (
     RunPreBarrier,
     RunSync,
     SnapshotEvent,
+    SnapshotTimes,
     StartChannelState,
     StartSnapshot,
     TaskCommand,
     TaskEvent,
     TriggerReceived,
 )
+from sim.protocol.options import BarrierOptions
 
 # ---- One snapshot of a task: its phases in order, then the conditions of its acknowledgement.
 #
@@ -114,11 +114,11 @@ class SnapshotInProgress:
                 return self._output_done(event, (ConvertOutput(self.checkpoint),)) if waiting else (self, ())
             case ChannelStateWritten():
                 if not self.closing:
-                    self._impossible(event, "the channel state is still open")
+                    raise InvalidTransition(self, event, "the channel state is still open")
                 return _acknowledge_if_complete(replace(self, channel_state=True), event.now)
             case AsyncFailed():
                 if self.phase is not Phase.ASYNC:
-                    self._impossible(event, "the asynchronous phase is not running")
+                    raise InvalidTransition(self, event, "the asynchronous phase is not running")
                 done = DeclineCheckpoint(self.checkpoint, event.reason), CancelSnapshot(self.checkpoint)
                 return replace(self, ended=True), done
             case AbortNotified():
@@ -129,10 +129,10 @@ class SnapshotInProgress:
     def _phase_finished(self, event: PhaseFinished) -> _SnapshotAnswer:
         """Start the next phase, or acknowledge after the asynchronous one if nothing else is missing."""
         if event.phase is not self.phase or self.phase is Phase.ACKNOWLEDGE:
-            self._impossible(event, f"the snapshot is in phase {self.phase.value}")
+            raise InvalidTransition(self, event, f"the snapshot is in phase {self.phase.value}")
         if event.phase is Phase.ASYNC:
             if Requirement.ASYNC_WORK not in self.missing:
-                self._impossible(event, "the phase has finished already")
+                raise InvalidTransition(self, event, "the phase has finished already")
             return _acknowledge_if_complete(replace(self, missing=self.missing - {Requirement.ASYNC_WORK}), event.now)
         after = replace(self, phase_began_ns=event.now)  # type: SnapshotInProgress
         spent = event.now - self.phase_began_ns
@@ -148,14 +148,11 @@ class SnapshotInProgress:
     ) -> _SnapshotAnswer:
         """Handle that the barriers in the output queues have left or are converted."""
         if self.phase is Phase.PRE_BARRIER:
-            self._impossible(event, "the barrier has not been forwarded")
+            raise InvalidTransition(self, event, "the barrier has not been forwarded")
         after, follow_ups = _acknowledge_if_complete(
             replace(self, missing=self.missing - {Requirement.OUTPUT_BARRIERS}), event.now
         )
         return after, (*commands, *follow_ups)
-
-    def _impossible(self, event: object, why: str) -> NoReturn:
-        raise InvalidTransition("snapshot", self, event, why)
 
 
 def _start_sync_phase(snapshot: SnapshotInProgress, now: int) -> _SnapshotAnswer:
@@ -237,7 +234,7 @@ class TaskCheckpointing:
         if isinstance(event, BarrierArrived | CancellationArrived | TriggerReceived) and any(
             map(_HOLDS_TASK, self.snapshots)
         ):
-            raise InvalidTransition("task", self, event, "a snapshot holds the task thread")
+            raise InvalidTransition(self, event, "a snapshot holds the task thread")
         handler, inner = self.handler.on(event)
         after, commands = replace(self, handler=handler), ()  # type: TaskCheckpointing, tuple[TaskCommand, ...]
         for command in inner:
@@ -252,7 +249,7 @@ class TaskCheckpointing:
         if isinstance(event, AbortNotified):
             return (_with_aborted(self, event.checkpoint) if event.checkpoint > self.last_checkpoint else self), ()
         if isinstance(event, PhaseFinished) and event.phase is not Phase.ASYNC:
-            raise InvalidTransition("task", self, event, "the task has no such snapshot")
+            raise InvalidTransition(self, event, "the task has no such snapshot")
         return self, ()  # the snapshot was cancelled
 
 

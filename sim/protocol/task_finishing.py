@@ -236,21 +236,21 @@ class TaskEnd:
                 return self._data_ended(event)
             case OperatorsFinished():
                 if self.state is not EndState.FINISHING:
-                    raise InvalidTransition("task end", self, event)
+                    raise InvalidTransition(self, event)
                 return _end_data(self)
             case OperatorsClosed():
                 if self.state is not EndState.CLOSING:
-                    raise InvalidTransition("task end", self, event)
+                    raise InvalidTransition(self, event)
                 after = replace(self, state=EndState.FINISHED)
                 return after, (ForwardEndOfPartition(), *_finish_if_read(after))
             case OutputRead():
                 if not self.unread:
-                    raise InvalidTransition("task end", self, event, "all channels are read already")
+                    raise InvalidTransition(self, event, "all channels are read already")
                 after = replace(self, unread=self.unread - 1)
                 return after, _finish_if_read(after) if after.state is EndState.FINISHED else ()
             case InputsClosed():
                 if self.state is EndState.RUNNING and self.rule.end_of_data_first:
-                    raise InvalidTransition("task end", self, event, "EndOfData is missing")
+                    raise InvalidTransition(self, event, "EndOfData is missing")
                 ended = DataEnded(event.now, self.ending)
                 after, commands = self._data_ended(ended) if self.state is EndState.RUNNING else (self, ())
                 return replace(after, inputs_open=False), commands
@@ -265,7 +265,7 @@ class TaskEnd:
     def _data_ended(self, event: DataEnded) -> _Answer:
         """End the data: with a drain the operators finish first, otherwise only timers are stopped."""
         if self.state is not EndState.RUNNING:
-            raise InvalidTransition("task end", self, event, "the data has ended already")
+            raise InvalidTransition(self, event, "the data has ended already")
         after = replace(self, state=EndState.FINISHING, ending=event.ending)
         if event.ending is StopMode.DRAIN:
             return after, (FinishOperators(),)

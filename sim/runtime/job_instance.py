@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,16 +12,20 @@ from sim.model.scenario import Scenario
 from sim.model.storage import ClaimMode, StoredSnapshot
 from sim.plane import Engine, PlaneFactory, build
 from sim.protocol.options import forced_aligned_edges
-from sim.protocol.task_finishing import Finishing
 from sim.results.violations import Violation
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Checks, CommittedOutput, Contents, Context, Origin, Outcome, TaskSnapshot
 from sim.runtime.host_loop import Speed
 from sim.runtime.invariants.registry import Invariants
-from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd, report_backlogs
+from sim.runtime.jobmanager.coordinator_host import (
+    CoordinatorHost,
+    JobEnd,
+    RegionalContents,
+    RegionalCoordinatorHost,
+    report_backlogs,
+)
 from sim.runtime.jobmanager.faults import Faults, schedule
 from sim.runtime.jobmanager.recovery_host import RecoveryHost, RestartState
-from sim.runtime.jobmanager.regional import RegionalContents, RegionalCoordinatorHost
 from sim.runtime.jobmanager.restore import RestoreContext
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability, TaskManagers, WarmUp
@@ -30,7 +34,6 @@ from sim.runtime.sampling import NormalBacklog
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.tasks import Tasks
 from sim.storage.filesystem import CheckpointStorage
-from sim.storage.state_files import Handle
 
 # ---- The JobManager: creates its components, and passes the calls of tasks to them.
 
@@ -53,21 +56,12 @@ class JobManager:
         )
         self.recovery = RecoveryHost(cluster, self.coordinator)
         # what tasks call goes to the component that handles it
-        self.message, self.decline = self.coordinator.message, self.coordinator.receive_decline
+        self.message, self.decline = self.coordinator.message, self.coordinator.decline
+        self.acknowledge, self.rule = self.coordinator.acknowledge, self.job_end.rule
         self.abandon, self.task_runs = self.files.abandon, self.recovery.task_runs
         self.finished_in, self.data_ended = self.job_end.finished_in, self.job_end.data_ended
         self.task_finished = self.job_end.task_finished
         self.faults = Faults(context, tasks, self.recovery, reachability, before)
-
-    @property
-    def rule(self) -> Finishing:
-        """The rules by which the job ends."""
-        return self.job_end.rule
-
-    def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
-        """Send the acknowledgement of a task, with the files of its snapshot."""
-        self.files.offer(checkpoint, task, handles)
-        self.coordinator.receive_acknowledgement(task, checkpoint)
 
     def fail_task(self, task: int, reason: str) -> None:
         """Fail a task with an exception."""

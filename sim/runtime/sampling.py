@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from sim.model.job import Job
 from sim.model.units import MS, SECOND
 from sim.plane.interface import EDGE_COLUMNS, START_COLUMN, VERTEX_COLUMNS, SourceSpec, channels_in
 from sim.results.columns import SERIES, frame, task_name
-from sim.results.critical_path import CriticalPath, FileSpan, Graph, PathPart, critical_path
+from sim.results.critical_path import CriticalPath, FileSpan, Graph, critical_path
 from sim.results.journal import PackedRows
 from sim.results.tables import Latency, RecoveryStats
 from sim.runtime.context import Context, TaskSnapshot
@@ -142,22 +142,19 @@ class Paths:
         until = bisect_left(files, end_ns, lo=first, key=lambda file: file.created_ns)
         return [file for file in files[first:until] if file.durable_ns is None or file.durable_ns > begin_ns]
 
-    def _rows(self, path: CriticalPath) -> list[Row]:
-        parts = [(part, False) for part in path.parts] + [(part, True) for part in path.after]
-        return [self._row(path, part, acknowledged) for part, acknowledged in parts]
-
-    def _row(self, path: CriticalPath, part: PathPart, acknowledged: bool) -> Row:
-        names, writers = self.context.names, self.context.layout.writer
-        return {
-            "id": path.checkpoint,
-            "part": part.kind.value,
-            **task_name(("", -1) if part.task < 0 else names[part.task]),
-            "upstream": "" if part.channel < 0 else "{}[{}]".format(*names[writers[part.channel]]),
-            "begin": part.begin_ns - path.begin_ns,
-            "duration": part.duration_ns,
-            "file": "" if part.file < 0 else "/".join(map(str, self.context.storage.files[FileId(part.file)].name)),
-            "acknowledged": acknowledged,
-        }
+    def _rows(self, path: CriticalPath) -> Iterator[Row]:
+        names, writers, files = self.context.names, self.context.layout.writer, self.context.storage.files
+        for number, part in enumerate((*path.parts, *path.after)):
+            yield {
+                "id": path.checkpoint,
+                "part": part.kind.value,
+                **task_name(("", -1) if part.task < 0 else names[part.task]),
+                "upstream": "" if part.channel < 0 else "{}[{}]".format(*names[writers[part.channel]]),
+                "begin": part.begin_ns - path.begin_ns,
+                "duration": part.duration_ns,
+                "file": "" if part.file < 0 else "/".join(map(str, files[FileId(part.file)].name)),
+                "acknowledged": number >= len(path.parts),
+            }
 
     @cached_property
     def _places(self) -> Mapping[int, Sequence[int]]:

@@ -16,7 +16,7 @@ from sim.model.scenario import Scenario
 from sim.model.storage import Directories, StoredSnapshot
 from sim.model.units import SECOND, format_duration
 from sim.plane import Engine, PlaneFactory
-from sim.protocol.coordinator_messages import SchedulerStopped
+from sim.protocol.messages import SchedulerStopped
 from sim.protocol.options import FailureReason
 from sim.protocol.snapshot_store import find_unrestorable_snapshots, restorable
 from sim.results.columns import Row, frame, ms, span_ms

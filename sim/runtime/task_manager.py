@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,8 +182,8 @@ _WORK_UNITS_PER_NS = 1 << 20
 """Units of work per nanosecond.  Integers avoid rounding errors that would add up when the number of threads changes often."""
 
 
-WorkOnCore = Callable[[simpy.Environment, Work[object], int], Work[None]]
-"""A function (env, work, work_ns) that returns a process: it runs `work` and needs `work_ns` of CPU time at the same time."""
+WorkOnCore = Callable[[Work[object], int], Work[None]]
+"""A function (work, work_ns) that returns a process: it runs `work` and needs `work_ns` of CPU time at the same time."""
 
 
 def on_own_core(env: simpy.Environment, work: Work[object], work_ns: int) -> Work[None]:
@@ -237,10 +238,6 @@ class Processor:
         except BaseException:
             self._change(lambda: self._leave(share))
             raise
-
-    def work_on_core(self, _: simpy.Environment, work: Work[object], work_ns: int) -> Work[None]:
-        """Return the process `share`, as a `WorkOnCore`."""
-        return self.share(work, work_ns)
 
     def _leave(self, share: _Share) -> None:
         if share in self._shares:
@@ -645,7 +642,7 @@ class TaskManager:
         self.number = number
         self.staging = StagingSpace(context.env, options.staging_bytes, waits=options.staging_full == "block")
         self.compaction = CompactionThread()
-        self.work_on_core: WorkOnCore = on_own_core
+        self.work_on_core: WorkOnCore = partial(on_own_core, context.env)
         self.channel_state: dict[int, ChannelStateWriter] = {}
         for first in range(0, len(tasks), options.subtasks_per_channel_state_file):
             group = tasks[first : first + options.subtasks_per_channel_state_file]

@@ -259,23 +259,20 @@ class FileSystem:
         self.files.to_delete.update(dict.fromkeys(files, DeletionLine(self.attempts.now)))
         failures: list[StorageFailed] = []
         for file in files:
-            yield from self._try_to_delete(file, host, failures)
+            try:
+                yield from self._delete(file, host)
+            except StorageFailed as error:  # the other files are deleted all the same
+                failures.append(error)
+            self.files[file].removed_ns = self.attempts.now
         for failure in failures:
             raise failure
-
-    def _try_to_delete(self, file: FileId, host: int, failures: list[StorageFailed]) -> Work[None]:
-        try:
-            yield from self._delete(file, host)
-        except StorageFailed as failure:
-            failures.append(failure)
-        self.files[file].removed_ns = self.attempts.now
 
     def _delete(self, file: FileId, host: int) -> Work[None]:
         stored = self.files[file]
         if (line := self.files.to_delete.pop(file, None)) is not None:
             line.moved_ns = self.attempts.now
         if stored.deleted_ns is None:
-            self.files.delete(file, self.attempts.now)
+            stored.deleted_ns = self.attempts.now
             if stored.inside is not None and self.merged is not None:
                 yield from self.merged.delete(stored, stored.inside, host)
             else:
@@ -308,7 +305,7 @@ class CheckpointStorage(FileSystem):
         """
         stream = self.open("_metadata", checkpoint, host=-1)
         if self.options.metadata_ns:
-            yield from self.attempts.run_with_retries(self._metadata_latency)
+            yield from self.attempts.spend(self.options.metadata_ns)
         if isinstance(self.medium, FlatStorage):
             return stream.closed(size_bytes)
         yield from stream.write(size_bytes)
@@ -346,9 +343,6 @@ class CheckpointStorage(FileSystem):
     def fail_until(self, until_ns: int) -> None:
         """Begin an outage: requests in progress fail, and storage is unreachable until `until_ns`.  Clients retry."""
         self.attempts.fail_until(until_ns)
-
-    def _metadata_latency(self, _: int) -> Work[None]:
-        yield self.attempts.wait(self.options.metadata_ns)
 
 
 def _medium(attempts: Attempts, options: Storage, seed: int, floor_ns: int) -> Medium:

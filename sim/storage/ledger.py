@@ -81,11 +81,6 @@ class FileLedger:
         if stored.given_up_ns is None:
             stored.durable_ns = now
 
-    def delete(self, file: FileId, now: int) -> None:
-        """Mark a file as deleted, unless it is already."""
-        if self._files[file].deleted_ns is None:
-            self._files[file].deleted_ns = now
-
 
 # ---- Failures of storage: transient ones, after which the client retries, and final ones.
 

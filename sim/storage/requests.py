@@ -283,6 +283,14 @@ class Attempts:
                 yield self.env.timeout(min(self.retry.backoff_ns << number, self.retry.max_backoff_ns))
         raise StorageFailed(f"{last} ({self.retry.attempts} attempts)")
 
+    def spend(self, delay_ns: int) -> Work[None]:
+        """Process: wait for `delay_ns`, again from its start after an outage."""
+
+        def attempt(_: int) -> Work[None]:
+            yield self.wait(delay_ns)
+
+        yield from self.run_with_retries(attempt)
+
     def _limited(self, work: Work[T], limit_ns: int) -> Work[T]:
         """Process: run work.  When the timeout `limit_ns` has passed, the event that the work waits for fails with TimedOut."""
         awaited: simpy.Event | None = None

@@ -5,7 +5,7 @@ from dataclasses import replace
 from sim.protocol import coordinator
 from sim.protocol.checkpoint_requests import PendingCheckpoint, WaitingRequests
 from sim.protocol.coordinator import Coordinator, FailureCounter
-from sim.protocol.coordinator_messages import MetadataWritten
+from sim.protocol.messages import MetadataWritten
 from sim.protocol.recovery import JobManagerReturned, Recovery
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from tests.injections.injection import Injections

@@ -145,7 +145,7 @@ def timers_are_not_armed_again(original):
 @add(ProcessingTimeWindows, "_schedule_mail", SESSIONS)
 def sessions_do_not_wait(_):
     """A session ends without the gap that its records wait for."""
-    return lambda self, timer: self._post(timer)
+    return lambda self, timer: self.slot.thread.post(lambda: self._fire(timer))
 
 
 @add(Slices, "records", SLIDING)

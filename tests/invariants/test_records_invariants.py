@@ -12,8 +12,7 @@ from sim.protocol.options import StopMode
 from sim.results.journal import Entry, EventType
 from sim.runtime.context import Origin
 from sim.runtime.invariants import records
-from sim.runtime.invariants.invariant import ObservedRun, Surplus
-from sim.runtime.invariants.ledger import Ledger, RecordTally
+from sim.runtime.invariants.invariant import Ledger, ObservedRun, RecordTally, Surplus
 from sim.runtime.invariants.records import (
     LATEST as GOES_BACK,
 )

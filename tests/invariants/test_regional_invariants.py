@@ -6,10 +6,10 @@ from itertools import chain
 import pytest
 
 from sim.protocol import regional
-from sim.protocol.splits import SplitEnumerator, Splits
+from sim.protocol.regional import SplitEnumerator, Splits
 from sim.results.journal import EventType
 from sim.runtime.invariants.regional import AGE, DISCARDED, EXISTS, HELD, ONE_CUT, ONE_OWNER, OWN, SAME_SUBTASK
-from sim.runtime.jobmanager.regional import RegionalCoordinatorHost
+from sim.runtime.jobmanager.coordinator_host import RegionalCoordinatorHost
 from tests.runtime.jobmanager.test_regional_checkpoints import JOB, SLOW, run
 
 FOR_A_WHILE = "faults=[{slow: 'work[1]', factor: 300, at: 1500 ms, lasts: 2600 ms}]"

@@ -8,8 +8,16 @@ import pytest
 from sim.model.state import Changelog, Ttl
 from sim.results.journal import Entry, EventType
 from sim.runtime.context import RestoredState, Stamp, StateSnapshot
-from sim.runtime.invariants.keyed_state import KeyedStates, bytes_written_after, find_gap, split_cohorts, ttl_errors
-from sim.runtime.invariants.state import RestoredStates, _differences, _union_errors
+from sim.runtime.invariants.state import (
+    KeyedStates,
+    RestoredStates,
+    _differences,
+    _union_errors,
+    bytes_written_after,
+    find_gap,
+    split_cohorts,
+    ttl_errors,
+)
 from sim.storage.lsm import TreeImage
 from sim.storage.state_backends import Expiry
 from sim.storage.state_files import File, FrozenState, Handle, WriteStep

@@ -187,8 +187,8 @@ STATE = (
     Rule(
         "task threads take their share of the cores",
         "runtime/task/subtask_state.py",
-        "yield from (work_on_core(env, writing, step.work_ns) if step.work_ns else writing)",
-        "yield from on_own_core(env, writing, step.work_ns)",
+        "yield from (work_on_core(writing, step.work_ns) if step.work_ns else writing)",
+        "yield from on_own_core(self.storage.env, writing, step.work_ns)",
         f"{RUNTIME}taskmanager/test_processor.py::test_asynchronous_phases_are_longer_where_cores_are_short",
     ),
     Rule(

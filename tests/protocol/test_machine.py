@@ -12,8 +12,7 @@ from sim.protocol.barrier_handler import (
     BarrierTracker,
 )
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import AlignmentType, BarrierOptions
-from sim.protocol.task_messages import (
+from sim.protocol.messages import (
     AlignmentTimedOut,
     BarrierAnnounced,
     BarrierArrived,
@@ -22,6 +21,7 @@ from sim.protocol.task_messages import (
     InputEnded,
     TriggerReceived,
 )
+from sim.protocol.options import AlignmentType, BarrierOptions
 
 # What all machines share: they are values.
 

@@ -1,6 +1,6 @@
 """Splits of a source: who owns them, and what a checkpoint holds of that."""
 
-from sim.protocol.splits import SplitEnumerator, Splits
+from sim.protocol.regional import SplitEnumerator, Splits
 
 READERS = (3, 4)
 

@@ -12,7 +12,7 @@ from sim.results.journal import Entry, EventType
 from sim.results.tables import CheckpointStats
 from sim.results.violations import milliseconds, number_of, time_text
 from sim.runtime.context import Context, TaskSnapshot
-from sim.runtime.invariants.invariant import Invariant, ObservedRun
+from sim.runtime.invariants.invariant import Invariant
 from sim.runtime.invariants.records import NOTHING_AFTER_STOP
 
 # ---- Checkpoints are numbered, completed and retained in order (invariants 18, 22 and 23), also without a JobManager (82 and 83).
@@ -178,8 +178,7 @@ class CheckpointTiming(Invariant):
     Only the first violation of each invariant is reported.
     """
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         self.options = self.context.scenario.checkpoint_at(self.now_ns)
         self._begun_ns = self.now_ns
         # source task -> records of its backlog

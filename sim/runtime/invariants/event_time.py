@@ -10,8 +10,8 @@ from typing import Self
 from sim.plane.interface import ThreadState, channels_in
 from sim.results.violations import count_is, number_of, seconds
 from sim.runtime.context import ACTIVE, IDLE, LAST_WATERMARK, RestoredState, StateSnapshot, TaskSnapshot
-from sim.runtime.invariants.invariant import ByCheckpoint, Invariant, ObservedRun
-from sim.runtime.invariants.keyed_state import SNAPSHOT_COMPLETE
+from sim.runtime.invariants.invariant import ByCheckpoint, Invariant
+from sim.runtime.invariants.state import SNAPSHOT_COMPLETE
 
 # ---- The minimum watermark of a task's inputs, and the records of open windows, computed independently of the runtime.
 #
@@ -255,8 +255,7 @@ class _TaskAttempt:
 class EventTime(Invariant):
     """Checks watermarks, the outputs of windows, and timers."""
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         self._inputs = [channels_in(self.context.layout, task) for task in self.context.tasks]
         self._windows = [self.context.vertex(task).window for task in self.context.tasks]
         self._tasks: dict[int, _TaskAttempt] = {}

@@ -16,7 +16,7 @@ from sim.plane.interface import bytes_in_flight
 from sim.results.journal import EventType
 from sim.results.violations import number_of, time_text
 from sim.runtime.context import Context, RestoredState, StateSnapshot, TaskSnapshot
-from sim.runtime.invariants.invariant import Invariant, ObservedRun
+from sim.runtime.invariants.invariant import Invariant
 from sim.storage.ledger import FileId, StoredFile
 from sim.storage.state_files import Handle
 
@@ -120,8 +120,7 @@ class OwnedFile(NamedTuple):
 class FileLifetimes(Invariant):
     """Checks at the end of the run that retained snapshots are complete, and that other files are deleted."""
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         self._last: dict[int, int] = {}  # file -> the last completed checkpoint that refers to it
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
@@ -240,8 +239,7 @@ class _Reading:
 class StoredSnapshots(Invariant):
     """Checks that completed checkpoints are durable, that restores read everything, and that unclaimed files are left alone."""
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         self._first_own = 0  # id of the first file of this job instance; lower ids are of earlier instances
         self._not_claimed: tuple[FileId, ...] = ()  # files of the restored snapshot, if the job did not claim it
         # when tasks are notified of the first checkpoint that this instance completed; 0 before

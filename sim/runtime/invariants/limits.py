@@ -8,7 +8,7 @@ from sim.model.faults import SlowTask
 from sim.model.units import SECOND
 from sim.results.violations import milliseconds
 from sim.runtime.context import RestoredState, TaskSnapshot
-from sim.runtime.invariants.invariant import Invariant, ObservedRun
+from sim.runtime.invariants.invariant import Invariant
 from sim.storage.ledger import Name, StoredFile
 from sim.storage.media.object_store import ObjectStorage
 from sim.storage.media.slow_nodes import uniform
@@ -24,8 +24,7 @@ _WRITTEN_BY_OTHERS = "channel-state"
 class ObjectStoreRequests(Invariant):
     """Counts the requests of each prefix once more (token bucket of one second), and checks uploads that were given up."""
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         self._parts_ns: dict[Name, int] = {}  # file -> when a part of it was last sent or answered
         self._spare: dict[int, tuple[int, int]] = {}  # prefix -> (time [ns], requests left then x SECOND)
         if isinstance(store := self.context.storage.medium, ObjectStorage):
@@ -64,8 +63,7 @@ class ObjectStoreRequests(Invariant):
 class Slowdowns(Invariant):
     """Checks the speed of tasks at their cuts, if the times of all faults that slow tasks down are known."""
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         slow = [(fault.what, fault.when) for fault in self.context.scenario.faults if isinstance(fault.what, SlowTask)]
         known = all(when.every is None for _, when in slow)
         self._warm_ns: dict[int, int] = {}  # task -> end of its warm-up

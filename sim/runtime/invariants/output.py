@@ -13,7 +13,7 @@ from sim.results.tables import CommitStats, CommittedEpoch
 from sim.results.violations import OF_JOB, count_is, milliseconds, number_of, time_text
 from sim.runtime.context import TaskSnapshot, Uncommitted
 from sim.runtime.invariants.files import deletions, end_of_deletions_ns
-from sim.runtime.invariants.invariant import ByCheckpoint, Invariant, ObservedRun
+from sim.runtime.invariants.invariant import ByCheckpoint, Invariant
 
 # ---- End-to-end exactly once: sinks commit each input record once, after its checkpoint has completed, in complete files.
 #
@@ -50,8 +50,7 @@ class Commits(Invariant):
 
     evidence_kinds = frozenset({EventType.COMMITTED, EventType.OUTPUT_DROPPED})
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         self.names = self.context.names
         self._in_checkpoint = ByCheckpoint[_Content]()  # transactions of each committer
         self._ended = Counter[Transaction]()  # committed or lost by earlier job instances
@@ -253,8 +252,7 @@ class EndOfData(Invariant):
     Only the first violation of each invariant is reported.
     """
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         self._ended: dict[int, str] = {}  # task whose data has ended -> how (a value of StopMode)
         self._closed: set[int] = set()  # tasks restored as finished
 

@@ -15,8 +15,7 @@ from sim.results.journal import Entry, EventType
 from sim.results.tables import stopped_with
 from sim.results.violations import Violation, count_is, number_of
 from sim.runtime.context import TaskSnapshot
-from sim.runtime.invariants.invariant import Invariant, ObservedRun, Surplus
-from sim.runtime.invariants.ledger import Numbers, RecordTally
+from sim.runtime.invariants.invariant import Invariant, Numbers, RecordTally, Surplus
 
 # ---- Consistent cut (invariant 8): data sent before a barrier is, exactly once, in the reader's snapshot or in in-flight data.
 #
@@ -73,8 +72,7 @@ class ConsistentCuts(Invariant):
     `repetitions` are the restores after which records were processed twice in at-least-once mode, where this is allowed.
     """
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         mean_bytes = np.array([np.mean(edge.record_bytes) for edge in self.context.spec.edges])
         self._record_bytes = mean_bytes[list(self.context.layout.edge)]
         self._exactly_once = self.context.scenario.checkpoint.barriers.record.exactly_once
@@ -212,8 +210,7 @@ class Written(NamedTuple):
 class RecordPositions(Invariant):
     """Fills the ledger with the positions of tasks at their cuts, and checks the positions of restarted tasks."""
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         layout, edges = self.context.layout, self.context.spec.edges
         self._outputs = [
             Written(task, np.array(channels, np.int64), *edges[edge].fan_out, edges[edge].ship == Ship.BROADCAST)
@@ -528,8 +525,7 @@ LEFT_OR_CONVERTED = (
 class BarrierTimeouts(Invariant):
     """Checks that barriers which wait in output queues are converted after their alignment timeout."""
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         self._waiting: set[tuple[int, int]] = set()  # (checkpoint, task)
         self._late: set[tuple[int, int]] = set()  # (checkpoint, task): waiting, and the task has handled the timeout
 

@@ -13,7 +13,7 @@ from sim.results.journal import Entry, EventType
 from sim.results.violations import OF_JOB, milliseconds, number_of, time_text
 from sim.runtime.context import RestoredState
 from sim.runtime.invariants.files import deletions, end_of_deletions_ns
-from sim.runtime.invariants.invariant import Invariant, ObservedRun
+from sim.runtime.invariants.invariant import Invariant
 
 # Invariants 100 to 106, and 118.  The hosts report the tasks of each restart.  The journal contains the failures.
 
@@ -41,8 +41,7 @@ class Restarts(Invariant):
     Only the first violation of each invariant is reported.
     """
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         self._cancelled: dict[int, list[int]] = {}  # restart -> records served by each task as it began
         # local copies of state that restores have read: (time of the read, task, earliest time of writing)
         self._copies: list[tuple[int, int, int]] = []

@@ -10,16 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
 from sim.model.text import listed
-from sim.protocol.regional import RegionalCoordinator, referenced_by, regions_of
-from sim.protocol.splits import SplitEnumerator, Splits
+from sim.protocol.regional import RegionalCoordinator, SplitEnumerator, Splits, referenced_by, regions_of
 from sim.results.journal import EventType
 from sim.results.tables import CommitStats
 from sim.results.violations import number_of
 from sim.runtime.context import Checks, RestoredState, StateSnapshot, TaskSnapshot
 from sim.runtime.invariants.files import FileLifetimes, OwnedFile
-from sim.runtime.invariants.invariant import Invariant, ObservedRun
-from sim.runtime.invariants.keyed_state import Materialisations
+from sim.runtime.invariants.invariant import Invariant
 from sim.runtime.invariants.output import Commits
+from sim.runtime.invariants.state import Materialisations
 
 ONE_CUT = "each region of a completed checkpoint comes from one completed checkpoint"  # R1: F4
 EXISTS = "what a retained checkpoint refers to exists"  # R2
@@ -51,8 +50,7 @@ _DELETED_NS = 500_000_000
 class Regions(Invariant):
     """Checks that parts of failed regions are replaced by consistent ones, which exist, and that their age is bounded."""
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
         layout = self.context.layout
         self._exchanges = tuple(zip(layout.writer, layout.reader, strict=True))
         self._replaced: dict[tuple[int, int], int] = {}  # (checkpoint, task) -> the checkpoint that its part is of
@@ -201,8 +199,8 @@ class Regions(Invariant):
 class ReferencedLifetimes(FileLifetimes):
     """Checks that files are deleted, except those of checkpoints that others refer to."""
 
-    def __init__(self, run: ObservedRun) -> None:
-        super().__init__(run)
+    def start(self) -> None:
+        super().start()
         self._overwritten = set[tuple[int, int]]()  # (checkpoint, task) of acknowledged parts that were replaced
         self._fallbacks: dict[int, int] = {}  # checkpoint with replaced parts -> the one that it refers to
         self._oldest_kept: list[tuple[int, int]] = []  # (time [ns], the oldest checkpoint that is kept since then)

@@ -12,13 +12,12 @@ from sim.runtime.invariants.coordinator import CheckpointOrder, CheckpointTiming
 from sim.runtime.invariants.event_time import EventTime
 from sim.runtime.invariants.files import FileLifetimes, StoredSnapshots
 from sim.runtime.invariants.invariant import Invariant, ObservedRun
-from sim.runtime.invariants.keyed_state import KeyedStates, Materialisations
 from sim.runtime.invariants.limits import ObjectStoreRequests, Slowdowns
 from sim.runtime.invariants.output import Commits, EndOfData
 from sim.runtime.invariants.records import BarrierTimeouts, ConsistentCuts, Partitioning, RecordPositions
 from sim.runtime.invariants.recovery import Restarts
 from sim.runtime.invariants.regional import forget_replaced_parts, regional_invariants
-from sim.runtime.invariants.state import RestoredStates
+from sim.runtime.invariants.state import KeyedStates, Materialisations, RestoredStates
 from sim.runtime.task.tasks import Tasks
 
 INVARIANTS: tuple[type[Invariant], ...] = (

@@ -1,21 +1,25 @@
-"""Executes the checkpoint coordinator in simulated time; tracks the end of a job and the backlog reports of sources."""
+"""Executes the checkpoint coordinator in simulated time, also with regional checkpoints.
+
+It tracks the end of a job and the backlog reports of sources.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import assert_never
+from typing import Any, assert_never
 
 import simpy
 
 from sim.model.job import Backlog
 from sim.model.randomness import chance, draw, stream
 from sim.plane.interface import Layout
-from sim.protocol import coordinator_messages
+from sim.protocol import messages
 from sim.protocol.checkpoint_requests import TaskGraph, UnionState, VertexLink, plan
 from sim.protocol.coordinator import Coordinator, first_trigger_delay
-from sim.protocol.coordinator_messages import (
+from sim.protocol.messages import (
     BacklogReported,
     CheckpointRequested,
     CoordinatorCommand,
@@ -25,17 +29,26 @@ from sim.protocol.coordinator_messages import (
     SchedulerStopped,
 )
 from sim.protocol.options import BarrierOptions, FailureReason
+from sim.protocol.regional import (
+    AllSourcesEnded,
+    NotifyRegionalComplete,
+    RegionalCoordinator,
+    WriteRegionalMetadata,
+    without_claim,
+    without_files,
+)
 from sim.protocol.task_finishing import FINISHING
 from sim.results.journal import EventType
 from sim.results.tables import TOO_MANY_FAILED, CheckpointStats
 from sim.runtime.clock import begin
-from sim.runtime.context import Checks, Context
+from sim.runtime.context import Checks, Contents, Context, TaskSnapshot
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import Reachability
 from sim.runtime.standstill import standstill
 from sim.runtime.task.tasks import Tasks
 from sim.storage.ledger import StorageFailed
+from sim.storage.state_files import Handle
 
 # ---- The end of tasks as the JobManager knows it: data ended, finished, and the final checkpoint.
 #
@@ -186,7 +199,7 @@ class CoordinatorHost:
                 restarted=restarted,
                 draw=draw(stream(scenario.run.seed, "first-trigger"), restarts),
             )
-            self.dispatch(coordinator_messages.SchedulerStarted(self.env.now, delay_ns))
+            self.dispatch(messages.SchedulerStarted(self.env.now, delay_ns))
 
     def dispatch(self, event: CoordinatorEvent) -> None:
         """Pass an event to the machine, then make the calls that wait for the coordinator's lock, if it is free."""
@@ -197,17 +210,13 @@ class CoordinatorHost:
     def lose_leader(self) -> None:
         """Lose the JobManager.  Its work ends, except requests that storage has begun."""
         pending = [row.checkpoint for row in self.machine.pending]
-        self.dispatch(coordinator_messages.LeaderLost(self.env.now))
+        self.dispatch(messages.LeaderLost(self.env.now))
         self.files.lose_store()
         self.presumed_running.clear()
         for checkpoint in pending:
             self._end_contents(checkpoint)
         for row in self.context.stats.values():
             row.stop_forgotten = row.stops
-
-    def elect_leader(self) -> None:
-        """Let another JobManager take over."""
-        self.dispatch(coordinator_messages.LeaderElected(self.env.now))
 
     def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
         """Call `arrive` after a delay, unless the current JobManager is lost by then."""
@@ -237,8 +246,9 @@ class CoordinatorHost:
 
     # ------------------------------------------------------------------------------------------ messages
 
-    def receive_acknowledgement(self, task: int, checkpoint: int) -> None:
-        """Send the acknowledgement of a task to the coordinator."""
+    def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
+        """Send the acknowledgement of a task, with the files of its snapshot, to the coordinator."""
+        self.files.offer(checkpoint, task, handles)
 
         def arrive() -> None:
             if not self.files.acknowledged(checkpoint, task):
@@ -250,15 +260,13 @@ class CoordinatorHost:
                 stats.latest_ack_ns = self.env.now
                 stats.acknowledged += 1
             self._note(EventType.ACKNOWLEDGED, checkpoint, task)
-            self.dispatch(coordinator_messages.Acknowledged(self.env.now, task, checkpoint))
+            self.dispatch(messages.Acknowledged(self.env.now, task, checkpoint))
 
         self._message(task, arrive, self.context.residual_ns("acknowledgement", task, checkpoint))
 
-    def receive_decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
+    def decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
         """Send the decline of a task to the coordinator."""
-        self._message(
-            task, lambda: self.dispatch(coordinator_messages.Declined(self.env.now, task, checkpoint, reason))
-        )
+        self._message(task, lambda: self.dispatch(messages.Declined(self.env.now, task, checkpoint, reason)))
 
     def _message(self, task: int, arrive: Callable[[], None], residual_ns: int = 0) -> None:
         """Send a message from a task to the coordinator.  It is lost if another JobManager has taken over when it arrives."""
@@ -273,43 +281,46 @@ class CoordinatorHost:
     def carry_out(self, command: CoordinatorCommand) -> None:
         """Execute a command, or schedule its execution."""
         match command:
-            case coordinator_messages.ArmPeriodicTimer():
+            case messages.ArmPeriodicTimer():
                 self._arm_periodic_timer(command.at_ns)
-            case coordinator_messages.CancelPeriodicTimer():
+            case messages.CancelPeriodicTimer():
                 self._timer = None
-            case coordinator_messages.PrepareTrigger():
+            case messages.PrepareTrigger():
                 self.message(
                     self.overheads.trigger_ns,
-                    lambda: self.dispatch(coordinator_messages.TriggerReady(self.env.now, self.plan())),
+                    lambda: self.dispatch(messages.TriggerReady(self.env.now, self.plan())),
                 )
-            case coordinator_messages.TriggerTasks():
+            case messages.TriggerTasks():
                 self._note(EventType.TASKS_TRIGGERED, command.checkpoint)
                 options = self.files.begun(command.checkpoint, command.options)
                 for task in sorted(command.tasks):
                     self._trigger(task, command.checkpoint, options)
-            case coordinator_messages.ArmCheckpointTimeout():
-                self.env.call_at(command.at_ns, lambda: self._in_turn(lambda: self._expire(command)))
-            case coordinator_messages.WriteMetadata():
+            case messages.ArmCheckpointTimeout():
+                expire = lambda: self.dispatch(messages.CheckpointTimedOut(self.env.now, command.checkpoint))  # noqa: E731
+                self.env.call_at(command.at_ns, lambda: self._in_turn(expire))
+            case messages.WriteMetadata():
                 self._write_metadata(command.checkpoint)
-            case coordinator_messages.NotifyComplete():
+            case messages.NotifyComplete():
                 self._notify_complete(command)
-            case coordinator_messages.NotifyAborted():
+            case messages.NotifyAborted():
                 self._notify_aborted(command)
-            case coordinator_messages.DiscardState():
-                self._discard_state(command.checkpoint)
-            case coordinator_messages.FailJob():
+            case messages.DiscardState():
+                self._end_contents(command.checkpoint)
+                discarded = lambda: self.dispatch(messages.StateDiscarded(self.env.now, command.checkpoint))  # noqa: E731
+                self.files.discard(command.checkpoint, discarded)
+            case messages.FailJob():
                 task = -1 if command.task is None else command.task
                 self._note(EventType.JOB_FAILED, task=task, number=int(command.stopping), detail=command.reason.name)
                 what = "the savepoint to stop with failed" if command.stopping else TOO_MANY_FAILED
                 self.fail_job(f"{what}: {command.reason.name}", command.task)
-            case coordinator_messages.RecordRefused():
+            case messages.RecordRefused():
                 asked_for = command.kind is RequestKind.SAVEPOINT
                 self._note(EventType.REFUSED, number=int(asked_for), detail=command.reason.name)
-            case coordinator_messages.RecordTriggered():
+            case messages.RecordTriggered():
                 self._record_triggered(command)
-            case coordinator_messages.RecordCompleted():
+            case messages.RecordCompleted():
                 self._record_completed(command)
-            case coordinator_messages.RecordFailed():
+            case messages.RecordFailed():
                 self._record_failed(command)
             case _:
                 assert_never(command)
@@ -320,7 +331,7 @@ class CoordinatorHost:
         unanswered = self.reachability.delay_ns(task) > ask_timeout_ns
         if unanswered or task in self.presumed_running:
             reason = FailureReason.TRIGGER_CHECKPOINT_FAILURE
-            failed = partial(coordinator_messages.Declined, task=task, checkpoint=checkpoint, reason=reason)
+            failed = partial(messages.Declined, task=task, checkpoint=checkpoint, reason=reason)
             self.message(
                 self.presumed_running.get(task, ask_timeout_ns),
                 lambda: self._in_turn(lambda: self.dispatch(failed(now=self.env.now))),
@@ -339,22 +350,20 @@ class CoordinatorHost:
     def _arm_periodic_timer(self, at_ns: int) -> None:
         """Arm the periodic timer, which replaces the one armed before."""
         timer = self.env.timeout(at_ns - self.env.now)
-        timer.callbacks.append(self._periodic_timer_fired)
         self._timer = timer
 
-    def _periodic_timer_fired(self, timer: simpy.Event) -> None:
-        if timer is self._timer:
-            self.dispatch(coordinator_messages.PeriodicTimerFired(self.env.now))
+        def fire(_: simpy.Event) -> None:
+            if timer is self._timer:
+                self.dispatch(messages.PeriodicTimerFired(self.env.now))
 
-    def _expire(self, timeout: coordinator_messages.ArmCheckpointTimeout) -> None:
-        self.dispatch(coordinator_messages.CheckpointTimedOut(self.env.now, timeout.checkpoint))
+        timer.callbacks.append(fire)
 
     def _write_metadata(self, checkpoint: int) -> None:
         """Write the metadata after the last acknowledgement, unless a partially finished vertex has union list state."""
         self._note(EventType.LAST_ACKNOWLEDGED, checkpoint)
         refusal = self.job_end.union_state.refusal(checkpoint)
         if refusal is not None:
-            self.dispatch(coordinator_messages.MetadataWritten(self.env.now, checkpoint, failed=True, reason=refusal))
+            self.dispatch(messages.MetadataWritten(self.env.now, checkpoint, failed=True, reason=refusal))
         else:
             self.env.process(self._finalise(checkpoint))
 
@@ -365,14 +374,14 @@ class CoordinatorHost:
             size_bytes = self.contents.inline_bytes(checkpoint)
             file = yield from self.context.storage.write_metadata(checkpoint, size_bytes)
         except StorageFailed:
-            self.dispatch(coordinator_messages.MetadataWritten(self.env.now, checkpoint, failed=True))
+            self.dispatch(messages.MetadataWritten(self.env.now, checkpoint, failed=True))
             return
         if self.machine.accepts_messages_from(leader):
             self.files.metadata(checkpoint, file)
             yield self.env.timeout(self.overheads.complete_ns)
-            self.dispatch(coordinator_messages.MetadataWritten(self.env.now, checkpoint))
+            self.dispatch(messages.MetadataWritten(self.env.now, checkpoint))
 
-    def _notify_complete(self, command: coordinator_messages.NotifyComplete) -> None:
+    def _notify_complete(self, command: messages.NotifyComplete) -> None:
         """Notify tasks of a completed checkpoint."""
         self._note(EventType.NOTIFIED_COMPLETE, command.checkpoint)
         hosts = [self.tasks[task] for task in sorted(command.tasks) if not self._is_lost(command.checkpoint, task)]
@@ -387,7 +396,7 @@ class CoordinatorHost:
             share, stream(self.context.scenario.run.seed, "lost-notification", task), checkpoint
         )
 
-    def _notify_aborted(self, command: coordinator_messages.NotifyAborted) -> None:
+    def _notify_aborted(self, command: messages.NotifyAborted) -> None:
         """Notify tasks of an aborted checkpoint, and of the latest completed one."""
         self._note(EventType.NOTIFIED_ABORTED, command.checkpoint)
         for task in sorted(command.tasks):
@@ -396,13 +405,6 @@ class CoordinatorHost:
             notify = lambda host=host, latest=latest: host.notify_aborted(command.checkpoint, latest)  # noqa: E731
             self.env.call_in(self.overheads.notify_ns, notify)
 
-    def _discard_state(self, checkpoint: int) -> None:
-        """Delete the files of a checkpoint that was aborted or subsumed."""
-        self._end_contents(checkpoint)
-        self.files.discard(
-            checkpoint, lambda: self.dispatch(coordinator_messages.StateDiscarded(self.env.now, checkpoint))
-        )
-
     def _end_contents(self, checkpoint: int) -> None:
         """Drop the content of a checkpoint, and close the physical files that its snapshots share."""
         self.contents.forget(checkpoint)
@@ -410,7 +412,7 @@ class CoordinatorHost:
 
     # ------------------------------------------------------------------------------------------ records
 
-    def _record_triggered(self, command: coordinator_messages.RecordTriggered) -> None:
+    def _record_triggered(self, command: messages.RecordTriggered) -> None:
         """Record that a checkpoint got its id, in the journal and in the results."""
         finished, savepoint = command.plan.finished, command.savepoint
         stats = CheckpointStats(
@@ -429,7 +431,7 @@ class CoordinatorHost:
         self.job_end.begun(command.checkpoint, finished)
         self.context.journal.note(command.trigger_ns, EventType.TRIGGERED, command.checkpoint, number=len(finished))
 
-    def _record_completed(self, command: coordinator_messages.RecordCompleted) -> None:
+    def _record_completed(self, command: messages.RecordCompleted) -> None:
         """Record a completed checkpoint."""
         stats = self.context.stats[command.checkpoint]
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
@@ -439,7 +441,7 @@ class CoordinatorHost:
         self.checks.completed(command.checkpoint, self.machine.retained)
         self.on_ended(completed=True)
 
-    def _record_failed(self, command: coordinator_messages.RecordFailed) -> None:
+    def _record_failed(self, command: messages.RecordFailed) -> None:
         """Record a failed checkpoint, and if it has expired, what the tasks were waiting for."""
         stats = self.context.stats[command.checkpoint]
         stats.status, stats.failed_ns, stats.failure = "FAILED", command.failed_ns, command.reason.name
@@ -499,3 +501,98 @@ class _Enumerator:
         if self.backlog.lag_ns is None:
             return served < (self.backlog.records or 0)
         return self.context.env.now - source.due(served) > self.backlog.lag_ns
+
+
+# ---- Regional checkpoints (FLIP-600): replaces the parts of failed regions, and notifies their tasks.
+
+
+@dataclass(slots=True)
+class RegionalContents(Contents):
+    """The snapshots of all tasks.  A task whose part was replaced does not know it, and may still take its snapshot."""
+
+    replaced: set[tuple[int, int]] = field(default_factory=set)  # (checkpoint, task)
+    # tasks without a part of the same subtask in the snapshot that the job began from
+    added: set[int] = field(default_factory=set)
+
+    def take_over(
+        self,
+        checkpoint: int,
+        task: int,
+        part: TaskSnapshot,
+        before: Sequence[tuple[str, int]],
+        after: Sequence[tuple[str, int]],
+    ) -> None:
+        Contents.take_over(self, checkpoint, task, part, before, after)
+        if after[task] not in before:
+            self.added.add(task)
+
+    def add_part(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        if (checkpoint, task) not in self.replaced:
+            Contents.add_part(self, checkpoint, task, part)
+
+    def writable_part(self, checkpoint: int, task: int) -> TaskSnapshot | None:
+        return None if (checkpoint, task) in self.replaced else self.of(checkpoint, task)
+
+
+class RegionalCoordinatorHost(CoordinatorHost):
+    """Runs the machine of a coordinator with regional checkpoints."""
+
+    contents: RegionalContents
+
+    def __init__(self, context: Context, *others: Any) -> None:
+        super().__init__(context, *others)
+        exchanges = tuple(zip(context.layout.writer, context.layout.reader, strict=True))
+        machine = RegionalCoordinator.of(self.machine, context.scenario.checkpoint.region, exchanges)
+        self._loop: HostLoop[Any, Any, Any] = HostLoop(machine, RegionalCoordinator.on, self.carry_out)
+        self._note = self._note_with_regions
+        self._sources_ended = False  # as last told to the machine
+
+    def plan(self) -> Plan | None:
+        """Return the plan of a checkpoint that is triggered now.  The first one after the end of all sources is a global one."""
+        ended = self.job_end.graph.sources <= self.job_end.ended | self.job_end.finished
+        if ended and not self._sources_ended:
+            self._loop.dispatch(AllSourcesEnded(self.env.now))
+        self._sources_ended = ended
+        return super().plan()
+
+    def carry_out(self, command: CoordinatorCommand) -> None:
+        """Execute a command, or schedule its execution."""
+        if isinstance(command, WriteRegionalMetadata):
+            self._replace_parts(command)
+        super().carry_out(command)
+        if isinstance(
+            command, NotifyRegionalComplete
+        ):  # a message that tasks ignore (notifyRegionalCheckpointFallback)
+            tasks = len(command.failed)
+            self._note(
+                EventType.NOTIFIED_FALLBACK, command.checkpoint, number=command.fallback, detail=f"{tasks} tasks"
+            )
+
+    def _note_with_regions(
+        self, event_type: EventType, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = ""
+    ) -> None:
+        """Add a journal row, which says of the last acknowledgement what it is without."""
+        regional = self._loop.machine.replaced.get(checkpoint) if event_type is EventType.LAST_ACKNOWLEDGED else None
+        without = "" if regional is None else f", without those of {len(regional.tasks)} tasks in failed regions,"
+        self.context.note(event_type, checkpoint, task, number, detail or without)
+
+    def _replace_parts(self, command: WriteRegionalMetadata) -> None:
+        """Replace the parts of failed regions by those of the fallback.
+
+        Parts are taken by subtask index.  A task that has none there, after a rescale, keeps what it has sent, or nothing.
+        The others get the part that the rescale has given to them, which is not what the proposal gives them: the data
+        plane cannot restore that.
+        """
+        checkpoint, stats = command.checkpoint, self.context.stats[command.checkpoint]
+        for task in sorted(command.tasks):
+            stats.acknowledged += stats.of(task).ack_ns < 0
+            part, own = self.contents.of(command.fallback, task), self.contents.of(checkpoint, task)
+            if part is None or (part.checkpoint <= self.context.begun_from and task in self.contents.added):
+                continue
+            self.files.store = without_files(self.files.store, checkpoint, () if own is None else own.files)
+            self.contents.keep(checkpoint, task, command.fallback)
+            self.contents.replaced.add((checkpoint, task))
+            self.files.keep(checkpoint, part)
+            self._note(EventType.PART_REPLACED, checkpoint, task, part.checkpoint)
+            self.checks.part_reused(checkpoint, task, command.fallback)
+        self.files.store = without_claim(self.files.store)

@@ -22,7 +22,7 @@ from sim.model.faults import (
 from sim.model.randomness import draw, stream
 from sim.model.scenario import Action, CheckpointUpdate
 from sim.model.units import format_duration
-from sim.protocol.coordinator_messages import (
+from sim.protocol.messages import (
     CheckpointRequested,
     ConfigurationUpdated,
     RequestKind,

@@ -17,7 +17,7 @@ from sim.model.faults import TaskManagerLost
 from sim.model.randomness import draw, stream
 from sim.model.text import listed
 from sim.protocol import recovery
-from sim.protocol.coordinator_messages import CheckpointRequested, RequestKind, SchedulerStopped, TasksRestored
+from sim.protocol.messages import CheckpointRequested, LeaderElected, RequestKind, SchedulerStopped, TasksRestored
 from sim.protocol.options import FailureReason
 from sim.protocol.recovery import (
     Deployment,
@@ -382,7 +382,7 @@ class RecoveryHost:
             return  # JobManagers were lost at overlapping times: the last successor takes over
         self._note(EventType.JOB_MANAGER_ELECTED)
         election, self.election = self.election, None
-        self.coordinator.elect_leader()
+        self.coordinator.dispatch(LeaderElected(self.env.now))
         self.cluster.task_managers.elect()
         stopped_ns = self._tasks_stopped_ns if self._tasks_stopped_ns >= 0 else self.env.now
         self._tasks_stopped_ns = -1

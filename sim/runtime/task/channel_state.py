@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sim.model.cluster import spills_recovered_data
 from sim.results.journal import EventType
 from sim.runtime.context import TaskSnapshot
-from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts
+from sim.runtime.task.parts import Stage, TaskFeature, TaskPart
 from sim.runtime.task.thread import Slot
 from sim.storage.requests import Work
 
@@ -165,8 +165,4 @@ class ChannelState(TaskPart):
                 del self._captures[checkpoint]
 
 
-def attach(slot: Slot, _: TaskParts) -> ChannelState:
-    return ChannelState(slot)
-
-
-FEATURE = TaskFeature(attach, Stage.CHANNELS)
+FEATURE = TaskFeature(lambda slot, _: ChannelState(slot), Stage.CHANNELS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from sim.protocol.commit import EpochEnded, Writer, WriterEvent, WriterInputEnded, WriterRestored
-from sim.protocol.coordinator_messages import Work as Piece
+from sim.protocol.messages import Work as Piece
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts, WaitingBytes
 from sim.runtime.task.sink import OperatorFiles, SinkCommitter
@@ -216,18 +216,10 @@ class AsyncRequests(TaskPart):
         return True
 
     def waiting(self) -> WaitingBytes:
-        return WaitingBytes(operator=self.slot.position.late * self._request_bytes)
-
-    @property
-    def _request_bytes(self) -> int:
-        """The size of a request in operator list state [bytes]: a serialized input record without its length."""
+        """Return the size of the requests in operator list state: serialized input records without their lengths."""
         sizes = [inlet.record_bytes.mean for inlet in self.slot.vertex.inputs]
-        return max(0, sum(sizes) // len(sizes) - _LENGTH_BYTES) if sizes else 0
+        request_bytes = max(0, sum(sizes) // len(sizes) - _LENGTH_BYTES) if sizes else 0
+        return WaitingBytes(operator=self.slot.position.late * request_bytes)
 
 
-def attach_requests(slot: Slot, _: TaskParts) -> AsyncRequests | None:
-    """Return the requests of a task, or None if it has no asynchronous I/O."""
-    return None if slot.vertex.async_io is None else AsyncRequests(slot)
-
-
-REQUESTS_FEATURE = TaskFeature(attach_requests)
+REQUESTS_FEATURE = TaskFeature(lambda slot, _: None if slot.vertex.async_io is None else AsyncRequests(slot))

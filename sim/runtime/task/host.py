@@ -12,13 +12,11 @@ from typing import Literal, assert_never
 import simpy
 
 from sim.plane.interface import BARRIERS, FIRST_UNGROUPED_SERIES, Marker, Notice, NoticeKind, Trait, channels_out
-from sim.protocol import task_finishing
-from sim.protocol import task_messages as vocabulary
-from sim.protocol.coordinator_messages import Phase, Work
+from sim.protocol import messages, task_finishing
+from sim.protocol.messages import GateClosed, InputEnded, Phase, TaskCommand, TaskEvent, Work
 from sim.protocol.options import BarrierOptions, FailureReason, StopMode
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_finishing import EndCommand, EndEvent, EndState, TaskEnd
-from sim.protocol.task_messages import GateClosed, InputEnded, TaskCommand, TaskEvent
 from sim.results.journal import EventType
 from sim.results.tables import SubtaskStats
 from sim.runtime.context import (
@@ -258,7 +256,7 @@ class TaskHost:
         self.dispatch = self._loop.dispatch
         self.parts = TaskParts(slot, committer_of, lambda: self.ending.machine.drained)
         self.ending = TaskEnding(slot, self.parts, self.dispatch, ending_of)
-        self.ending.on_close = self._close
+        self.ending.on_close = lambda: self.state.keyed.stop()  # noqa: PLW0108  # a restore may replace it
         self.running = True  # neither initializing, nor cancelled or failed
         self.stopped = False  # cancelled or failed; a restarted task is another TaskHost
         self._closed = False  # restored as finished: its operators are not opened again (FLIP-147)
@@ -293,17 +291,17 @@ class TaskHost:
         elif notice.kind is NoticeKind.ARRIVED and notice.series >= FIRST_UNGROUPED_SERIES:
             self.ending.on_notice(notice)
         elif notice.kind is NoticeKind.ARRIVED and notice.first:
-            self.dispatch(vocabulary.CancellationArrived(self.env.now, notice.gate, notice.number))
+            self.dispatch(messages.CancellationArrived(self.env.now, notice.gate, notice.number))
         elif notice.kind is NoticeKind.ANNOUNCED:
             edge = self.context.gate_edge(self.task, notice.gate)
             options = self.context.transit.announced_options(notice.number, edge)
             if self.thread.takes_mails:
-                self.dispatch(vocabulary.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
+                self.dispatch(messages.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
             else:  # the announcement is a mail, which waits for the task thread
-                self.post(lambda now: vocabulary.BarrierAnnounced(now, notice.gate, notice.number, options))
+                self.post(lambda now: messages.BarrierAnnounced(now, notice.gate, notice.number, options))
         elif notice.kind is NoticeKind.ANNOUNCED_SENT:
             self.slot.checks.barrier_left(notice.number, self.task)
-            self.dispatch(vocabulary.OutputBarriersLeft(self.env.now, notice.number))
+            self.dispatch(messages.OutputBarriersLeft(self.env.now, notice.number))
         elif notice.kind is NoticeKind.RECOVERED:
             self.job.task_runs(self.task)
 
@@ -339,7 +337,7 @@ class TaskHost:
         def handle() -> None:
             if latest_completed:
                 self._on_checkpoint_completed(latest_completed)
-            self.dispatch(vocabulary.AbortNotified(self.env.now, checkpoint))
+            self.dispatch(messages.AbortNotified(self.env.now, checkpoint))
             self.ending.aborted(checkpoint)
             for part in self.parts:
                 part.aborted(checkpoint)
@@ -356,7 +354,7 @@ class TaskHost:
             checkpoint, options.stop, lambda: self._on_trigger(checkpoint, options)
         ):
             self._note(EventType.TRIGGER_RECEIVED, checkpoint)
-            self.dispatch(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
+            self.dispatch(messages.TriggerReceived(self.env.now, checkpoint, options))
 
     # ------------------------------------------------------------------------------------------ stop, restore, start
 
@@ -402,13 +400,9 @@ class TaskHost:
         for part in self.parts:
             part.begin()
 
-    def _close(self) -> None:
-        """Close the state backend, which ends materialisations."""
-        self.state.keyed.stop()
-
     def _on_event_after_stop(self, event: TaskEvent) -> None:
         """Handle an event of a stopped task: only the end of work that holds its thread matters."""
-        if isinstance(event, vocabulary.PhaseFinished) and event.phase is not Phase.ASYNC:
+        if isinstance(event, messages.PhaseFinished) and event.phase is not Phase.ASYNC:
             self.thread.free()
 
     def _barrier_arrived(self, notice: Notice) -> None:
@@ -429,7 +423,7 @@ class TaskHost:
 
         def arrived() -> None:
             self.dispatch(
-                vocabulary.BarrierArrived(
+                messages.BarrierArrived(
                     self.env.now, notice.gate, notice.number, options, notice.first, notice.last, priority
                 )
             )
@@ -454,60 +448,60 @@ class TaskHost:
         """Execute a command, or schedule its execution."""
         checkpoint = command.checkpoint
         match command:
-            case vocabulary.ForwardBarrier():
+            case messages.ForwardBarrier():
                 self._forward_barrier(command)
-            case vocabulary.RunPreBarrier():
+            case messages.RunPreBarrier():
                 self._run_pre_barrier(command)
-            case vocabulary.RunSync():
+            case messages.RunSync():
                 self._run_sync(command)
-            case vocabulary.ReleaseTask():
+            case messages.ReleaseTask():
                 self.thread.vacate()
-            case vocabulary.ResumeInputs():
+            case messages.ResumeInputs():
                 self.plane.resume(self.task, checkpoint)  # no effect if a newer barrier has aborted this checkpoint
                 self._note(EventType.INPUTS_RESUMED, checkpoint)
-            case vocabulary.RunAsync():
+            case messages.RunAsync():
                 self._run_async(command)
-            case vocabulary.Acknowledge():
+            case messages.Acknowledge():
                 self._acknowledge(command)
-            case vocabulary.StartChannelState():
+            case messages.StartChannelState():
                 if self.slot.vertex.snapshot.after_in_flight:
                     self._in_flight[checkpoint] = self.env.event()
                 for part in self.parts:
                     part.capture_begun(checkpoint)
-            case vocabulary.FinishChannelState():
+            case messages.FinishChannelState():
                 self.parts.capture_ended(
                     checkpoint,
                     lambda: self._on_channel_state_written(checkpoint),
                     lambda: self._fail_channel_state(checkpoint),
                 )
-            case vocabulary.CaptureInput():
+            case messages.CaptureInput():
                 for part in self.parts:
                     part.input_overtaken(checkpoint)
-            case vocabulary.FinishCapture():
+            case messages.FinishCapture():
                 for part in self.parts:
                     part.barriers_complete(checkpoint)
-            case vocabulary.SettleBarriers():
+            case messages.SettleBarriers():
                 self.plane.settle(self.task, checkpoint)
-            case vocabulary.PrioritiseInput():
+            case messages.PrioritiseInput():
                 self._note(EventType.INPUT_PRIORITISED, checkpoint)
                 self.plane.prioritise(self.task, checkpoint)
-            case vocabulary.ArmAlignmentTimer():
-                self._mail_at(command.at_ns, lambda now: vocabulary.AlignmentTimedOut(now, checkpoint))
-            case vocabulary.ArmOutputTimer():
+            case messages.ArmAlignmentTimer():
+                self._mail_at(command.at_ns, lambda now: messages.AlignmentTimedOut(now, checkpoint))
+            case messages.ArmOutputTimer():
                 self._mail_at(command.at_ns, lambda now: self._output_timed_out(now, checkpoint))
-            case vocabulary.ConvertOutput():
+            case messages.ConvertOutput():
                 overtaken_bytes = self.plane.convert_output(self.task, checkpoint)
                 self._note(EventType.OUTPUT_CONVERTED, checkpoint, overtaken_bytes)
                 self.slot.checks.barrier_converted(checkpoint, self.task)
                 for part in self.parts:
                     part.output_converted(checkpoint, overtaken_bytes)
-            case vocabulary.DeclineCheckpoint():
+            case messages.DeclineCheckpoint():
                 self._note(EventType.DECLINED, checkpoint, detail=command.reason.name)
                 self.job.decline(self.task, checkpoint, command.reason)
-            case vocabulary.ForwardCancellation():
+            case messages.ForwardCancellation():
                 self._note(EventType.CANCELLATION_FORWARDED, checkpoint)
                 self.plane.forward(self.task, Marker(checkpoint, Trait.NONE, CANCELLATIONS))
-            case vocabulary.CancelSnapshot():
+            case messages.CancelSnapshot():
                 self._cancel_snapshot(checkpoint)
             case _:
                 assert_never(command)
@@ -516,12 +510,12 @@ class TaskHost:
         """Pass an event to the machine by mail at `at_ns`, or now if it is over."""
         self.env.call_in(max(0, at_ns - self.env.now), lambda: self.post(event))
 
-    def _output_timed_out(self, now: int, checkpoint: int) -> vocabulary.OutputTimedOut:
+    def _output_timed_out(self, now: int, checkpoint: int) -> messages.OutputTimedOut:
         """Return the event that the alignment timeout has passed for barriers in the output queues."""
         self.slot.checks.deadline_announced(checkpoint, self.task)
-        return vocabulary.OutputTimedOut(now, checkpoint)
+        return messages.OutputTimedOut(now, checkpoint)
 
-    def _run_pre_barrier(self, command: vocabulary.RunPreBarrier) -> None:
+    def _run_pre_barrier(self, command: messages.RunPreBarrier) -> None:
         """Start a snapshot with the pre-barrier work of the operators."""
         stats = self._stats(command.checkpoint)
         stats.snapshot_begun_ns = self.env.now
@@ -535,7 +529,7 @@ class TaskHost:
         own_ns = self._thread_ns(command.work, "pre_barrier", command.checkpoint)
         self.parts.before_barrier(command, own_ns, partial(self._finish, command.checkpoint, Phase.PRE_BARRIER))
 
-    def _forward_barrier(self, command: vocabulary.ForwardBarrier) -> None:
+    def _forward_barrier(self, command: messages.ForwardBarrier) -> None:
         """Forward the barrier to all outputs, and take the snapshot of the position of the task."""
         overtaken_bytes, watched, overtakes = 0, False, False
         for edge, forced in self._outputs:
@@ -554,9 +548,9 @@ class TaskHost:
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self._finish(command.checkpoint, Phase.FORWARD_BARRIER)
         if command.options.timeoutable and not watched:  # no output queue in which the barrier could wait
-            self.dispatch(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
+            self.dispatch(messages.OutputBarriersLeft(self.env.now, command.checkpoint))
 
-    def _run_sync(self, command: vocabulary.RunSync) -> None:
+    def _run_sync(self, command: messages.RunSync) -> None:
         """Freeze the state and hold the task thread for the synchronous phase.  If freezing fails, the task fails."""
         try:
             frozen_ns = self.state.take(command.checkpoint, self.parts.waiting())
@@ -575,7 +569,7 @@ class TaskHost:
         """Handle that the in-flight data of a snapshot is durable."""
         if (written := self._in_flight.pop(checkpoint, None)) is not None:
             written.succeed()
-        self.dispatch(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
+        self.dispatch(messages.ChannelStateWritten(self.env.now, checkpoint))
 
     def _fail_channel_state(self, checkpoint: int) -> None:
         """Fail the asynchronous phase, now or when it starts, because writing the channel state failed."""
@@ -585,9 +579,9 @@ class TaskHost:
             self._fail_async(checkpoint)
 
     def _fail_async(self, checkpoint: int) -> None:
-        self.dispatch(vocabulary.AsyncFailed(self.env.now, checkpoint))
+        self.dispatch(messages.AsyncFailed(self.env.now, checkpoint))
 
-    def _run_async(self, command: vocabulary.RunAsync) -> None:
+    def _run_async(self, command: messages.RunAsync) -> None:
         """Queue the asynchronous phase of a snapshot on the asynchronous thread."""
         self._note(EventType.SYNC_FINISHED, command.checkpoint)
         self._stats(command.checkpoint).async_begun_ns = self.env.now
@@ -598,7 +592,7 @@ class TaskHost:
             self._channel_state_failed -= {command.checkpoint}
             failed()
 
-    def _async_work(self, command: vocabulary.RunAsync) -> Generator[simpy.Event, None, None]:
+    def _async_work(self, command: messages.RunAsync) -> Generator[simpy.Event, None, None]:
         """Process: do the work of the asynchronous phase, one piece after the other."""
         stats = self._stats(command.checkpoint)
         stats.async_queue_ns = self.env.now - stats.async_begun_ns
@@ -619,7 +613,7 @@ class TaskHost:
             yield self.env.timeout(residual_ns)
         self._note(EventType.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)
 
-    def _acknowledge(self, command: vocabulary.Acknowledge) -> None:
+    def _acknowledge(self, command: messages.Acknowledge) -> None:
         """Acknowledge a snapshot and record its measurements."""
         self.async_thread.leave(command.checkpoint)
         stats, times = self._stats(command.checkpoint), command.times
@@ -653,4 +647,4 @@ class TaskHost:
 
     def _finish(self, checkpoint: int, phase: Phase) -> None:
         """Finish a phase of a snapshot."""
-        self.dispatch(vocabulary.PhaseFinished(self.env.now, checkpoint, phase))
+        self.dispatch(messages.PhaseFinished(self.env.now, checkpoint, phase))

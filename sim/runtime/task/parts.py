@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 import sim.runtime.task
 from sim.model.catalogs import find_definitions
 from sim.plane.interface import Notice, NoticeKind
-from sim.protocol.coordinator_messages import Work as Piece
-from sim.protocol.task_messages import RunPreBarrier
+from sim.protocol.messages import RunPreBarrier
+from sim.protocol.messages import Work as Piece
 from sim.runtime.clock import begin
 from sim.runtime.context import TaskSnapshot
 from sim.runtime.task.sink import SinkCommitter
@@ -166,11 +166,10 @@ class Stage(IntEnum):
     """The order in which the parts of a task are called: later parts handle the outputs of earlier ones."""
 
     WINDOWS = 1
-    EVENT_TIME = 2  # advances event time, which ends windows
-    WATERMARKS = 3  # generates watermarks
-    OPERATOR = 4
-    OUTPUT = 5  # sinks: outputs of the other parts belong to the epoch that ends
-    CHANNELS = 6
+    WATERMARKS = 2  # advance event time, which ends windows
+    OPERATOR = 3
+    OUTPUT = 4  # sinks: outputs of the other parts belong to the epoch that ends
+    CHANNELS = 5
 
 
 @dataclass(frozen=True)

@@ -306,9 +306,9 @@ class KeyedState(NoKeyedState):
         if slowed:
             self.subtask.slow(1 / (1 - self.subtask.options.savepoint_cpu))
         try:
-            env, work_on_core = self.storage.env, self.subtask.slot.manager.work_on_core
-            writing = in_parallel(env, works, step.threads)
-            yield from (work_on_core(env, writing, step.work_ns) if step.work_ns else writing)
+            writing = in_parallel(self.storage.env, works, step.threads)
+            work_on_core = self.subtask.slot.manager.work_on_core
+            yield from (work_on_core(writing, step.work_ns) if step.work_ns else writing)
         except GeneratorExit:
             raise  # the run is over: the speed of the task must not change any more
         except BaseException:

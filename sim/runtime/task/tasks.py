@@ -125,7 +125,7 @@ class Tasks:
             tasks = [task for task, manager in enumerate(self.context.hosts) if manager in together]
             processor = self._processor(tasks, cores)
             for manager in together:
-                self.managers[manager].work_on_core = processor.work_on_core
+                self.managers[manager].work_on_core = processor.share
             if cluster.tasks_contend:
                 self.contentions.append(Contention(self.context, tasks, cores))
 

@@ -11,8 +11,8 @@ import simpy
 
 from sim.model.job import Vertex
 from sim.plane.interface import Position, channels_in
+from sim.protocol.messages import TaskCommand, TaskEvent
 from sim.protocol.task_checkpointing import TaskCheckpointing
-from sim.protocol.task_messages import TaskCommand, TaskEvent
 from sim.results.journal import EventType
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Checks, Context, JobManagerPort

@@ -7,6 +7,7 @@ released, and which of them a snapshot contains.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from sim.model.job import Source, Window
@@ -208,13 +209,8 @@ class ProcessingTimeWindows(OperatorWindows):
 
     def _schedule_mail(self, timer: Timer) -> None:
         """Schedule the mail of a timer for the time at which the timer is due."""
-        if timer.at_ns <= self.slot.now:
-            self._post(timer)
-        else:
-            self.slot.context.env.call_in(timer.at_ns - self.slot.now, lambda: self._post(timer))
-
-    def _post(self, timer: Timer) -> None:
-        self.slot.thread.post(lambda: self._fire(timer))
+        post = partial(self.slot.thread.post, lambda: self._fire(timer))
+        self.slot.context.env.call_in(max(0, timer.at_ns - self.slot.now), post)
 
     def _fire(self, timer: Timer) -> None:
         """Fire a timer on the task thread: flush buffered rows, then release the outputs of its window."""
@@ -224,15 +220,6 @@ class ProcessingTimeWindows(OperatorWindows):
         self.slot.checks.timer_fired(self.slot.task, timer.at_ns, timer.records)
         self.slices.end(timer.records)
         self.flush(lambda: self.slot.thread.release_late_outputs(timer.records))
-
-
-def attach(slot: Slot, _: TaskParts) -> ProcessingTimeWindows | None:
-    """Return the processing-time windows of a task, or None if it has none."""
-    window = slot.vertex.window
-    return ProcessingTimeWindows(slot, window) if window is not None and window.time != "event" else None
-
-
-FEATURE = TaskFeature(attach, Stage.WINDOWS)
 
 
 # ---- Event-time windows: a watermark ends them, after the records that precede it.
@@ -303,13 +290,14 @@ class EventTimeWindows(OperatorWindows):
         return dict(zip(self.channels, self.slot.position.records_read.tolist(), strict=True))
 
 
-def attach_event_time_windows(slot: Slot, _: TaskParts) -> EventTimeWindows | None:
-    """Return the event-time windows of a task, or None if it has none."""
-    window = slot.vertex.window
-    return EventTimeWindows(slot, window) if window is not None and window.time == "event" else None
+def attach_windows(slot: Slot, _: TaskParts) -> OperatorWindows | None:
+    """Return the windows of a task, or None if it has none."""
+    if (window := slot.vertex.window) is None:
+        return None
+    return (EventTimeWindows if window.time == "event" else ProcessingTimeWindows)(slot, window)
 
 
-EVENT_TIME_WINDOWS_FEATURE = TaskFeature(attach_event_time_windows, Stage.WINDOWS)
+WINDOWS_FEATURE = TaskFeature(attach_windows, Stage.WINDOWS)
 
 
 # ---- The watermarks of a task, which leave after the outputs of the windows that they end.
@@ -402,16 +390,6 @@ class WatermarkForwarder(WatermarkSender):
         if self.valve.idle and not self._idle_forwarded:
             self._send(IDLE)
             self._idle_forwarded = True
-
-
-def attach_event_time(slot: Slot, operator: TaskParts) -> WatermarkForwarder | None:
-    """Return the forwarder of a task with inputs, or None for a source or a job without event-time windows."""
-    if not slot.context.scenario.job.event_time_windows or slot.vertex.source is not None:
-        return None
-    return WatermarkForwarder(slot, operator.of(EventTimeWindows))
-
-
-EVENT_TIME_FEATURE = TaskFeature(attach_event_time, Stage.EVENT_TIME)
 
 
 # ---- The watermarks of a source: a periodic mail reads the event time of the records, and sends a watermark if it ends a window.
@@ -521,12 +499,12 @@ class WatermarkGenerator(WatermarkSender):
         return self._seen[1]
 
 
-def attach_generator(slot: Slot, operator: TaskParts) -> WatermarkGenerator | None:
-    """Return the generator of a source task, or None if it is no source or no window of the job is in event time."""
-    source = slot.vertex.source
-    if source is None or not slot.context.scenario.job.event_time_windows:
+def attach_watermarks(slot: Slot, parts: TaskParts) -> WatermarkSender | None:
+    """Return the generator of a source, or the forwarder of a task with inputs; None if the job has no event-time windows."""
+    if not slot.context.scenario.job.event_time_windows:
         return None
-    return WatermarkGenerator(slot, source, operator.of(EventTimeWindows))
+    source, windows = slot.vertex.source, parts.of(EventTimeWindows)
+    return WatermarkForwarder(slot, windows) if source is None else WatermarkGenerator(slot, source, windows)
 
 
-GENERATOR_FEATURE = TaskFeature(attach_generator, Stage.WATERMARKS)
+WATERMARKS_FEATURE = TaskFeature(attach_watermarks, Stage.WATERMARKS)

@@ -54,10 +54,7 @@ class FlatStorage:
     def spend(self, cost_ns: int) -> Work[None]:
         """Process: wait for `cost_ns`.  If it is 0 and storage is reachable, there is no event."""
         if cost_ns or self.attempts.now < self.attempts.down_until_ns:
-            yield from self.attempts.run_with_retries(lambda _: self._wait(cost_ns))
-
-    def _wait(self, cost_ns: int) -> Work[None]:
-        yield self.attempts.wait(cost_ns)
+            yield from self.attempts.spend(cost_ns)
 
     def _ns(self, size_bytes: int, rate: int | None, name: Name) -> int:
         return 0 if rate is None else size_bytes * SECOND * self.slowness(name) // rate

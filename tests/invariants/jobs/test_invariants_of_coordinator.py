@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sim.model.faults import Fault, JobManagerDown, Kill, Restart, TaskManagerLost, When
 from sim.model.scenario import Action
 from sim.protocol.coordinator import Coordinator
-from sim.protocol.coordinator_messages import LeaderElected, LeaderLost
+from sim.protocol.messages import LeaderElected, LeaderLost
 from sim.results.journal import EventType
 from tests.invariants.jobs.small_jobs import (
     MS,

@@ -8,8 +8,7 @@ from sim.protocol.barrier_handler import (
     BarrierHandler,
 )
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import BarrierOptions, FailureReason
-from sim.protocol.task_messages import (
+from sim.protocol.messages import (
     BarrierArrived,
     CancellationArrived,
     DeclineCheckpoint,
@@ -20,6 +19,7 @@ from sim.protocol.task_messages import (
     SettleBarriers,
     StartSnapshot,
 )
+from sim.protocol.options import BarrierOptions, FailureReason
 from tests.protocol.machines import feed as feed_machine
 
 OPTIONS = BarrierOptions(trigger_ns=100)

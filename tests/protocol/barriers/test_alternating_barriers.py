@@ -10,8 +10,7 @@ from sim.protocol.barrier_handler import (
     BarrierHandler,
 )
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason
-from sim.protocol.task_messages import (
+from sim.protocol.messages import (
     AlignmentTimedOut,
     ArmAlignmentTimer,
     BarrierAnnounced,
@@ -29,6 +28,7 @@ from sim.protocol.task_messages import (
     SettleBarriers,
     StartSnapshot,
 )
+from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason
 from tests.protocol.machines import feed as feed_machine
 
 UNALIGNED = BarrierOptions(100, AlignmentType.UNALIGNED)

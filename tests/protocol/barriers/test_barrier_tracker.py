@@ -4,8 +4,7 @@ import pytest
 
 from sim.protocol.barrier_handler import MAX_TRACKED, BarrierTracker
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason
-from sim.protocol.task_messages import (
+from sim.protocol.messages import (
     AlignmentTimedOut,
     BarrierArrived,
     CancellationArrived,
@@ -17,6 +16,7 @@ from sim.protocol.task_messages import (
     StartSnapshot,
     TriggerReceived,
 )
+from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason
 from tests.protocol.machines import feed as feed_machine
 
 OPTIONS = BarrierOptions(100, AlignmentType.AT_LEAST_ONCE)
@@ -116,5 +116,5 @@ def test_a_source_snapshots_when_called():
     ],
 )
 def test_what_cannot_happen_raises(events):
-    with pytest.raises(InvalidTransition, match="barrier tracker"):
+    with pytest.raises(InvalidTransition, match="BarrierTracker"):
         feed(2, *events)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.protocol.checkpoint_requests import TaskGraph, UnionState, VertexLink, plan
-from sim.protocol.coordinator_messages import Plan
+from sim.protocol.messages import Plan
 from sim.protocol.options import FailureReason
 
 # Who takes part in a checkpoint once tasks have finished.

@@ -5,7 +5,8 @@ import pytest
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.checkpoint_requests import MAX_WAITING, TriggerRequest, WaitingRequests
 from sim.protocol.coordinator import Coordinator, FailureCounter, effective_interval_ns, first_trigger_delay
-from sim.protocol.coordinator_messages import (
+from sim.protocol.machine import InvalidTransition
+from sim.protocol.messages import (
     Acknowledged,
     ArmCheckpointTimeout,
     ArmPeriodicTimer,
@@ -36,7 +37,6 @@ from sim.protocol.coordinator_messages import (
     TriggerTasks,
     WriteMetadata,
 )
-from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import BarrierOptions, FailureReason, StopMode
 from tests.protocol.machines import Running
 

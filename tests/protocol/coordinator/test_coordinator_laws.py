@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.coordinator import Coordinator
-from sim.protocol.coordinator_messages import (
+from sim.protocol.messages import (
     Acknowledged,
     ArmCheckpointTimeout,
     ArmPeriodicTimer,

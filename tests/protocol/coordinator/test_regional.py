@@ -6,7 +6,7 @@ import pytest
 
 from sim.model.checkpoint import CheckpointOptions, RegionalCheckpoints
 from sim.protocol.coordinator import Coordinator
-from sim.protocol.coordinator_messages import (
+from sim.protocol.messages import (
     Acknowledged,
     CheckpointRequested,
     CheckpointTimedOut,

@@ -4,11 +4,8 @@ import pytest
 
 from sim.model.checkpoint import Barriers
 from sim.protocol.barrier_modes import ASYNC_OPERATE, strategy
-from sim.protocol.coordinator_messages import Phase, SnapshotTimes, Work
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason
-from sim.protocol.task_checkpointing import MAX_ABORTED, TaskCheckpointing
-from sim.protocol.task_messages import (
+from sim.protocol.messages import (
     AbortNotified,
     Acknowledge,
     ArmOutputTimer,
@@ -27,15 +24,20 @@ from sim.protocol.task_messages import (
     GateClosed,
     OutputBarriersLeft,
     OutputTimedOut,
+    Phase,
     PhaseFinished,
     ReleaseTask,
     ResumeInputs,
     RunAsync,
     RunPreBarrier,
     RunSync,
+    SnapshotTimes,
     StartChannelState,
     TriggerReceived,
+    Work,
 )
+from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason
+from sim.protocol.task_checkpointing import MAX_ABORTED, TaskCheckpointing
 from tests.protocol.machines import Running
 
 ALIGNED = BarrierOptions(100)

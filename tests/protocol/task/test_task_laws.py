@@ -6,10 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from sim.model.checkpoint import Barriers
 from sim.protocol.barrier_modes import strategy
-from sim.protocol.coordinator_messages import Phase
-from sim.protocol.options import AlignmentType, BarrierOptions
-from sim.protocol.task_checkpointing import TaskCheckpointing
-from sim.protocol.task_messages import (
+from sim.protocol.messages import (
     AbortNotified,
     Acknowledge,
     AsyncFailed,
@@ -22,6 +19,7 @@ from sim.protocol.task_messages import (
     ForwardBarrier,
     ForwardCancellation,
     GateClosed,
+    Phase,
     PhaseFinished,
     ReleaseTask,
     ResumeInputs,
@@ -30,6 +28,8 @@ from sim.protocol.task_messages import (
     RunSync,
     SettleBarriers,
 )
+from sim.protocol.options import AlignmentType, BarrierOptions
+from sim.protocol.task_checkpointing import TaskCheckpointing
 
 PHASES = {
     RunPreBarrier: Phase.PRE_BARRIER,

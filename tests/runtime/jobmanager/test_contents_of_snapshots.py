@@ -10,7 +10,7 @@ from sim.model.faults import Kill, Restart
 from sim.model.job import Job
 from sim.model.scenario import Action
 from sim.model.sinks import Commit
-from sim.protocol import coordinator_messages
+from sim.protocol import messages
 from sim.results.journal import EventType, Journal
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
@@ -30,7 +30,7 @@ def test_an_abort_names_the_checkpoint_that_a_task_has_its_part_of():
     context = SimpleNamespace(env=env, scenario=scenario_of_it, journal=Journal(), contents=contents, begun_from=0)
     context.note = partial(Context.note, context)
     host = CoordinatorHost(context, [task(0), task(1)], None, SimpleNamespace(), None, None)
-    host.carry_out(coordinator_messages.NotifyAborted(5, frozenset({1, 0}), 4))
+    host.carry_out(messages.NotifyAborted(5, frozenset({1, 0}), 4))
     env.run(100 * MS)
 
     assert calls == [(7, 0, 5, 4), (7, 1, 5, 2)]

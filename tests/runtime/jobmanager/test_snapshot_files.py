@@ -185,7 +185,7 @@ class Store:
         for file in files:
             with suppress(simpy.Interrupt):
                 yield self.env.timeout(DELETION_NS)
-                self.ledger.delete(file, int(self.env.now))
+                self.ledger[file].deleted_ns = int(self.env.now)
                 continue
             return
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -51,7 +52,7 @@ def subtask(files, state, options, *, index=0, parallelism=1, host=0, slow=lambd
         speed=SimpleNamespace(set_factor=lambda task, cause, factor: slow(factor)),
         storage=files,
     )
-    manager = SimpleNamespace(number=host, work_on_core=on_own_core, compaction=None)
+    manager = SimpleNamespace(number=host, work_on_core=partial(on_own_core, files.env), compaction=None)
     return SubtaskState(Slot(context, 0, vertex, None, manager, None))
 
 
