@@ -167,6 +167,14 @@ def test_a_failure_that_is_reported_after_the_restart_is_none_of_the_new_attempt
     assert result.violations == ()
 
 
+def test_a_job_without_slots_that_are_given_up_later_is_rescaled_when_they_are_back():
+    """The JobMaster has not noticed yet that the task manager is gone when its replacement registers."""
+    result = ran("replaced-before-it-is-missed")
+
+    assert [entry.event_type for entry in result.journal].count(EventType.RESCALED) == 2
+    assert result.violations == ()
+
+
 def test_a_snapshot_without_a_claim_outlives_a_rescale_before_the_first_checkpoint():
     result = ran("rescaled-before-its-first-checkpoint")
     rescaled = [entry for entry in result.journal if entry.event_type is EventType.JOB_RESTORED]

@@ -165,7 +165,8 @@ class TaskManagers:
         """Take over the TaskManagers of the previous job instance, without those that an adaptive job has lost."""
         now = self.context.env.now
         self._used = before._used
-        known = before.slots.for_new_leader(now)
+        # the adaptive scheduler rescales a job under the same JobMaster and ResourceManager, which still wait for the lost slots
+        known = before.slots if before.context.outcome.rescaled.triggered else before.slots.for_new_leader(now)
         self.slots, self._losses = known, before._losses if self.restart.scheduler == "adaptive" else 0
         if self.restart.scheduler == "adaptive":
             lost = {
