@@ -100,7 +100,7 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         advice = report(bench, pair.limits, None, runner, Path(scratch), max_replications=12)
         spent_s = time.process_time() - begun
         chosen = advice.chosen
-        head = f"{recording.name}, {limits_text(pair.limits)}: {name_of(None if chosen is None else chosen.name)}"
+        head = f"{recording.name}, {limits_text(pair.limits)}: {'no setting meets the limits' if chosen is None else name_of(chosen.name)}"
         sure = advice.data["confidence"]["setting"]
         lines = [f"{head} ({100 * sure:.0f} %, {runner.spent_s():.0f} s of work in runs, {spent_s:.0f} s in all)"]
         if chosen is None:

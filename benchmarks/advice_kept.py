@@ -151,7 +151,7 @@ def _answer(name: str, limit_ms: float, bench: Bench, scratch: Path) -> Answer:
     return Answer(
         name,
         limit_ms,
-        name_of(None if advice.chosen is None else advice.chosen.name),
+        "no setting meets the limits" if advice.chosen is None else name_of(advice.chosen.name),
         advice.data["confidence"]["setting"],
         longer_ms,
         len(longer),

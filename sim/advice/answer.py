@@ -317,7 +317,7 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
 
 
 def _value_in_file(search: CandidateSearch, setting: Setting, column: str) -> float:
-    """Return a value of the job as its file is, or 0 if no such run shows it."""
+    """Return a value from the run with the events in the file, or 0 if no such run shows it."""
     return search.file_runs[setting.name].limited.get(column, 0.0) if setting.name in search.file_runs else 0.0
 
 

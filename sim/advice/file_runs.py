@@ -1,4 +1,4 @@
-"""The run of a setting in the job as its file is: with its faults, savepoints and rescales, which trials leave out.
+"""The run of a setting with the events in the file: faults, savepoints and rescales, which trials leave out.
 
 After the search the advised setting and today's run once as `ckptsim run` runs the file.  A limit that the advised one breaks
 there is not said to be kept.
@@ -45,7 +45,7 @@ def advised_point(search: CandidateSearch, setting: Setting) -> Point:
 
 
 def file_trial(search: CandidateSearch, setting: Setting) -> Trial | None:
-    """Return the trial of a setting in the job as its file is, or None if other trials leave nothing out."""
+    """Return the trial of a setting with the events in the file, or None if other trials leave nothing out."""
     bench = search.bench
     point = {**bench.as_written, **advised_point(search, setting)}
     scenario = bench.load(point)
@@ -76,7 +76,7 @@ def unjudged_event(scenario: Scenario, limits: Limits) -> str:
 
 
 def run_file(search: CandidateSearch, setting: Setting) -> None:
-    """Run a setting as the file is, and store the result, unless there is nothing to do, or budget or time do not cover it."""
+    """Run a setting with the events in the file, and store the result, unless there is nothing to do, or budget or time do not cover it."""
     trial = file_trial(search, setting)
     if trial is None or setting.name in search.file_runs:
         return

@@ -172,7 +172,7 @@ class Setting(Measured):
 
 @dataclass(frozen=True, slots=True)
 class FileRun:
-    """What the runs of one setting in the job as its file is show of the limited quantities."""
+    """The limited quantities in the runs of one setting with the events in the file."""
 
     limited: Mapping[str, float] = field(default_factory=dict)  # limited column -> value; inf: never
     event: str = ""  # what the values are of, e.g. "a storage outage at 3.3 min"

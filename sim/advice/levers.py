@@ -83,7 +83,7 @@ def _no_pause(situation: Situation) -> Iterator[Change]:
 
 
 def _tolerance(situation: Situation) -> Iterator[Change]:
-    """Propose to tolerate more failed checkpoints if checkpoints expire, or restart the job as the file is."""
+    """Propose to tolerate more failed checkpoints if checkpoints expire, or restart the job in the run with the events in the file."""
     fails = situation.shares.get(EXPIRY) or situation.shares.get(FAILED_CHECKPOINTS)
     if fails and situation.scenario.checkpoint.tolerable_failed < TOLERABLE_FAILURES:
         yield Change(

@@ -52,73 +52,71 @@ _IN_FILE = {
 }
 MAX_NAMED_SETTINGS = 4
 MIN_RUNS_FOR_RESAMPLING = 3
-"""With this number of runs or fewer, no certainty of the choice is printed, because the spread of runs is not known well."""
+"""With this number of runs or fewer, no confidence is printed: the variance of the runs is not known well enough."""
 _DOCS = "docs/your-own-job.md"
 MIN_LISTED_SHARE = 0.005
 """Minimum share of draws for an alternative to be listed."""
 
 
-def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str]:
-    """Return the sentences of the verdict: first the advised setting, then reasons and certainty.
+def verdict(search: CandidateSearch, choice: Choice, unknown_count: int = 0) -> list[str]:
+    """Return the sentences of the verdict: first the advised setting, then reasons and confidence.
 
-    `unknown`: number of values that are assumed because the user does not know them.
+    `unknown_count`: number of values that are assumed because the user does not know them.
     """
+    chosen = search.chosen
+    clauses = [_advice(search, chosen)]
+    if chosen is not None:
+        clauses.append(unlimited_text(search.scenario.unlimited_bytes))
+    if unknown_count:
+        clauses.append(f"it depends on {unknown_count} {'value' if unknown_count == 1 else 'values'} marked UNKNOWN")
+    first = [f"{'; '.join(filter(None, clauses))}.", overload(search)]
+    if search.is_cut:
+        first.append("The time limit ended the search: run the same command to resume it.")
+    sentences = [" ".join(filter(None, first)), *excluded(search), *interval_limits(search)]
+    return sentences if chosen is None else [*sentences, _confidence(search, choice), *_judged_by(search, chosen)]
+
+
+def _advice(search: CandidateSearch, chosen: Setting | None) -> str:
+    """Return what to do and why, without the full stop at the end."""
     limits = search.limits
     bounds = limits_text(limits)
-    chosen = search.chosen
-    go_on = "The search is not over: the same command goes on." if search.is_cut else ""
-    rests = f"; it rests on {unknown} value{'s' * (unknown > 1)} marked UNKNOWN" if unknown else ""
     if chosen is None:
-        so_far = "so far " if search.is_cut else ""
-        none = f"No setting that was tried {so_far}keeps the limits ({bounds}){rests}."
-        return [
-            " ".join(filter(None, [none, overload(search), go_on])),
-            *excluded(search),
-            *interval_limits(search),
-        ]
-    today = search.current_name
-    needed = condition_of(search, chosen)
-    more_keys = advised_point(search, chosen).keys() - search.candidate_of(chosen.name).point.keys()
-    patient = [text for key, (text, _) in PATIENT.items() if f"restart.{key}" in more_keys]
+        return f"No setting tried {'so far ' if search.is_cut else ''}meets the limits ({bounds})"
+    extra_keys = advised_point(search, chosen).keys() - search.candidate_of(chosen.name).point.keys()
+    restart_changes = [text for key, (text, _) in PATIENT.items() if f"restart.{key}" in extra_keys]
+    is_current = chosen.name == search.current_name and not restart_changes
     keys = _with_keys(search, chosen)
-    name = name_of(chosen.name) + keys + "".join(f", {'and' if keys else 'with'} {more}" for more in patient)
-    use = (
-        "stay with today's setting"
-        if chosen.name == today and not patient
-        else f"if {needed}, use"
-        if needed
-        else "use"
-    )
-    keeps = f"keeps the limits ({bounds})" if bounds else "is good"
+    name = name_of(chosen.name) + keys
+    name += "".join(f", {'and' if keys else 'with'} {change}" for change in restart_changes)
+    condition = condition_of(search, chosen)
+    prefix = f"If {condition}, " if condition else ""
+    meets = f"It meets the limits ({bounds})" if bounds else "No limits were given"
+    if reason := _reason_to_monitor(search, chosen, meets):
+        action = f"Keep the current setting, {name}" if is_current else capitalised(f"{prefix}try {name}")
+        return f"{action}, and monitor it. {reason}"
+    if not is_current:
+        return f"{capitalised(f'{prefix}use {name}')}. {meets}"
+    is_least = "; no other setting tried loses significantly less time" if math.isfinite(chosen.recovery_ms) else ""
+    return f"Keep the current setting, {name_of(chosen.name)}. {meets}{is_least}"
+
+
+def _reason_to_monitor(search: CandidateSearch, chosen: Setting, meets: str) -> str:
+    """Return why the advice is not certain enough to be followed without monitoring, or "" if it is.
+
+    `meets`: the sentence on the limits that the setting meets.
+    """
     if chosen.tight:
-        advice = f"Try, and watch: {use} {name}. Too little room: {room_text(search, chosen)}."
-    elif not search.settled:
-        advice = (
-            f"Try, and watch: {use} {name}. It {keeps}, but so few runs do not settle that no other setting is better."
-        )
-    elif not search.confirmed:
-        advice = f"Try, and watch: {use} {name}. In {'few' if chosen.ran_long else 'short'} runs it {keeps}."
-    elif doubtful := [
-        *doubtful_cautions(search, chosen),
-        *(firing_cautions(search, chosen) if limits.checkpoint_ms is not None or search.bench.varying else []),
-    ]:
-        advice = f"Try, and watch: {use} {name}. In trials it {keeps}, but {doubtful[0].short}."
-    elif chosen.name == today and not patient:
-        now = f"today's setting, {name_of(chosen.name)}," if bounds else name_of(chosen.name)
-        is_less = "; nothing that was tried loses clearly less" if math.isfinite(chosen.recovery_ms) else ""
-        advice = f"Stay: {now} {keeps}{is_less}."
-    else:
-        advice = f"{capitalised(use)} {name}. {f'It {keeps}' if bounds else 'No limits were given'}."
-    if unlimited := unlimited_text(search.scenario.unlimited_bytes):
-        advice = f"{advice[:-1]}; {unlimited}."
-    advice = f"{advice[:-1]}{rests}."
-    return [
-        " ".join(filter(None, [advice, overload(search), go_on])),
-        *excluded(search),
-        *interval_limits(search),
-        _certainty(search, choice),
-        *_judged_by(search, chosen),
-    ]
+        return f"The margin is small: {room_text(search, chosen)}"
+    if not search.settled:
+        return f"{meets}, but there are too few runs to rule out a better setting"
+    if not search.confirmed:
+        return f"{meets}, but it ran only {'a few times' if chosen.ran_long else 'for a short time'}"
+    cautions = doubtful_cautions(search, chosen)
+    if search.limits.checkpoint_ms is not None or search.bench.varying:
+        cautions += firing_cautions(search, chosen)
+    if not cautions:
+        return ""
+    return f"{meets}{' in trials' if search.limits.bounds else ''}, but {cautions[0].short}"
 
 
 def _with_keys(search: CandidateSearch, setting: Setting) -> str:
@@ -132,16 +130,17 @@ def _with_keys(search: CandidateSearch, setting: Setting) -> str:
 
 
 def excluded(search: CandidateSearch) -> list[str]:
-    """Return sentences on settings that cannot be advised: they lose output, or need what Flink has no option for."""
+    """Return sentences on settings that cannot be advised: they lose output, or need a change that no Flink option makes."""
     sentences = []
     today = search.current_name
     if search.losing:
         tried = [setting for setting in search.settings if setting.name in search.losing and setting.name != today]
-        names = ["today's setting"] * search.loses_today
+        names = ["the current setting"] if search.loses_today else []
         names += [name_of(setting.name) for setting in tried[:MAX_NAMED_SETTINGS]]
-        names += [f"{len(tried) - MAX_NAMED_SETTINGS} others"] * (len(tried) > MAX_NAMED_SETTINGS)
+        if len(tried) > MAX_NAMED_SETTINGS:
+            names.append(f"{len(tried) - MAX_NAMED_SETTINGS} others")
         sentences.append(
-            "Output is lost, as transactions are open for longer than their timeout (commit.transaction-timeout), with "
+            "Output is lost, because transactions stay open longer than commit.transaction-timeout, with "
             f"{'; '.join(names)}."
         )
     if unseen := [
@@ -149,9 +148,9 @@ def excluded(search: CandidateSearch) -> list[str]:
     ]:
         rare = max(search.longer_ms, key=lambda name: search.longer_ms[name])
         sentences.append(
-            f"Rare checkpoints break the limit with {name_of(rare)} ({ms_text(search.longer_ms[rare])}, longest of "
-            f"{search.long_checkpoints[rare]}). {len(unseen)} settings that kept it in shorter runs, e.g. "
-            f"{name_of(unseen[0].name)}, have no long run, and are not advised."
+            f"With {name_of(rare)}, the longest of {search.long_checkpoints[rare]} checkpoints "
+            f"({ms_text(search.longer_ms[rare])}) exceeds the limit. {len(unseen)} settings that met it in shorter runs, e.g. "
+            f"{name_of(unseen[0].name)}, were not run long enough and are not advised."
         )
     with_changes = [
         setting
@@ -160,27 +159,28 @@ def excluded(search: CandidateSearch) -> list[str]:
     ]
     if search.chosen is None and (best := search.choose(with_changes)) is not None:
         sentences.append(
-            f"No option of Flink, but a change of its operators (FLINK-37375) would keep the limits: {name_of(best.name)}."
+            "No Flink option meets the limits, but a change of Flink's operators (FLINK-37375) would: "
+            f"{name_of(best.name)}."
         )
     return sentences
 
 
 def interval_limits(search: CandidateSearch) -> list[str]:
-    """Return sentences on what limits how often checkpoints start today, other than the interval: min-pause or their duration."""
+    """Return sentences on why checkpoints start less often than the interval says: min-pause or their duration."""
     options, today = search.scenario.checkpoint, search.current
     pause = ms_text(options.min_pause_ns / 1e6)
     sentences = []
     if any(PAUSE in search.candidate_of(setting.name).binding_keys for setting in search.settings):
         sentences.append(
-            f"Today's min-pause of {pause} keeps checkpoints from beginning more often: settings whose interval is too short for it "
-            "were tried with a shorter min-pause."
+            f"The current min-pause of {pause} prevents more frequent checkpoints: settings with shorter intervals were tried "
+            "with a shorter min-pause."
         )
     if today is not None and today.completed and not search.has_named_interval(today):
         period, p50 = ms_text(search.period_ns(today) / 1e6), ms_text(today.checkpoint_p50_ms)
         number = "one at a time" if options.max_concurrent == 1 else f"{options.max_concurrent} at a time"
         after = f", with a min-pause of {pause}" if options.min_pause_ns else ""
         sentences.append(
-            f"Today a checkpoint begins every {period}, not every {today.interval}: each takes {p50}, {number}{after}."
+            f"Checkpoints currently start every {period} instead of every {today.interval}: each takes {p50}, {number}{after}."
         )
     return sentences
 
@@ -200,19 +200,21 @@ def overload(search: CandidateSearch) -> str:
     if not names or (search.chosen is None and len(behind) < len(means)):
         return ""
     is_short = falls_short(means)
-    # a full subtask is no reason where sources emit all the same
+    # a busy subtask is not the reason if sources still emit on time
     name = next((name for name in names if is_short[name]), names[0])
     own: Any = means.loc[name]
     full = situation_of(search, name).full
-    reasons = [f"'{full}' is full{_async_limit(search.scenario.job, full)}{_hot_subtask(search, name)}"] if full else []
+    reasons = (
+        [f"'{full}' is fully busy{_async_limit(search.scenario.job, full)}{_hot_subtask(search, name)}"] if full else []
+    )
     if is_short[name]:
         emitted, due = (per_second_text(own[f"{rate}_per_second"]) for rate in ("emitted", "offered"))
-        reasons.append(f"sources emit {emitted} of the {due} that are due, once buffers are full")
+        reasons.append(f"sources emit {emitted} of the {due} that are due once buffers are full")
     why = ", and ".join(reasons)
     if search.chosen is not None and search.chosen.name != name:
-        return f"Today the job falls behind: {why}; with the advised setting it keeps up."
+        return f"The job currently falls behind: {why}; with the advised setting it keeps up."
     is_all = len(behind) == len(means) and is_short.all() == is_short[name]
-    return f"The job falls behind with {'every setting that was tried' if is_all else name_of(name)}: {why}."
+    return f"The job falls behind with {'every setting tried' if is_all else name_of(name)}: {why}."
 
 
 def _hot_subtask(search: CandidateSearch, name: SettingName) -> str:
@@ -223,8 +225,8 @@ def _hot_subtask(search: CandidateSearch, name: SettingName) -> str:
         return ""
     busy, usual = float(worst["busiest_subtask_share"]), float(worst["busy_share"])
     is_keyed = any(inlet.ship == "hash" for inlet in search.scenario.job.vertex(str(worst["bottleneck"])).inputs)
-    why = "as by a hot key" if is_keyed else "as its share of the input is larger"
-    return f" in subtask {worst['busiest_subtask']} alone, {percentage(busy)} busy (all: {percentage(usual)}), {why}"
+    why = "as with a hot key" if is_keyed else "because its share of the input is larger"
+    return f" in subtask {worst['busiest_subtask']} only, {percentage(busy)} busy (average: {percentage(usual)}), {why}"
 
 
 def _async_limit(job: Job, name: str) -> str:
@@ -252,15 +254,15 @@ def grade(search: CandidateSearch) -> str:
 
 
 PART_OF_LOAD = Caution(
-    "its checkpoints meet few moments of the load, which varies",
-    "Trials follow a load that varies for at most 20 min (10 min of a long trace), and fail where it is largest. At this interval two "
-    "checkpoints do not fit into that time, or the load varies after it. `ckptsim run` with the interval shows more.",
+    "its checkpoints cover only part of the varying load",
+    "Trials simulate at most 20 min of a varying load (10 min of a long trace), with the failure at its peak. At this interval fewer "
+    "than two checkpoints fit into that time, or the load changes later. `ckptsim run` with the interval shows more.",
     _DOCS,
 )
 
 
 def firing_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
-    """Return a caution for each window of which trials do not show the firing that checkpoints wait for longest."""
+    """Return a caution for each window whose longest wait of a checkpoint for its firing is outside of trials."""
     candidate = search.candidate_of(chosen.name)
     kind = LONG if chosen.ran_long else UNDISTURBED
     seen_ns = search.bench.duration_ns(candidate, kind)
@@ -271,23 +273,23 @@ def firing_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
 
 
 def transaction_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
-    """Return a caution for each sink whose transactions may end before a job that fails late in an interval has committed them."""
+    """Return a caution for each sink whose transactions may time out if the job fails late in an interval."""
     cautions = []
     for name, timeout_ms in search.timeouts_ms.items():
         if (open_ms := search.transactions_ms(chosen)) > timeout_ms:
             timeout, left_ms = ms_text(timeout_ms), timeout_ms - open_ms + search.period_ns(chosen) / 1e6
-            short = f"with a failure transactions of '{name}' may last {ms_text(open_ms)}, and end after {timeout}"
+            short = f"after a failure, transactions of '{name}' may stay open {ms_text(open_ms)}; their timeout is {timeout}"
             safe = f"; intervals of up to {ms_text(left_ms)} are safe" if left_ms > 0 else ""
             text = (
                 f"A transaction of '{name}' is open for an interval, a checkpoint and the downtime of a failure, "
-                f"{ms_text(open_ms)} here. It ends after {timeout} (commit.transaction-timeout), and its output is lost{safe}."
+                f"{ms_text(open_ms)} here. After {timeout} (commit.transaction-timeout) it is aborted, and its output is lost{safe}."
             )
             cautions.append(Caution(short, text, "docs/sinks.md"))
     return cautions
 
 
 def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
-    """Return the job with the advised setting, without what trials change for their own sake, e.g. a fixed size of state."""
+    """Return the job with the advised setting, without changes made only for trials, e.g. a fixed size of state."""
     return search.bench.load({**search.bench.common, **advised_point(search, chosen)})
 
 
@@ -304,28 +306,34 @@ def restart_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
         found.append(replace(before, short=f"today {before.short}", text=text))
     if chosen.restarting >= MIN_LISTED_SHARE:
         lost = percentage(chosen.restarting)
-        text = f"Checkpoints that fail restart the job: {lost} of the time is lost to that, without any other failure."
+        text = f"Checkpoints that fail restart the job: this alone costs {lost} of the time, without any other failure."
         found.append(Caution(f"checkpoints that fail restart the job: {lost} of time", text, _DOCS))
     return found
 
 
 def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:
-    """Return a caution for each limit that a setting does not clearly keep in the job as its file is, and if that has not run."""
+    """Return a caution for each limit that a setting may break with the events in the file, and one if that run is missing."""
     run, trial = search.file_runs.get(setting.name), file_trial(search, setting)
     if run is None:
-        short = "the job as its file is was not run"
+        short = "the events in the file were not simulated"
         why = f"{short}: {search.runner.lack}. Trials leave out its faults, savepoints and backlog; `ckptsim run` simulates them."
         return [Caution(short, capitalised(why), _DOCS)] if trial is not None else []
-    shorts = [run.ends] * bool(run.ends)
-    shorts += [f"checkpoints that fail restart the job ({run.restarts})"] * bool(run.restarts)
-    for column in search.limits.bounds:
-        if column in run.limited and not keeps_in_file(search, setting, column):
-            shorts.append(f"{_IN_FILE[column]} {file_text(search, run, column)}")
-    return [Caution(f"as the file is, {short}", f"As the file is, {short}.", _DOCS) for short in shorts]
+    shorts = [run.ends] if run.ends else []
+    if run.restarts:
+        shorts.append(f"checkpoints that fail restart the job ({run.restarts})")
+    shorts.extend(
+        f"{_IN_FILE[column]} {file_text(search, run, column)}"
+        for column in search.limits.bounds
+        if column in run.limited and not keeps_in_file(search, setting, column)
+    )
+    return [
+        Caution(f"with the events in the file, {short}", f"With the events in the file, {short}.", _DOCS)
+        for short in shorts
+    ]
 
 
 def keeps_in_file(search: CandidateSearch, setting: Setting, column: str) -> bool:
-    """Return False if a setting has not run as the file is, though events of the file need it, or does not keep a limit with room there."""
+    """Return whether a setting meets a limit with margin with the events in the file; False if that run is needed but missing."""
     run = search.file_runs.get(setting.name)
     if run is None:
         return file_trial(search, setting) is None
@@ -334,13 +342,13 @@ def keeps_in_file(search: CandidateSearch, setting: Setting, column: str) -> boo
 
 
 def file_text(search: CandidateSearch, run: FileRun, column: str) -> str:
-    """Return a value of the job as its file is, and the event, e.g. ``2.2 min (a storage outage at 100 s)``."""
+    """Return a value with the events in the file, and the event that caused it, e.g. ``2.2 min (a storage outage at 100 s)``."""
     value = close_value(column, run.limited[column], search.limits.bounds.get(column, math.inf))
-    return f"{'more than ' * (column in run.unsure)}{value} ({run.event})"
+    return f"{'more than ' if column in run.unsure else ''}{value} ({run.event})"
 
 
 def doubtful_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
-    """Return the cautions because of which a setting is to be tried: output that a failure loses, events of the file, used up attempts."""
+    """Return the cautions that lower the grade to "try": output that a failure loses, events of the file, used up attempts."""
     unjudged = unjudged_event(search.bench.load(search.bench.as_written), search.limits)
     return [
         *transaction_cautions(search, chosen),
@@ -353,39 +361,39 @@ def doubtful_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]
 
 
 def file_runs_text(search: CandidateSearch) -> str:
-    """Return a sentence with what each run of the job as its file is shows, or "" without one."""
+    """Return a sentence with the results of each run with the events in the file, or "" without one."""
     texts = []
     for name, run in search.file_runs.items():
         shown = [f"{LIMITED[column]} {file_text(search, run, column)}" for column in run.limited]
-        shown += [f"checkpoints that fail restart the job ({run.restarts})"] * bool(run.restarts)
-        texts.append(
-            f"{name_of(name)}: {', '.join([*shown, *filter(None, [run.ends])]) or 'nothing that a limit is about'}"
-        )
-    return f"As the file is, with its faults, savepoints and backlog: {'; '.join(texts)}." if texts else ""
+        if run.restarts:
+            shown.append(f"checkpoints that fail restart the job ({run.restarts})")
+        texts.append(f"{name_of(name)}: {', '.join([*shown, *filter(None, [run.ends])]) or 'no limited value'}")
+    return f"With the events in the file (faults, savepoints, backlog): {'; '.join(texts)}." if texts else ""
 
 
 def room_text(search: CandidateSearch, setting: Setting) -> str:
-    """Return e.g. ``recovery 57 s for 60 s, and may be 20 % more``, or "" if there is enough room."""
+    """Return e.g. ``recovery 57 s, limit 60 s, and may be 20 % longer``, or "" if the margin is enough."""
     texts = []
     for tight in setting.tight:
         column, bound = tight.column, search.limits.bounds[tight.column]
-        value = f"{close_value(column, setting.value(column), bound)} for {value_text(column, bound)}"
-        texts.append(f"{LIMITED[column]} {value}, and may be {percentage(tight.needed)} more")
+        value = f"{close_value(column, setting.value(column), bound)}, limit {value_text(column, bound)}"
+        texts.append(f"{LIMITED[column]} {value}, and may be {percentage(tight.needed)} {_more(column)}")
     return "; ".join(texts)
 
 
 def equal_intervals(search: CandidateSearch, chosen: Setting) -> list[Setting]:
-    """Return the settings that are equal but for their interval, the chosen one among them, in ascending order; or []."""
+    """Return the equal settings that differ only in the interval, including the chosen one, in ascending order; or []."""
     ties = [setting for setting in near_ties(search.eligible) if setting.protocol == chosen.protocol]
     is_one = len(ties) > 1 and chosen.name in [setting.name for setting in ties]
     return sorted(ties, key=lambda setting: parse_duration(setting.interval)) if is_one else []
 
 
 def equal_text(ties: Sequence[Setting]) -> str:
-    """Return the intervals of equal settings, e.g. ``every 20 s, 30 s and 1 min lose about as much time (0.1 % to 0.34 %)``."""
+    """Return the intervals of equal settings, e.g. ``20 s, 30 s and 1 min lose about the same time (0.1 % to 0.34 %)``."""
     least, most = (percentage(bound(setting.lost for setting in ties)) for bound in (min, max))
     lost = least if least == most else f"{least} to {most}"
-    return f"every {listed([setting.interval for setting in ties])} lose about as much time ({lost}): fewest keys, then the longest"
+    intervals = listed([setting.interval for setting in ties])
+    return f"{intervals} lose about the same time ({lost}): chosen by fewest keys, then longest"
 
 
 def _judged_by(search: CandidateSearch, chosen: Setting) -> list[str]:
@@ -396,32 +404,34 @@ def _judged_by(search: CandidateSearch, chosen: Setting) -> list[str]:
     few = (
         ""
         if count >= LONG_RUNS * MIN_CHECKPOINTS_FOR_P99
-        else f": fewer than {LONG_RUNS * MIN_CHECKPOINTS_FOR_P99} show no 99 % quantile with 95 % confidence"
+        else f": at least {LONG_RUNS * MIN_CHECKPOINTS_FOR_P99} are needed for a p99 with 95 % confidence"
     )
     unknown = (
         ""
         if chosen.ran_long
-        else " Whether more of them keep it is unknown: the budget has no room for a long run (--budget)."
+        else " Whether more of them meet it is unknown: the budget has no room for a long run (--budget)."
     )
     return [f"The limit on checkpoints is judged by the longest of {count} simulated ones{few}.{unknown}"]
 
 
-def _certainty(search: CandidateSearch, choice: Choice) -> str:
-    """Return a sentence on the certainty of the choice."""
+def _confidence(search: CandidateSearch, choice: Choice) -> str:
+    """Return a sentence on the confidence in the choice."""
     if reasons := doubts(search.bench.backtest, search.limits):
         return (
-            f"How sure: {_percent(choice.same_setting)}, its protocol {_percent(choice.same_protocol)}, and no surer, "
-            f"because the simulation of the job as it is is off from its history ({reasons})."
+            f"Confidence: at most {_percent(choice.same_setting)} ({_percent(choice.same_protocol)} including its other "
+            f"intervals), because the simulation of the current job deviates from its history ({reasons})."
         )
     if search.chosen is not None and search.chosen.runs <= MIN_RUNS_FOR_RESAMPLING:
-        return f"How sure: too few runs to tell ({search.chosen.runs} of the advised setting)."
+        return f"Confidence: too few runs to estimate it ({search.chosen.runs} of the advised setting)."
     alternatives = [
-        f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= MIN_LISTED_SHARE
+        f"{'no setting meets the limits' if name is None else name_of(name)} ({_percent(part)})"
+        for name, part in choice.others[:2]
+        if part >= MIN_LISTED_SHARE
     ]
-    next_ones = f"; else {', '.join(alternatives)}" if alternatives else ""
+    next_ones = f"; otherwise {', '.join(alternatives)}" if alternatives else ""
     return (
-        f"How sure: chosen in {_percent(choice.same_setting)} of bootstrap resamples, "
-        f"its protocol in {_percent(choice.same_protocol)}{next_ones}."
+        f"Confidence: chosen in {_percent(choice.same_setting)} of bootstrap resamples "
+        f"({_percent(choice.same_protocol)} including its other intervals){next_ones}."
     )
 
 
@@ -464,7 +474,9 @@ def comparison_with_today(search: CandidateSearch) -> TextTable | None:
         if search.bench.horizon.moved
         else ""
     )
-    return TextTable(f"Against today ({name_of(now.name)}{then}), {how}", ["", "today", "advised", "difference"], rows)
+    return TextTable(
+        f"Compared with today ({name_of(now.name)}{then}), {how}", ["", "today", "advised", "difference"], rows
+    )
 
 
 def tables_of_settings(search: CandidateSearch) -> list[TextTable]:
@@ -477,8 +489,8 @@ def tables_of_settings(search: CandidateSearch) -> list[TextTable]:
     repeated = [setting for setting in settings if setting.runs > 1 or setting.ran_long]
     short = [setting for setting in settings if setting not in repeated]
     titles = (
-        "What was tried more than once or in long runs, on the mean of all runs",
-        "Tried once: few checkpoints show that a limit is broken, not kept",
+        "Settings with several or long runs (means)",
+        "Settings with one short run: can show that a limit is broken, not that it is met",
     )
     visible = any(math.isfinite(setting.visible_ms) for setting in settings)
     return [
@@ -517,7 +529,7 @@ def _remarks(setting: Setting, search: CandidateSearch) -> Iterator[str]:
     if setting.name == search.current_name:
         yield "today"
     if setting.completed and not search.has_named_interval(setting):
-        yield f"begins every {ms_text(search.period_ns(setting) / 1e6)}"
+        yield f"starts every {ms_text(search.period_ns(setting) / 1e6)}"
     if with_keys := _with_keys(search, setting):
         yield with_keys.removeprefix(", ")
     if setting.name in search.losing:
@@ -529,7 +541,12 @@ def _remarks(setting: Setting, search: CandidateSearch) -> Iterator[str]:
     elif search.has_unseen_tail(setting.name):
         yield "no long run"
     for tight in setting.tight:
-        yield f"{LIMITED[tight.column]} may be {percentage(tight.needed)} more"
+        yield f"{LIMITED[tight.column]} may be {percentage(tight.needed)} {_more(tight.column)}"
+
+
+def _more(column: str) -> str:
+    """Return the word for more of a limited quantity."""
+    return "larger" if column == "loss" else "longer"
 
 
 def breaks_text(setting: Setting, limits: Limits) -> str:
@@ -547,10 +564,11 @@ def theory(search: CandidateSearch) -> str:
     """Return a sentence with the optimal interval by renewal theory."""
     cost_s, mtbf_s = search.cost_s, search.mtbf_s
     if not cost_s:
-        return "A checkpoint costs no throughput that shows: what is replayed decides."
+        return "Checkpoints cost no measurable throughput: the choice of the interval depends on replay after failures."
     cost, mtbf, optimum = (ms_text(1e3 * time_s) for time_s in (cost_s, mtbf_s, renewal(cost_s, mtbf_s)))
     return (
-        f"A checkpoint costs {cost} of processing; with a failure every {mtbf} the renewal optimum is every {optimum}."
+        f"A checkpoint costs {cost} of processing time; with a failure every {mtbf}, renewal theory gives an optimal interval "
+        f"of {optimum}."
     )
 
 
@@ -561,9 +579,9 @@ def limits_text(limits: Limits) -> str:
     )
 
 
-def name_of(name: SettingName | None) -> str:
-    """Return e.g. ``unaligned, every 30 s``; for None, that no setting keeps the limits."""
-    return "none that was tried keeps the limits" if name is None else f"{name[1]}, every {name[0]}"
+def name_of(name: SettingName) -> str:
+    """Return e.g. ``unaligned, every 30 s``."""
+    return f"{name[1]}, every {name[0]}"
 
 
 def percentage(value: float, digits: int = 2) -> str:

@@ -70,7 +70,7 @@ these leave some for long runs.  What is left up to `REST_SHARE` is spent on a c
 changes that would be enough if no setting keeps the limits, and for unknown values.
 """
 OVER_BUDGET = "more work than the budget leaves (--budget)"
-OUT_OF_TIME = "time was up, and the same command goes on from here"
+OUT_OF_TIME = "the time limit was reached: run the same command to resume"
 
 
 class BudgetUsedError(Exception):
@@ -270,7 +270,7 @@ LONG_PERIODS, LONGEST_NS = 100, 7200 * SECOND
 
 WORLD, INTERVAL, PROTOCOL, TRIAL = ("world", "interval", "protocol", "trial")
 UNDISTURBED, FAILURE, LONG, FILE = "undisturbed", "failure", "long", "file"
-"""Kinds of trials.  FILE: in the job as its file is (`sim.advice.file_runs`)."""
+"""Kinds of trials.  FILE: with the events in the file (`sim.advice.file_runs`)."""
 
 Failure = Literal["task-manager", "task"]
 TASK_MANAGER, TASK = FAILURES = get_args(Failure)

@@ -96,7 +96,7 @@ def test_what_time_did_not_allow_is_named(tmp_path):
 
     assert any(f": {OUT_OF_TIME}" in reason for reason in search.skipped_sentences)
     assert not search.confirmed
-    assert verdict(search, search.choice())[0].startswith("Try, and watch")
+    assert ", and monitor it. " in verdict(search, search.choice())[0]
     assert idle.confirmed
 
 

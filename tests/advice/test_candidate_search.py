@@ -54,7 +54,8 @@ def test_a_choice_that_is_not_run_for_long_is_said(job):
     first, *_, seen = verdict(found, found.choice())
     assert (
         first
-        == "Try, and watch: stay with today's setting aligned, every 30 s. In short runs it keeps the limits (checkpoints at most 1 s)."
+        == "Keep the current setting, aligned, every 30 s, and monitor it. It meets the limits (checkpoints at most 1 s), "
+        "but it ran only for a short time."
     )
     assert seen.endswith("the budget has no room for a long run (--budget).")
     assert (
@@ -74,7 +75,7 @@ def test_a_small_budget_still_repeats_what_is_compared(job):
     assert {found.chosen.name, ("30 s", "aligned")} == {name for name, count in run.replications.items() if count == 2}
     assert "with 95 % confidence" in comparison_with_today(found).title
     alone = searched(job, MadeUp(run.duration), most=1, checkpoint_ms=1000)
-    assert comparison_with_today(alone).title == "Against today (aligned, every 30 s), a single run of each"
+    assert comparison_with_today(alone).title == "Compared with today (aligned, every 30 s), a single run of each"
 
 
 def test_changes_that_the_budget_leaves_out_are_named(job):
@@ -192,7 +193,7 @@ def test_few_runs_that_do_not_settle_the_choice_are_no_firm_advice(job):
 
     assert found.choice().same_setting < SURE_SHARE
     assert (settled.confirmed, found.confirmed) == (True, False)
-    assert verdict(found, found.choice())[0].endswith("so few runs do not settle that no other setting is better.")
+    assert verdict(found, found.choice())[0].endswith("there are too few runs to rule out a better setting.")
 
 
 def test_what_is_over_a_limit_is_not_printed_equal_to_it():
@@ -282,7 +283,9 @@ def test_a_limit_on_checkpoints_needs_room_without_a_history(job):
     )
 
     assert one.chosen.protocol == "unaligned"
-    assert "Too little room: checkpoints 950 ms for 1 s, and may be 20 % more." in verdict(none, none.choice())[0]
+    assert (
+        "The margin is small: checkpoints 950 ms, limit 1 s, and may be 20 % longer." in verdict(none, none.choice())[0]
+    )
 
 
 def test_short_checkpoints_are_not_bought_with_a_recovery_nobody_asked_for(job):
@@ -365,8 +368,8 @@ def test_a_search_that_the_time_limit_ends_is_no_verdict(job, lack, is_cut):
     found = searched(job, run, checkpoint_ms=1000)
     sentence = verdict(found, found.choice())[0]
 
-    assert sentence.startswith(f"No setting that was tried {'so far ' * is_cut}keeps the limits")
-    assert ("the same command goes on" in sentence) == is_cut
+    assert sentence.startswith(f"No setting tried {'so far ' * is_cut}meets the limits")
+    assert ("run the same command to resume" in sentence) == is_cut
 
 
 def test_a_long_run_that_keeps_a_limit_is_better_than_a_short_one_that_breaks_it(job):

@@ -105,8 +105,8 @@ def test_a_setting_whose_attempts_run_out_is_advised_with_more_of_them(job):
 
     assert [grade for grade, _ in grades] == ["use"] * 3
     for _, first in grades[:2]:
-        assert first.startswith("Use aligned, every 30 s, with restarts without end. It keeps"), "in 186 h, or 1806 h"
-    assert grades[2][1].startswith("Stay: today's setting, aligned, every 30 s, keeps")
+        assert first.startswith("Use aligned, every 30 s, with restarts without end. It meets"), "in 186 h, or 1806 h"
+    assert grades[2][1].startswith("Keep the current setting, aligned, every 30 s. It meets")
 
 
 def test_output_that_a_failure_may_lose_loses_against_an_equal(job):
@@ -122,7 +122,7 @@ def test_output_that_a_failure_may_lose_loses_against_an_equal(job):
     assert kept.chosen.name == ("30 s", "aligned")
     assert risky.transactions_ms(risky.chosen) <= 50_000
     assert transaction_cautions(risky, risky.chosen) == []
-    assert "51 s here. It ends after 50 s" in caution.text
+    assert "51 s here. After 50 s" in caution.text
     assert caution.text.endswith("intervals of up to 29 s are safe.")
 
 

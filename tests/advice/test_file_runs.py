@@ -1,4 +1,4 @@
-"""Runs of the job as its file is: with faults and savepoints, which trials leave out."""
+"""Runs with the events in the file: faults and savepoints, which trials leave out."""
 
 import math
 
@@ -26,7 +26,7 @@ HISTORY = JOB.replace("record: 100 B", "record: 100 B, backlog: {records: 12k}")
 
 
 def searched(job, text, but, affords=lambda _scenarios, _share: True, **limits):
-    """A search whose rows in the job as its file is are otherwise (`but`)."""
+    """A search whose rows with the events in the file differ (`but`)."""
     job.write_text(text)
     run = MadeUp({"aligned": 100.0}, but=but, affords=affords)
     bench = prepare_bench(job, (), (), recovery_ms=limits.get("recovery_ms"))
@@ -75,8 +75,8 @@ def test_checkpoints_that_restart_the_job_in_an_outage_of_the_file_are_said(job)
 @pytest.mark.parametrize(
     ("recovery_ms", "mark", "said"),
     [
-        (95_000.0, OVER, "as the file is, recovery takes 95 s (a storage outage at 100 s)"),
-        (55_000.0, NEAR, "as the file is, recovery takes 55 s (a storage outage at 100 s)"),
+        (95_000.0, OVER, "with the events in the file, recovery takes 95 s (a storage outage at 100 s)"),
+        (55_000.0, NEAR, "with the events in the file, recovery takes 55 s (a storage outage at 100 s)"),
         (40_000.0, KEEPS, ""),
     ],
 )

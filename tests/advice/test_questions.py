@@ -83,6 +83,6 @@ def test_an_answer_that_rests_on_an_assumed_zero_begins_with_it(job, tmp_path, l
     run, limits = Noting(RUN.duration), Limits(checkpoint_ms=limit_ms)
     found = report(Bench(job, {}), limits, 1e9, run, tmp_path, max_replications=1)
 
-    assert found.parts[0].endswith("; it rests on 1 value marked UNKNOWN.")
+    assert found.parts[0].endswith("; it depends on 1 value marked UNKNOWN.")
     assert "UNKNOWN, assumed: sink: state size 0 B" in [line[8:] for line in found.parts[1].splitlines()]
     assert {scenario.job.vertex("sink").state.bytes for scenario in tried} == {0}

@@ -28,7 +28,7 @@ def test_a_min_pause_above_all_intervals_that_would_help(tmp_path):
     rollback = data["patches"]["rollback.yaml"]
     assert 'execution.checkpointing.min-pause: "2 min"' in rollback
     assert ", with min-pause " in text.splitlines()[0]
-    assert "Today's min-pause of 2 min keeps checkpoints from beginning more often" in text
+    assert "The current min-pause of 2 min prevents more frequent checkpoints" in text
     assert "times as fast" not in text
     assert not data.get("enough")
     assert "checkpoint.min-pause" in (tmp_path / "out" / "sweep.yaml").read_text()
@@ -114,10 +114,10 @@ def test_a_state_that_nobody_asked_about_is_never_taken_to_stand_still(tmp_path)
     ("change", "falls_behind"),
     [
         ("job.count.service=8 ms", ""),
-        ("job.count.service=14 ms", "'count' is full."),
+        ("job.count.service=14 ms", "'count' is fully busy."),
         (
             "job.count.async-io={latency: 100 ms, capacity: 7}",
-            "'count' is full (async-io.capacity 7 allows 70/s).",
+            "'count' is fully busy (async-io.capacity 7 allows 70/s).",
         ),
     ],
 )

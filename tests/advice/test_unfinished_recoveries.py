@@ -48,7 +48,9 @@ def test_what_a_trial_did_not_see_is_estimated(search):
         assert own.recovery_ms == pytest.approx(1e3 * (5 + (5 + seconds) / SPARE))
         assert own.is_extrapolated
     assert found["10 s"].lost < found["30 s"].lost < found["1 min"].lost
-    assert search.chosen.interval == "10 s"  # "loses clearly less" is not said of trials that were all cut at once
+    assert (
+        search.chosen.interval == "10 s"
+    )  # "loses significantly less" is not said of trials that were all cut at once
 
 
 def test_the_first_screen_says_how_long_recovery_takes(search):
@@ -63,7 +65,7 @@ def test_a_job_that_falls_behind_never_recovers(job):
     search = searched(job, CutOff(busiest_subtask_share=1.0, bottleneck="sink"), checkpoint_ms=2000)
 
     assert {math.inf} == {setting.recovery_ms for setting in search.settings}
-    assert "loses clearly less" not in verdict(search, search.choice())[0]
+    assert "loses significantly less" not in verdict(search, search.choice())[0]
     assert all(row[7].startswith("> ") for table in tables_of_settings(search) for row in table.rows)
 
 
@@ -74,7 +76,8 @@ def test_a_job_that_works_nothing_off_never_recovers(job):
 
 
 @pytest.mark.parametrize(
-    ("usual", "text"), [(0.4, "in subtask 1 alone, 100 % busy (all: 40 %), as by a hot key"), (0.9, "'sink' is full.")]
+    ("usual", "text"),
+    [(0.4, "in subtask 1 only, 100 % busy (average: 40 %), as with a hot key"), (0.9, "'sink' is fully busy.")],
 )
 def test_a_hot_subtask_is_named(job, usual, text):
     hot = {"busiest_subtask_share": 1.0, "bottleneck": "sink", "busiest_subtask": 1, "busy_share": usual}

@@ -167,36 +167,37 @@ TEMPLATES = tuple(
     for name, pattern, claim, when in (
         (
             "use",
-            r"(?:If .*?, use|Use) SETTING(?:, with [^.]*)?\. It keeps the limits \((?P<bounds>[^)]*)\)",
+            r"(?:If .*?, use|Use) SETTING(?:, with [^.]*)?\. It meets the limits \((?P<bounds>[^)]*)\)",
             advised,
             always,
         ),
         (
             "few runs",
             (
-                r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. It keeps the limits "
-                r"\((?P<bounds>[^)]*)\), but so few runs do not settle that no other setting is better"
+                r"(?:(?:If .*?, t|T)ry|Keep the current setting,) SETTING(?:, with [^.]*?)?, and monitor it\. "
+                r"It meets the limits \((?P<bounds>[^)]*)\), but there are too few runs to rule out a better setting"
             ),
             advised,
             always,
         ),
-        ("stay", r"Stay: today's setting, SETTING, keeps the limits \((?P<bounds>[^)]*)\)", stays, always),
+        ("stay", r"Keep the current setting, SETTING\. It meets the limits \((?P<bounds>[^)]*)\)", stays, always),
         (
             "breaks in the file",
             (
-                r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. In trials it keeps the limits "
-                r"\((?P<bounds>[^)]*)\), but as the file is, recovery takes (?P<value>MS) \(a storage outage at 100 s\)"
+                r"(?:(?:If .*?, t|T)ry|Keep the current setting,) SETTING(?:, with [^.]*?)?, and monitor it\. "
+                r"It meets the limits \((?P<bounds>[^)]*)\) in trials, but with the events "
+                r"in the file, recovery takes (?P<value>MS) \(a storage outage at 100 s\)"
             ),
             breaks_in_file,
             always,
         ),
         (
             "run of the file",
-            r"As the file is, with its faults, savepoints and backlog: (?P<runs>.*)",
+            r"With the events in the file \(faults, savepoints, backlog\): (?P<runs>.*)",
             ran_as_the_file_is,
             advises,
         ),
-        ("nothing loses less", r"nothing that was tried loses clearly less", always, advises),
+        ("nothing loses less", r"no other setting tried loses significantly less time", always, advises),
         (
             "no limit of storage",
             (
@@ -209,8 +210,8 @@ TEMPLATES = tuple(
         (
             "falls behind",
             (
-                r"The job falls behind with every setting that was tried: sources emit (?P<rate>[\d.]+k?/s) of the (?P<due>[\d.]+k?/s) "
-                r"that are due, once buffers are full"
+                r"The job falls behind with every setting tried: sources emit (?P<rate>[\d.]+k?/s) of the (?P<due>[\d.]+k?/s) "
+                r"that are due once buffers are full"
             ),
             all_fall_behind,
             always,
@@ -218,17 +219,17 @@ TEMPLATES = tuple(
         (
             "too little room",
             (
-                r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. Too little room: "
+                r"(?:(?:If .*?, t|T)ry|Keep the current setting,) SETTING(?:, with [^.]*?)?, and monitor it\. The margin is small: "
                 r"(?P<what>recovery|checkpoints) "
-                r"(?P<value>MS) for (?P<limit>MS), and may be [\d.]+ % more"
-                r"(?:; (?:recovery|checkpoints) MS for MS, and may be [\d.]+ % more)?"
+                r"(?P<value>MS), limit (?P<limit>MS), and may be [\d.]+ % longer"
+                r"(?:; (?:recovery|checkpoints) MS, limit MS, and may be [\d.]+ % longer)?"
             ),
             has_little_room,
             always,
         ),
         (
             "no setting",
-            r"No setting that was tried (?:so far )?keeps the limits \((?P<bounds>[^)]*)\)",
+            r"No setting tried (?:so far )?meets the limits \((?P<bounds>[^)]*)\)",
             none_keeps,
             always,
         ),
@@ -254,14 +255,23 @@ TEMPLATES = tuple(
             none_is_advised,
         ),
         ("enough", r"fits +(?:Not enough for )?SETTING: .*|fits +.*", always, none_is_advised),
-        ("sure", r"How sure: too few runs to tell \((?P<n>\d+) of the advised setting\)", ran_so_often, advises),
-        ("resamples", r"How sure: chosen in .*? of bootstrap resamples, its protocol in [^.]*", always, advises),
+        (
+            "sure",
+            r"Confidence: too few runs to estimate it \((?P<n>\d+) of the advised setting\)",
+            ran_so_often,
+            advises,
+        ),
+        (
+            "resamples",
+            r"Confidence: chosen in .*? of bootstrap resamples \([^)]* including its other intervals\)[^.]*",
+            always,
+            advises,
+        ),
         (
             "judged by",
             (
-                r"The limit on checkpoints is judged by the longest of (?P<n>\d+) simulated ones(?:: fewer than \d+ show no 99 % "
-                r"quantile with 95 % "
-                r"confidence)?(?:\. Whether more .*)?"
+                r"The limit on checkpoints is judged by the longest of (?P<n>\d+) simulated ones(?:: at least \d+ are needed for "
+                r"a p99 with 95 % confidence)?(?:\. Whether more .*)?"
             ),
             is_count,
             advises,
@@ -274,7 +284,7 @@ TEMPLATES = tuple(
         ),
     )
 )
-JUDGED = re.compile(r"(?:As the file|If|Use|Stay|Try|No setting|[cC]losest|How sure|The limit on|Not run)")
+JUDGED = re.compile(r"(?:With the events|If|Use|Keep|Try|No setting|[cC]losest|Confidence|The limit on|Not run)")
 
 
 def made_up(seed, folder):

@@ -320,7 +320,7 @@ def _show_advice(advised: Advice, *, why: bool) -> None:
     put_parts(advised.report.parts if why else advised.report.screen)
     kept = "the job, the sweep (sweep.yaml) and every run (results.parquet)" if len(advised.table) else "the job"
     place = f"{advised.folder}: {kept}; {advised.work_s:.0f} s of work (--budget) in all"
-    put(f"\n{place}{'' if why or not advised.report.is_setting else '. --why prints reasons and all that was tried'}")
+    put(f"\n{place}{'' if why or not advised.report.is_setting else '. --why prints reasons and all settings tried'}")
 
 
 ADVISE_VERB = Verb("advise", Purpose.JOB, 2, "Recommend barriers and interval for your limits.", advise_on)

@@ -114,7 +114,7 @@ def test_tables_of_settings_by_how_often_they_ran():
     search = search_of(today, once, chosen, chosen=chosen, current_name=ALIGNED)
     often, short = tables_of_settings(search)
 
-    remarks = ["advised; recovery may be 20 % more", "today; throughput loss 2 % > 1 %"]
+    remarks = ["advised; recovery may be 20 % longer", "today; throughput loss 2 % > 1 %"]
     assert [
         ["unaligned, every 10 s", "1", "400 ms, longest of 300", "100 ms", "1 MB", "±0 %", "35 s", "1 %", remarks[0]],
         ["aligned, every 30 s", "3", "400 ms, longest of 4", "100 ms", "1 MB", "-2.0 %", "35 s", "2 %", remarks[1]],
@@ -194,7 +194,7 @@ def test_settings_that_lose_output_are_told_from_todays():
 
     assert excluded(search) == [
         (
-            "Output is lost, as transactions are open for longer than their timeout (commit.transaction-timeout), with today's "
+            "Output is lost, because transactions stay open longer than commit.transaction-timeout, with the current "
             "setting; aligned, every 1 min; aligned, every 2 min; aligned, every 3 min; aligned, every 4 min; 2 others."
         )
     ]

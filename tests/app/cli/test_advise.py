@@ -38,7 +38,7 @@ def test_a_setting_and_what_to_paste(advise):
     done = advise("--p99 '10 s' --recovery '1 min'")
 
     assert done.exit_code == 0, done.stderr
-    stay = r"Stay: today's setting, aligned, every 1 s, keeps the limits \(recovery at most 60 s, checkpoints at most 10 s\)"
+    stay = r"Keep the current setting, aligned, every 1 s\. It meets the limits \(recovery at most 60 s, checkpoints at most 10 s\)"
     assert re.search(stay, done.stdout)
     assert "execution.checkpointing.unaligned.enabled: false" in done.stdout
     assert "UNKNOWN: how often does the job fail?" in done.stdout
@@ -55,7 +55,7 @@ def test_the_answer_fits_a_terminal(advise):
 
     assert len(wrapped) <= 24
     assert screen[:-1] == whole[: len(screen) - 1]
-    assert screen[-1].endswith("--why prints reasons and all that was tried")
+    assert screen[-1].endswith("--why prints reasons and all settings tried")
     number = r"[\d.]+ (?:ms|s|min|%)"
     values = rf"{number}(?: \([\d.]+(?: \w+)? to {number}\))?, limit {number}"
     marks = [line for line in screen if re.fullmatch(f"✓ keeps .* {values}", line)]
@@ -108,13 +108,13 @@ def test_a_history_that_breaks_the_limit_is_not_advised(advise, tmp_path):
     command = f"advise {tmp_path}/window.yaml --jobs 1 --replications 4 --out {tmp_path}/o --why"
     done = CliRunner().invoke(app, f"{command} --p99 '1 s'")
 
-    assert "Stay" not in done.stdout
+    assert "Keep the current setting" not in done.stdout
     assert "7 of 14 recorded checkpoints took longer than 1 s, the longest 2.2 s" in done.stdout
     assert "warning: window: the simulation deviates from the history of 14 checkpoints" in done.stderr
     calm = CliRunner().invoke(app, f"{command} --p99 '1 min'")
 
-    assert "Stay" in calm.stdout
-    assert "How sure: 6 %" in calm.stdout
+    assert "Keep the current setting" in calm.stdout
+    assert "Confidence: at most 6 %" in calm.stdout
 
 
 def test_no_setting_will_do(advise):
@@ -122,7 +122,7 @@ def test_no_setting_will_do(advise):
     done = advise("--p99 '1 us' --mtbf '1 h' --replications 1")
 
     assert done.exit_code == 1
-    assert "No setting that was tried keeps the limits (checkpoints at most 0 ms)" in done.stdout
+    assert "No setting tried meets the limits (checkpoints at most 0 ms)" in done.stdout
     screen = " ".join(done.stdout.split())
     assert (
         len(
