@@ -144,23 +144,29 @@ class Study(Displayed, RunAgain):
 
         `axes`: ``{"checkpoint.interval": ["10 s", "30 s"]}``; by default, intervals, barrier modes, storage speeds and
         loads around those of the study.  `rows`: results that are known already, with a column per axis: ``results.table`` of a
-        study or ``results`` of a sweep.  Other combinations are simulated when they are chosen.
+        study or ``results`` of a sweep; by default, only axes that they have.  Other combinations are simulated when they are
+        chosen.
 
-        ImportError: anywidget is not installed.
+        ImportError: anywidget is not installed.  ValueError: an axis has no column in `rows`.
         """
         try:
             from sim.app.verbs.explore import Explorer
         except ImportError as error:
             raise ImportError(f"explore() needs anywidget: pip install 'ckptsim[notebook]' ({error})") from None
-        study = self.with_(axes) if axes else self._with_default_axes()
+        study = self.with_(axes) if axes else self._with_default_axes(rows)
+        if rows is not None and (missing := study.axes.keys() - set(rows.columns)):
+            raise ValueError(f"rows: no column for the axis {', '.join(sorted(missing))}")
         labels = {
             "\n".join(dict(model.axes)[axis] for axis in study.axes): name
             for model, name in zip(study.models, study.labels, strict=True)
         }
         return Explorer(study.axes, lambda values: study[labels[values]].run(jobs=1), rows)
 
-    def _with_default_axes(self) -> Study:
-        """Return the study with lists of intervals, barrier modes, storage speeds and loads, where it has none."""
+    def _with_default_axes(self, rows: DataFrame | None) -> Study:
+        """Return the study with lists of intervals, barrier modes, storage speeds and loads, where it has none.
+
+        With `rows`, only of those that have a column there.
+        """
         study, model = self, self.models[0]
         axes = {
             "checkpoint.barriers": ["aligned", "unaligned", {"aligned-timeout": "1 s"}],
@@ -175,8 +181,9 @@ class Study(Displayed, RunAgain):
                     loads = [f"{rate * subtasks * tenths // 10}/s" for tenths in (5, 10, 15)]
                     axes[f"job.{vertex.name}.source.{key}"] = loads
         for key in sorted(axes.keys() - study.axes.keys()):
-            with suppress(ScenarioError):  # the file says it by another key
-                study = study.with_({key: axes[key]})
+            if rows is None or key in rows.columns:
+                with suppress(ScenarioError):  # the file says it by another key
+                    study = study.with_({key: axes[key]})
         return study
 
     def flink_configuration(self) -> str:

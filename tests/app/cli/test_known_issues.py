@@ -184,3 +184,18 @@ def test_a_deployment_is_for_scenarios(ckptsim, tmp_path):
 
     assert done.exit_code == 2
     assert "--flink: is for scenario files: the configuration of a real job is read from the job" in done.stderr
+
+
+@pytest.mark.parametrize(("version", "is_told"), [("1.19", True), ("1.19.2", False), ("1.19.3", False)])
+def test_a_simulated_defect_of_some_patch_releases_is_told(ckptsim, tmp_path, version, is_told):
+    """With FLINK-37870 unaligned checkpoints are aligned ones, and 1.19 alone does not say whether the job has it."""
+    file = tmp_path / "job.yaml"
+    file.write_text(
+        "version: 1\njob:\n  a: {source: {rate: 10/s, record: 1 kB}}\n  b: {input: {a: hash}, connector: kafka-exactly-once}\n"
+        f"checkpoint: {{interval: 1 s, barriers: unaligned}}\ncluster: {{version: {version}}}\nrun: {{duration: 2 s}}\n"
+    )
+    done = ckptsim(f"run {file} --jobs 1")
+
+    assert done.exit_code == 0, done.stderr
+    assert ("whether FLINK-37870 applies depends on the patch release of 1.19: " in done.stderr) == is_told
+    assert ("known defect FLINK-37870" in done.stderr) == (version == "1.19.2")

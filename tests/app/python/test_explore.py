@@ -43,6 +43,14 @@ def test_what_is_known_is_not_simulated(study, results, anywidget, monkeypatch):
 
 
 @pytest.mark.extra
+def test_default_axes_are_those_of_known_results(study, results, anywidget):
+    """What has run has no column for the other ones."""
+    assert set(study.explore(rows=results.table).axes) == {"checkpoint.barriers"}
+    with pytest.raises(ValueError, match=r"rows: no column for the axis checkpoint\.interval"):
+        study.explore(INTERVALS, rows=results.table)
+
+
+@pytest.mark.extra
 def test_what_is_chosen_is_simulated(study, anywidget):
     """Once, and to the numbers of an ordinary run of this combination."""
     explorer = study.explore(INTERVALS)
