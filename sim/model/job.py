@@ -436,7 +436,7 @@ class Vertex:
         if self.async_io is not None and self.source is not None:
             at.error("a source has no asynchronous I/O: write async-io in a vertex with an input", "async-io")
         if self.async_io is not None and at.written("commit") not in (None, "none"):
-            at.error("requests and transactions are two vertices: write commit in the next one", "async-io")
+            at.error("a vertex cannot have both async-io and commit: move commit to the next vertex", "async-io")
         if self.leaves_out_commit and at.written("commit") is None:
             at.warn(f"commits of {self.connector} are not simulated: write commit: as-connector", "connector")
         return self

@@ -131,7 +131,7 @@ def test_a_file_of_another_kind_is_named_with_the_command_that_reads_it(tmp_path
         ),
         (
             "jobs/J/checkpoints.json",
-            "holds no job: the answer to /jobs/ID is called jobs/ID.json, with the job's id of 32 hexadecimal",
+            r"contains no job: expected a file jobs/ID.json with the response to /jobs/ID \(ID: 32 hexadecimal",
         ),
         (
             f"jobs/{'a' * 32}/checkpoints.json",

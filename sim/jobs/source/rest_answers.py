@@ -139,7 +139,9 @@ class RestSnapshot:
         return self.answers.get(f"/jobs/{self.job}{path}")
 
 
-HOW_TO_SAVE = "`ckptsim import http://HOST:8081 --save FOLDER` saves all answers under their names, `ckptsim explain FILE` reads one alone"
+HOW_TO_SAVE = (
+    "`ckptsim import http://HOST:8081 --save FOLDER` saves all responses, `ckptsim explain FILE` reads a single one"
+)
 
 
 def first_names(names: Sequence[str], most: int = MAX_NAMED) -> str:
@@ -159,12 +161,12 @@ def choose(ids: Sequence[str], prefix: str | None, source: str) -> str:
         return chosen[0]
     names = first_names(ids)
     if chosen:
-        raise RecordingError(f"{source}: holds several jobs, choose one with --job: {names}")
+        raise RecordingError(f"{source}: contains several jobs; select one with --job: {names}")
     named = repr(one_line(prefix or ""))
     if ids:
-        raise RecordingError(f"{source}: holds no job {named}: {names}")
-    called = "the answer to /jobs/ID is called jobs/ID.json, with the job's id of 32 hexadecimal digits"
-    raise RecordingError(f"{source}: holds no job: {called}; {HOW_TO_SAVE}")
+        raise RecordingError(f"{source}: contains no job {named}; jobs: {names}")
+    expected = "expected a file jobs/ID.json with the response to /jobs/ID (ID: 32 hexadecimal digits)"
+    raise RecordingError(f"{source}: contains no job: {expected}; {HOW_TO_SAVE}")
 
 
 # ---- The answers of Flink's REST API as typed values.  Field names are Flink's; other fields are ignored, and not saved.

@@ -280,10 +280,10 @@ class Window(Options, of=(model.Window,)):
 
     ONE_OF: ClassVar = (OneOf({"tumbling": "", "sliding": "", "session": "", "mini-batch": ""}),)
     ONLY_WITH: ClassVar = (
-        OnlyWith(("every",), ("sliding",), "other windows follow one another"),
+        OnlyWith(("every",), ("sliding",), "only sliding windows have a slide"),
         OnlyWith(("lasts",), ("session",), "other windows last for their size"),
         OnlyWith(("phase",), ("tumbling", "sliding"), "sessions end when their keys are silent, not at fixed times"),
-        OnlyWith(("size",), ("mini-batch",), "other windows hold as many records as come"),
+        OnlyWith(("size",), ("mini-batch",), "only mini-batches have a size limit"),
     )
 
     tumbling: Axis[Duration] | None = None
@@ -382,15 +382,15 @@ def build_window(given: Vertex, at: ValidationContext) -> model.Window | None:
     if given.source is not None and given.window.stage != "local":
         at.error("a source has no keyed state: only a window with stage: local can be chained to it")
     if given.async_io is not None:
-        at.error("windows and requests are two vertices: write async-io in another one")
+        at.error("a vertex cannot have both window and async-io: move async-io to another vertex")
     if given.commit not in (None, "none"):
-        at.error("windows and transactions are two vertices: write commit in the next one")
+        at.error("a vertex cannot have both window and commit: move commit to the next vertex")
     window = given.window
     (kind,) = (kind for kind in WINDOW_KINDS if getattr(window, kind) is not None)
     size_ns: int = getattr(window, kind)
     _check_window(window, kind, size_ns, at)
     made = build_model(model.Window, window, at, size_ns=max(1, size_ns))
-    # every watermark ends the sessions whose gap it passes; hold_ns is how long their records have waited on average
+    # a watermark closes all sessions whose gap has passed; hold_ns is the mean time that their records have waited
     if kind == "session":
         step_ns = 1 if window.time == "event" else max(MIN_WINDOW_NS, size_ns // SESSION_STEPS_PER_GAP)
         made = replace(made, every_ns=step_ns, hold_ns=size_ns + (window.lasts or 0) // 2)
@@ -402,7 +402,7 @@ def _check_window(window: Window, kind: str, size_ns: int, at: ValidationContext
     if size_ns < MIN_WINDOW_NS:
         at.error(f"is {format_duration(size_ns)}: Flink's windows have whole milliseconds, 1 ms or more", kind)
     if kind == "sliding" and window.every is None:
-        at.error("is missing: windows that slide begin one every so often, write every: 1 s", "every")
+        at.error("is missing: sliding windows need a slide, e.g. every: 1 s", "every")
     elif window.every is not None and not MIN_WINDOW_NS <= window.every <= size_ns:
         most = f"write 1 ms or more, and no more than the size, {format_duration(size_ns)}"
         at.error(f"is {format_duration(window.every)}: {most}", "every")
@@ -455,6 +455,7 @@ def _skew(skew: Skew, excess: Excess, readers: int, groups: int, at: ValidationC
         listed = ", ".join(
             format_share(Fraction(round(1000 * share), 1000)) for share in redistributed[:_MAX_LISTED_SHARES]
         )
+        more = ", ..." if readers > _MAX_LISTED_SHARES else ""
         excess_text = (
             "is one key, and stays in its key group" if excess == "one-key" else "is spread over its key groups"
         )
@@ -462,9 +463,9 @@ def _skew(skew: Skew, excess: Excess, readers: int, groups: int, at: ValidationC
             format_share(Fraction(round(1000 * max(shares)), 1000)) for shares in (redistributed, alternative)
         )
         at.warn(
-            f"counted at a parallelism of {counted}, redistributed to {readers} subtasks: {listed}{', ...' if readers > _MAX_LISTED_SHARES else ''}."
-            f" What a subtask reads beyond the least {excess_text}: the fullest gets {most} of the records. With excess: {kinds[1]} it gets "
-            f"{other}; no answer of Flink counts records per key group, so the limit is between these two"
+            f"weights for a parallelism of {counted} were redistributed to {readers} subtasks: {listed}{more}. "
+            f"What a subtask reads beyond the least loaded one {excess_text}: the most loaded subtask gets {most} of the records. "
+            f"With excess: {kinds[1]} it gets {other}; Flink's REST API does not count records per key group, so its share is between these two"
         )
     return shares
 
@@ -517,7 +518,7 @@ def _check_graph(job: dict[str, Any], reading: Reading) -> None:
                 )
     sources = [name for name, vertex in job.items() if isinstance(vertex, dict) and "source" in vertex]
     if not sources:
-        reading.wrong(("job",), "no vertex has a source: nothing would ever flow")
+        reading.wrong(("job",), "no vertex has a source: add source: to at least one vertex")
     if (cycle := _cycle(inputs)) is not None:
         reading.wrong(("job", cycle[0]), f"is part of a cycle: {' -> '.join([*cycle, cycle[0]])}")
     elif sources:
@@ -580,9 +581,9 @@ def _ttl(section: State, at: ValidationContext) -> state.Ttl | None:
         if getattr(section, attribute_of(key)) is None:
             continue
         if not section.ttl:
-            at.warn("has no effect: write ttl, how long after its last write a key leaves", key)
+            at.warn("has no effect without ttl: (time from the last write of a key to its expiry)", key)
         elif key not in kind.sections:
-            at.warn(f"has no effect: in {kind.name} expired keys leave when files are merged", key)
+            at.warn(f"has no effect with {kind.name}: expired keys are removed by compactions", key)
     return build_model(state.Ttl, section, at, after_ns=section.ttl) if section.ttl else None
 
 
@@ -745,7 +746,7 @@ def _input(
     readers, writers = vertex.parallelism or 1, job[upstream].parallelism or 1
     ship = details.ship
     if SHIPPING[ship].one_to_one and readers != writers:
-        at.warn(f"{ship} needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does")
+        at.warn(f"{ship} needs equal parallelism, not {writers} -> {readers}: using rebalance, as Flink does")
         ship = "rebalance"
     default = _distribution(vertex.service, DEFAULT_SERVICE, of_vertex.child("service"))
     fan_out, size, at_size = details.fan_out, details.record, at.child("record")
@@ -784,7 +785,7 @@ def _record(section: Vertex, inputs: list[model.Input], has_readers: bool, at: V
             at.error("write record in source:", "record")
         return _distribution(section.source.record, DEFAULT_RECORD, at.child("source").child("record"))
     if section.record is None and has_readers and len({edge.record_bytes for edge in inputs}) > 1:
-        at.error("reads records of different sizes: write record:, the size of those it emits")
+        at.error("inputs have different record sizes: set record: (size of emitted records)")
     return _distribution(section.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, at.child("record"))
 
 
@@ -792,7 +793,7 @@ def _source(section: Source, at: ValidationContext, parallelism: int, duration_n
     silent = section.silent or 0
     if silent >= parallelism:
         at.error(
-            f"is {silent}, of {parallelism} subtasks: one of them must have records; write rate: 0/s if none has",
+            f"{silent} of {parallelism} subtasks are silent: at least one must emit records; to emit none, write rate: 0/s",
             "silent",
         )
     emitting = max(1, parallelism - silent)

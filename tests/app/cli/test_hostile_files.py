@@ -71,7 +71,7 @@ SOURCES = {
         lambda p: p.write_text(archive((f"/jobs/{JOB}", LISTS))),
         "would take more than 1 GiB of memory",
     ),
-    "an archive of painted names": (lambda p: p.write_text(archive(("/jobs/\x1b[31m", "no JSON"))), "holds no job"),
+    "an archive of painted names": (lambda p: p.write_text(archive(("/jobs/\x1b[31m", "no JSON"))), "contains no job"),
     "a format that paints": (
         lambda p: p.write_text(json.dumps({"format": "\x1b[31m" + "x" * 9999})),
         "has the format '\\x1b[31mxxx",

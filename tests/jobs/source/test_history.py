@@ -49,5 +49,5 @@ def test_a_damaged_entry(tmp_path):
 
 
 def test_another_job_or_none(tmp_path):
-    assert "holds no job 'fff'" in refusal(tmp_path, document(), "fff")
-    assert "holds no job" in refusal(tmp_path, {"archive": []})
+    assert "contains no job 'fff'" in refusal(tmp_path, document(), "fff")
+    assert "contains no job" in refusal(tmp_path, {"archive": []})

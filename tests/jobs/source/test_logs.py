@@ -145,9 +145,9 @@ def test_several_jobs(tmp_path):
         10:00:00 triggers 1
         10:00:00 Triggering checkpoint 1 (type=CHECKPOINT) @ 2 for job {OTHER}.
         """
-    with pytest.raises(RecordingError, match=f"holds several jobs, choose one with --job: {JOB}, {OTHER}"):
+    with pytest.raises(RecordingError, match=f"contains several jobs; select one with --job: {JOB}, {OTHER}"):
         read(tmp_path, text)
-    with pytest.raises(RecordingError, match="holds no job 'abc'"):
+    with pytest.raises(RecordingError, match="contains no job 'abc'"):
         read(tmp_path, text, "abc")
     found = read(tmp_path, text, "FFF")
 

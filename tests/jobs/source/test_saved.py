@@ -97,9 +97,9 @@ def test_several_jobs(folder):
     (folder / "source.json").unlink()
     (folder / "jobs" / ("f" * 32 + ".json")).write_text("{}")
 
-    assert f"choose one with --job: {snapshot.job}, {'f' * 32}" in refusal(folder)
+    assert f"select one with --job: {snapshot.job}, {'f' * 32}" in refusal(folder)
     assert snapshot.job == read_saved(folder, snapshot.job[:5].upper()).job
-    assert "holds no job 'abc'" in refusal(folder, "abc")
+    assert "contains no job 'abc'" in refusal(folder, "abc")
 
 
 def test_a_folder_of_something_else(tmp_path):

@@ -408,7 +408,7 @@ BROKEN = {
     ),
     "records of different sizes": (
         "checkpoint: =>   x: {source: {rate: 1/s, record: 7 B}}\n  j: {input: {x: hash, a: hash}}\n  k: {input: {j: hash}}\ncheckpoint:",
-        "s:7:3: job.j: reads records of different sizes: write record:",
+        "s:7:3: job.j: inputs have different record sizes: set record:",
     ),
     "two distributions": (
         "10 us => {exponential: 1 us, uniform: 1 us}",
@@ -588,19 +588,19 @@ MISTAKES = [
     ("storage: {nodes: 3}\n", "s:8:11: storage.nodes: unknown key 'nodes': write dfs: {nodes: 50}"),
     (
         "service: 10 us => async-io: {latency: 1 s}, commit: two-phase",
-        "s:5:25: job.b.async-io: requests and transactions are two vertices",
+        "s:5:25: job.b.async-io: a vertex cannot have both async-io and commit",
     ),
     (
         "service: 10 us => window: {tumbling: 7 s, time: processing}, commit: two-phase",
-        "s:5:25: job.b.window: windows and transactions are two vertices",
+        "s:5:25: job.b.window: a vertex cannot have both window and commit",
     ),
     (
         "service: 10 us => window: {tumbling: 7 s, time: processing}, commit: {emits: on-commit}",
-        "s:5:25: job.b.window: windows and transactions are two vertices",
+        "s:5:25: job.b.window: a vertex cannot have both window and commit",
     ),
     (
         "service: 10 us => window: {tumbling: 7 s, time: processing}, async-io: {latency: 1 s}",
-        "s:5:25: job.b.window: windows and requests are two vertices",
+        "s:5:25: job.b.window: a vertex cannot have both window and async-io",
     ),
     (
         "service: 10 us => window: {tumbling: 500 us, time: processing}",
@@ -616,7 +616,7 @@ MISTAKES = [
     ),
     (
         "service: 10 us => window: {sliding: 7 s, time: event}",
-        "s:5:25: job.b.window.every: is missing: windows that slide begin one every so often, write every: 1 s",
+        "s:5:25: job.b.window.every: is missing: sliding windows need a slide, e.g. every: 1 s",
     ),
     (
         "service: 10 us => window: {sliding: 7 s, every: 8 s, time: event}",
@@ -653,7 +653,7 @@ MISTAKES = [
     ),
     (
         "100 B} => 100 B, silent: 2}",
-        "s:4:43: job.a.source.silent: is 2, of 2 subtasks: one of them must have records; write rate: 0/s if none has",
+        "s:4:43: job.a.source.silent: 2 of 2 subtasks are silent: at least one must emit records; to emit none, write rate: 0/s",
     ),
     (
         "5 s} => 5 s, interval-during-backlog: 1 s}",

@@ -133,7 +133,7 @@ def test_forward_between_unequal_parallelisms_is_rebalance():
 
     assert [scenario.job.vertex("b").inputs[0].ship for scenario in study.scenarios] == ["forward", "rebalance"]
     assert [w.message for w in study.warnings] == [
-        "forward needs equal parallelism, not 2 -> 3: rebalance instead, as Flink does"
+        "forward needs equal parallelism, not 2 -> 3: using rebalance, as Flink does"
     ]
 
 
@@ -152,14 +152,15 @@ def test_weights_of_another_parallelism_are_dealt_out_and_said():
     reader = study.scenarios[0].job.vertex("b")
 
     assert (Fraction(1, 6), Fraction(1, 6), Fraction(1, 6), Fraction(1, 2)) == reader.shares(reader.inputs[0])
-    assert [warning.message.partition(". What")[0] for warning in study.warnings if "counted" in warning.message] == [
-        "counted at a parallelism of 2, redistributed to 4 subtasks: 16.7 %, 16.7 %, 16.7 %, 50 %"
-    ]
-    (said,) = [warning.message for warning in study.warnings if "counted" in warning.message]
+    assert [
+        warning.message.partition(". What")[0] for warning in study.warnings if "weights for" in warning.message
+    ] == ["weights for a parallelism of 2 were redistributed to 4 subtasks: 16.7 %, 16.7 %, 16.7 %, 50 %"]
+    (said,) = [warning.message for warning in study.warnings if "weights for" in warning.message]
     # several hot keys fall apart
-    assert "the fullest gets 50 % of the records. With excess: key-groups it gets 33.3 %; no answer" in said
+    assert "the most loaded subtask gets 50 % of the records. With excess: key-groups it gets 33.3 %; Flink" in said
     assert not any(
-        "counted" in warning.message for warning in loads(SMALL, overrides=[override, "job.b.parallelism=2"]).warnings
+        "weights for" in warning.message
+        for warning in loads(SMALL, overrides=[override, "job.b.parallelism=2"]).warnings
     )
 
 
