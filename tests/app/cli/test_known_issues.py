@@ -191,7 +191,7 @@ def test_a_simulated_defect_of_some_patch_releases_is_told(ckptsim, tmp_path, ve
     """With FLINK-37870 unaligned checkpoints are aligned ones, and 1.19 alone does not say whether the job has it."""
     file = tmp_path / "job.yaml"
     file.write_text(
-        "version: 1\njob:\n  a: {source: {rate: 10/s, record: 1 kB}}\n  b: {input: {a: hash}, connector: kafka-exactly-once}\n"
+        "version: 1\njob:\n  a: {source: {rate: 10/s, record: 1 kB}}\n  b: {input: {a: hash}, connector: kafka-exactly-once, commit: as-connector}\n"
         f"checkpoint: {{interval: 1 s, barriers: unaligned}}\ncluster: {{version: {version}}}\nrun: {{duration: 2 s}}\n"
     )
     done = ckptsim(f"run {file} --jobs 1")
