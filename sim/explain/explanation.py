@@ -270,7 +270,7 @@ def _change_lines(account: Account) -> Iterator[str]:
     now = duration(account.duration_ns)
     for change in account.changes:
         if (rest := duration(account.duration_ns - change.saved_ns)) != now:
-            effect = f"{capitalised(change.change)}: the rest of the path takes {rest} of {now}."
+            effect = f"{capitalised(change.change)}: the rest of this path takes {rest} of {now}; another one may take longer."
             yield fill(effect, WIDTH, subsequent_indent="  ")
 
 

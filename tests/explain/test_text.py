@@ -276,7 +276,7 @@ def test_changes_that_save_a_twentieth_are_told(saved_ms, is_told):
         for begin, end, own in zip(ends[:-1], ends[1:], saved, strict=True)
     )
     found = Account("it", 0, 7, "COMPLETED", "", "", 0, lines)
-    effect = "With x: the rest of the path takes 950 ms of 1 s."
+    effect = "With x: the rest of this path takes 950 ms of 1 s; another one may take longer."
 
     assert ([WhatIf("with x", saved_ms * 10**6)] if is_told else []) == list(found.changes)
     assert is_told == (effect in " ".join(text(found).split()))
