@@ -16,7 +16,6 @@ from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
     LIMITED,
     advised_scenario,
-    close_value,
     condition_of,
     doubtful_cautions,
     equal_intervals,
@@ -28,6 +27,7 @@ from sim.advice.texts import (
     quantity_of,
     restart_cautions,
     value_text,
+    value_text_apart_from,
 )
 from sim.advice.trials import FAILURE, TASK, UNDISTURBED, is_lost_silently
 from sim.jobs.evidence.known_issues import issues_of
@@ -311,8 +311,12 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
             value, quantity, why = in_file, LIMITED[column], f" ({search.file_runs[setting.name].event})"
         is_unsure = bool(is_unsure) or not keeps_in_file(search, setting, column)
         label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
-        was = "" if before is None else f"{close_value(column, max(before.value(column), was_in_file), bound)} -> "
-        rest = f"{close_value(column, value, bound)}{why}, limit {value_text(column, bound)}"
+        was = (
+            ""
+            if before is None
+            else f"{value_text_apart_from(column, max(before.value(column), was_in_file), bound)} -> "
+        )
+        rest = f"{value_text_apart_from(column, value, bound)}{why}, limit {value_text(column, bound)}"
         yield Text(label, f"{quantity.removeprefix('the ')} {was}{rest}")
 
 

@@ -99,7 +99,7 @@ def report(
         # a full overview may have cut these sentences off
         *(needed if len(overview.screen.splitlines()) >= line_count else []),
         configuration,
-        "" if chosen is None else texts.theory(search),
+        "" if chosen is None else texts.renewal_sentence(search),
         *_remarks_on_trials(search),
     ]
     if observed is not None and known_mtbf_ms is not None:

@@ -44,7 +44,7 @@ LIMITED = {
     "visible_ms": "output visible",
     "recovery_ms": "recovery",
 }
-_IN_FILE = {
+_FILE_RUN_CLAUSES = {
     "checkpoint_ms": "the longest checkpoint takes",
     "loss": "throughput loss is",
     "visible_ms": "output is visible after",
@@ -69,11 +69,13 @@ def verdict(search: CandidateSearch, choice: Choice, unknown_count: int = 0) -> 
         clauses.append(unlimited_text(search.scenario.unlimited_bytes))
     if unknown_count:
         clauses.append(f"it depends on {unknown_count} {'value' if unknown_count == 1 else 'values'} marked UNKNOWN")
-    first = [f"{'; '.join(filter(None, clauses))}.", overload(search)]
+    first = [f"{'; '.join(filter(None, clauses))}.", overload_sentence(search)]
     if search.is_cut:
         first.append("The time limit ended the search: run the same command to resume it.")
-    sentences = [" ".join(filter(None, first)), *excluded(search), *interval_limits(search)]
-    return sentences if chosen is None else [*sentences, _confidence(search, choice), *_judged_by(search, chosen)]
+    sentences = [" ".join(filter(None, first)), *excluded_sentences(search), *interval_limit_sentences(search)]
+    return (
+        sentences if chosen is None else [*sentences, _confidence(search, choice), *_judging_sentences(search, chosen)]
+    )
 
 
 def _advice(search: CandidateSearch, chosen: Setting | None) -> str:
@@ -129,7 +131,7 @@ def _with_keys(search: CandidateSearch, setting: Setting) -> str:
     return f", with {listed(unnamed)}" if unnamed else ""
 
 
-def excluded(search: CandidateSearch) -> list[str]:
+def excluded_sentences(search: CandidateSearch) -> list[str]:
     """Return sentences on settings that cannot be advised: they lose output, or need a change that no Flink option makes."""
     sentences = []
     today = search.current_name
@@ -165,7 +167,7 @@ def excluded(search: CandidateSearch) -> list[str]:
     return sentences
 
 
-def interval_limits(search: CandidateSearch) -> list[str]:
+def interval_limit_sentences(search: CandidateSearch) -> list[str]:
     """Return sentences on why checkpoints start less often than the interval says: min-pause or their duration."""
     options, today = search.scenario.checkpoint, search.current
     pause = ms_text(options.min_pause_ns / 1e6)
@@ -185,7 +187,7 @@ def interval_limits(search: CandidateSearch) -> list[str]:
     return sentences
 
 
-def overload(search: CandidateSearch) -> str:
+def overload_sentence(search: CandidateSearch) -> str:
     """Return a sentence if the job falls behind with the advised setting, with today's, or with all; else "".
 
     A fully busy subtask is a sign of this, too, because sources may emit everything on time during a trial, while buffers
@@ -322,7 +324,7 @@ def file_cautions(search: CandidateSearch, setting: Setting) -> list[Caution]:
     if run.restarts:
         shorts.append(f"checkpoints that fail restart the job ({run.restarts})")
     shorts.extend(
-        f"{_IN_FILE[column]} {file_text(search, run, column)}"
+        f"{_FILE_RUN_CLAUSES[column]} {file_text(search, run, column)}"
         for column in search.limits.bounds
         if column in run.limited and not keeps_in_file(search, setting, column)
     )
@@ -343,7 +345,7 @@ def keeps_in_file(search: CandidateSearch, setting: Setting, column: str) -> boo
 
 def file_text(search: CandidateSearch, run: FileRun, column: str) -> str:
     """Return a value with the events in the file, and the event that caused it, e.g. ``2.2 min (a storage outage at 100 s)``."""
-    value = close_value(column, run.limited[column], search.limits.bounds.get(column, math.inf))
+    value = value_text_apart_from(column, run.limited[column], search.limits.bounds.get(column, math.inf))
     return f"{'more than ' if column in run.unsure else ''}{value} ({run.event})"
 
 
@@ -376,7 +378,7 @@ def room_text(search: CandidateSearch, setting: Setting) -> str:
     texts = []
     for tight in setting.tight:
         column, bound = tight.column, search.limits.bounds[tight.column]
-        value = f"{close_value(column, setting.value(column), bound)}, limit {value_text(column, bound)}"
+        value = f"{value_text_apart_from(column, setting.value(column), bound)}, limit {value_text(column, bound)}"
         texts.append(f"{LIMITED[column]} {value}, and may be {percentage(tight.needed)} {_more(column)}")
     return "; ".join(texts)
 
@@ -396,7 +398,7 @@ def equal_text(ties: Sequence[Setting]) -> str:
     return f"{intervals} lose about the same time ({lost}): chosen by fewest keys, then longest"
 
 
-def _judged_by(search: CandidateSearch, chosen: Setting) -> list[str]:
+def _judging_sentences(search: CandidateSearch, chosen: Setting) -> list[str]:
     """Return a sentence on the number of checkpoints by which the limit on p99 is judged, or [] without such a limit."""
     if search.limits.checkpoint_ms is None:
         return []
@@ -494,13 +496,13 @@ def tables_of_settings(search: CandidateSearch) -> list[TextTable]:
     )
     visible = any(math.isfinite(setting.visible_ms) for setting in settings)
     return [
-        _settings(search, title, of_title, visible)
+        _settings_table(search, title, of_title, visible)
         for title, of_title in zip(titles, (repeated, short), strict=True)
         if of_title
     ]
 
 
-def _settings(search: CandidateSearch, title: str, settings: Sequence[Setting], visible: bool) -> TextTable:
+def _settings_table(search: CandidateSearch, title: str, settings: Sequence[Setting], visible: bool) -> TextTable:
     header = ["setting", "runs", "checkpoints", "p50", "in flight", "throughput", "recovery"]
     header += [*(["visible"] if visible else []), "time lost", "remarks"]
     rows = [
@@ -556,11 +558,11 @@ def breaks_text(setting: Setting, limits: Limits) -> str:
         if column in setting.breaks:
             value, bound = setting.value(column), value_text(column, at_most)
             limit = f"> {bound}" if math.isfinite(value) else f"(limit {bound})"
-            texts.append(f"{LIMITED[column]} {close_value(column, value, at_most)} {limit}")
+            texts.append(f"{LIMITED[column]} {value_text_apart_from(column, value, at_most)} {limit}")
     return ", ".join(texts)
 
 
-def theory(search: CandidateSearch) -> str:
+def renewal_sentence(search: CandidateSearch) -> str:
     """Return a sentence with the optimal interval by renewal theory."""
     cost_s, mtbf_s = search.cost_s, search.mtbf_s
     if not cost_s:
@@ -598,7 +600,7 @@ def value_text(column: str, value: float, digits: int = 2) -> str:
     return percentage(max(value, 0.0), digits) if column == "loss" else ms_text(value, digits)
 
 
-def close_value(column: str, value: float, bound: float) -> str:
+def value_text_apart_from(column: str, value: float, bound: float) -> str:
     """Return a value with its unit, and with enough digits to differ from its limit."""
     return apart_text(value, bound, lambda number, digits: value_text(column, number, digits))
 

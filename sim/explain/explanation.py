@@ -338,7 +338,7 @@ def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list
         chosen = {(job, number): "" for job, number in numbers if number == checkpoint}
         if not chosen:
             ids = [number for _, number in numbers]
-            there = f"they are {min(ids)} to {max(ids)}" if ids else "there is none"
+            there = f"ids are {min(ids)} to {max(ids)}" if ids else "the run has no checkpoints"
             raise NoCheckpointError(f"{strategy}: no checkpoint {checkpoint}: {there}")
     else:
         chosen = _default_checkpoints(run)

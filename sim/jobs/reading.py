@@ -93,7 +93,9 @@ def _read_one(path: Path, job: str | None) -> RecordingSource:
     if not isinstance(document, dict) or "format" not in document:
         if lines := list(event_lines(document)):
             return read_logs([path], job, lines)
-        raise RecordingError(f"{path}: is JSON, but not a recording of a Flink job; {_WHAT_EXPLAIN_READS}")
+        raise RecordingError(
+            f"{path}: is JSON, but neither a recording nor saved responses of a Flink job; {_WHAT_EXPLAIN_READS}"
+        )
     if (reader := FORMATS.get(str(document["format"]))) is None:
         raise RecordingError(
             f"{path}: has the format {one_line(repr(document['format']), 60)}, which ckptsim does not read: expected saved REST answers, "

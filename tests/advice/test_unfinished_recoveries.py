@@ -6,7 +6,7 @@ import pytest
 
 from sim.advice.answer import answer
 from sim.advice.situation import dominant, situation_of
-from sim.advice.texts import overload, tables_of_settings, verdict
+from sim.advice.texts import overload_sentence, tables_of_settings, verdict
 from sim.advice.trials import FAILURE
 from sim.model.units import parse_duration
 from tests.advice.made_up import JOB, MadeUp, searched
@@ -82,7 +82,7 @@ def test_a_job_that_works_nothing_off_never_recovers(job):
 def test_a_hot_subtask_is_named(job, usual, text):
     hot = {"busiest_subtask_share": 1.0, "bottleneck": "sink", "busiest_subtask": 1, "busy_share": usual}
 
-    assert text in overload(searched(job, CutOff(**hot), most=1, checkpoint_ms=2000))
+    assert text in overload_sentence(searched(job, CutOff(**hot), most=1, checkpoint_ms=2000))
 
 
 def test_what_is_left_for_catching_up_is_said(job):

@@ -50,9 +50,9 @@ def import_source(
 ) -> None:
     """Turn a real Flink job into a scenario.
 
-    Values are measured from the job; of a recording, only the configuration is used.
+    Values are measured from the job. A recording provides only the configuration.
 
-    A comment at each value says where it comes from. Missing values are marked UNKNOWN, with the question to answer.
+    Each value has a comment that names its source. Missing values are marked UNKNOWN, with the question to answer.
     """
     from sim.app.verbs.importing import import_job
 

@@ -49,7 +49,7 @@ def write_example(
         print_message("\nckptsim init NAME writes one of them")
         return
     if name not in EXAMPLES:
-        raise UserError(f"init: no example '{name}': there are {', '.join(EXAMPLES)}", Code.USAGE)
+        raise UserError(f"init: no example '{name}'; examples: {', '.join(EXAMPLES)}", Code.USAGE)
     texts = {folder / file: text for file, text in contents(name).items()}
     if not force and (existing := [str(path) for path in texts if path.exists()]):
         raise UserError(
@@ -187,7 +187,7 @@ def print_page(
         return
     text = pages.get(Path(topic.partition("#")[0]).stem)
     if text is None:
-        raise UserError(f"docs: no page '{topic}': there are {', '.join(pages)}", Code.USAGE)
+        raise UserError(f"docs: no page '{topic}'; pages: {', '.join(pages)}", Code.USAGE)
     if sys.stdout.isatty():
         from rich.console import Console as Terminal
         from rich.markdown import Markdown

@@ -32,7 +32,7 @@ from sim.app.verbs.options import (
 from sim.jobs.history.history import MissingCheckpointError
 from sim.jobs.reading import RecordingSource, infer, read_source, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, ImportedScenario, RecordingError
-from sim.jobs.source.rest_answers import RestSnapshot, first_names
+from sim.jobs.source.rest_answers import RestSnapshot, list_names
 from sim.jobs.source.saved import LoneAnswer, is_free, read_lone_answer, save
 from sim.model.frozen import frozen
 from sim.model.scenario import Scenario
@@ -178,7 +178,7 @@ def _keep(snapshot: RestSnapshot, folder: Path | None, listener: Listener) -> No
     if folder is None:
         return
     save(snapshot, folder)
-    but = f" but {len(snapshot.missing)}, {first_names(list(snapshot.missing))}" if snapshot.missing else ""
+    but = f" but {len(snapshot.missing)}, {list_names(list(snapshot.missing))}" if snapshot.missing else ""
     advice = "review them before you send them: names of operators and messages of failures are the job's own"
     listener.message(f"{folder}: all answers{but}, without the fields that ckptsim does not read; {advice}")
 

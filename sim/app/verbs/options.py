@@ -387,7 +387,7 @@ class AdviseOptions(TypedDict, total=False):
     budget: Annotated[
         str,
         Option(
-            "Limit on the estimated CPU time of all runs: the same answer, however busy the machine is.",
+            "CPU budget of all runs, estimated, so that the answer does not depend on the load of the machine.",
             "90 s",
             metavar="DURATION",
         ),
@@ -395,7 +395,7 @@ class AdviseOptions(TypedDict, total=False):
     within: Annotated[
         str,
         Option(
-            "Wall-clock time limit, after which the finished runs decide; skipped candidates are listed.",
+            "Wall-clock time limit, after which the best setting so far is advised; skipped candidates are listed.",
             "5 min",
             metavar="DURATION",
         ),

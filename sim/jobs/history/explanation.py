@@ -28,7 +28,7 @@ from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, dela
 from sim.jobs.history.path import steps
 from sim.jobs.source.job_log import clock
 from sim.jobs.source.recorded_job import RecordedCheckpoint
-from sim.jobs.source.rest_answers import first_names
+from sim.jobs.source.rest_answers import list_names
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS
 from sim.results.formats import TextTable, bytes_text, ms_text, share_text
@@ -426,7 +426,7 @@ def unacknowledged_sentences(history: History, point: RecordedCheckpoint) -> Ite
 
 
 def _names(names: Sequence[SubtaskId]) -> str:
-    return first_names([*map(name_of, names)], _MAX_NAMED_SUBTASKS)
+    return list_names([*map(name_of, names)], _MAX_NAMED_SUBTASKS)
 
 
 def without_statistics_text(explained: Account, point: RecordedCheckpoint) -> str:

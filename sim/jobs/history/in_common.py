@@ -21,7 +21,7 @@ from sim.jobs.history.history import History, is_acknowledged, slow_subtasks, su
 from sim.jobs.history.path import PathStep, steps
 from sim.jobs.source.job_log import LAST_MS, clock
 from sim.jobs.source.recorded_job import RecordedCheckpoint
-from sim.jobs.source.rest_answers import first_names
+from sim.jobs.source.rest_answers import list_names
 from sim.model.text import one_line
 from sim.results.critical_path import PathKind
 from sim.results.formats import bytes_text, ms_text
@@ -110,7 +110,7 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
         upstream = [channel.upstream for channel in history.vertex(ended.at[0]).inputs]
         if missing := [name for name in upstream if name not in point.tasks or not point.tasks[name].subtasks]:
             yield (
-                f"Nothing tells of the subtasks of {first_names([one_line(name, 40) for name in missing])}: they had ended, or "
+                f"Nothing tells of the subtasks of {list_names([one_line(name, 40) for name in missing])}: they had ended, or "
                 f"/jobs/JOB/checkpoints/details/{point.id}/subtasks/VERTEX of it is not in the answers. Then the path may go on there."
             )
     set_back = _steps_back(history)
@@ -132,7 +132,7 @@ def _steps_back(history: History) -> list[int]:
 def delayed_triggers(history: History) -> Iterator[str]:
     """Yield sentences on triggers: a clock that was set back, and savepoints that delayed them."""
     if steps := _steps_back(history):
-        yield f"The clock goes back before checkpoint {first_names(list(map(str, steps)))}: times before and after do not compare."
+        yield f"The clock goes back before checkpoint {list_names(list(map(str, steps)))}: times before and after do not compare."
     typical_ms = _typical_distance_ms(history)
     triggers = [point.trigger_timestamp for point in history.checkpoints]
     delaying = [
@@ -144,7 +144,7 @@ def delayed_triggers(history: History) -> Iterator[str]:
     ]
     if delaying:
         yield (
-            f"No checkpoint was triggered during savepoint{'s' if len(delaying) > 1 else ''} {first_names(delaying)}: periodic ones wait for "
+            f"No checkpoint was triggered during savepoint{'s' if len(delaying) > 1 else ''} {list_names(delaying)}: periodic ones wait for "
             "savepoints unless max-concurrent-checkpoints is above 1."
         )
 

@@ -40,7 +40,7 @@ from sim.jobs.source.rest_answers import (
     RestSnapshot,
     TaskDetails,
     Totals,
-    first_names,
+    list_names,
     objects_in,
     parsed,
     rows_of,
@@ -322,7 +322,7 @@ def _vertices_sentences(document: dict[str, Any]) -> Iterator[str]:
             for name in sorted(ends, key=lambda name: -ends[name])
             if name != last
         ]
-        earlier = f"; before it {first_names(before, _MAX_NAMED_VERTICES)}" if before else ""
+        earlier = f"; before it {list_names(before, _MAX_NAMED_VERTICES)}" if before else ""
         yield (
             f"In checkpoint {number}, vertex {one_line(last)} acknowledged last, {ms_text(ends[last])} after the trigger"
             f"{_vertex_bytes_text(tasks[last])}{earlier}."
@@ -334,7 +334,7 @@ def _vertices_sentences(document: dict[str, Any]) -> Iterator[str]:
         if acknowledged != of
     ]
     if unacknowledged:
-        yield f"Not acknowledged in full by {first_names(unacknowledged, 3)}."
+        yield f"Not acknowledged in full by {list_names(unacknowledged, 3)}."
 
 
 _MAX_NAMED_VERTICES = 4
@@ -360,7 +360,7 @@ def _subtasks_sentences(lone: LoneAnswer) -> Iterator[str]:
     yield f"Checkpoint {number}: {said or f'{len(acknowledged)} of {len(rows)} subtasks acknowledged'}."
     pending = [f"subtask {row.index}" for row in rows if row not in acknowledged]
     if pending:
-        yield f"Not acknowledged: {first_names(pending, _MAX_NAMED_VERTICES)}{_pending_text(lone, acknowledged)}."
+        yield f"Not acknowledged: {list_names(pending, _MAX_NAMED_VERTICES)}{_pending_text(lone, acknowledged)}."
     if not acknowledged:
         return
     *others, last = sorted(acknowledged, key=lambda row: row.end_to_end_duration)

@@ -21,9 +21,9 @@ from sim.jobs.source.rest_answers import (
     MAX_VERTICES,
     SAMPLED,
     RestSnapshot,
-    first_names,
     is_id,
     is_path,
+    list_names,
     objects_in,
     rows_of,
 )
@@ -351,7 +351,7 @@ def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str
 
 
 def _named(jobs: list[dict[str, Any]]) -> str:
-    return first_names(
+    return list_names(
         [f"{job['jid']} ({one_line(job.get('name', '?'), 40)}, {one_line(job.get('state', '?'), 20)})" for job in jobs]
     )
 

@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, open_uncompressed
-from sim.jobs.source.rest_answers import choose, first_names, parsed
+from sim.jobs.source.rest_answers import choose, list_names, parsed
 from sim.model.schema.flink_keys import with_current_names
 from sim.model.text import masked_text, one_line
 from sim.model.units import MS
@@ -806,7 +806,7 @@ def _refusal_sentences(refusals: Sequence[LogRefusal]) -> Iterator[str]:
         yield f"{count} trigger{'s were' if count > 1 else ' was'} refused{times * (with_reason[0].line_ms >= 0)}: {why}."
         if tasks := Counter(refusal.task for refusal in with_reason if refusal.task):
             names = [f"'{one_line(task, 120)}'" for task, _ in tasks.most_common()]
-            yield f"The task that did not run: {first_names(names, 2)}."
+            yield f"The task that did not run: {list_names(names, 2)}."
 
 
 def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
@@ -897,7 +897,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     ]
     if lost:
         yield (
-            f"{len(lost)} TaskManager{'s' if len(lost) > 1 else ''} did not answer heartbeats: {first_names(lost, 4)}. Look at the log of "
+            f"{len(lost)} TaskManager{'s' if len(lost) > 1 else ''} did not answer heartbeats: {list_names(lost, 4)}. Look at the log of "
             "each, and at what ended or paused it (memory limit, eviction, network)."
         )
     for name, (at_ms, why) in [*log.terminated.items()][:_MAX_TERMINATED]:
@@ -935,7 +935,7 @@ def _notable_sentences(log: JobLog) -> Iterator[str]:
     ]
     if begun:
         yield (
-            f"The JobManager began anew without a failure of the job before ({first_names(begun, 4)}): its process ended. Look at what ended it "
+            f"The JobManager began anew without a failure of the job before ({list_names(begun, 4)}): its process ended. Look at what ended it "
             "(memory limit, eviction, node, an upgrade); each time sources read again from the latest checkpoint."
         )
 
@@ -965,7 +965,7 @@ def _restart_sentences(log: JobLog) -> Iterator[str]:
     between = ", and no checkpoint completed between them" if count > len(ids) == 1 else ""
     yield (
         f"{count} restart{'s' if count > 1 else ''} went back {back}, to checkpoint{'s' if len(ids) > 1 else ''} "
-        f"{first_names([str(number) for number in ids], 4)}: sources read again from there{between}."
+        f"{list_names([str(number) for number in ids], 4)}: sources read again from there{between}."
     )
     for restore in log.restores:
         if 0 < restore.checkpoint < restore.newest:
@@ -1026,7 +1026,7 @@ def _late_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iter
 def _names_of_tasks(log: JobLog, acknowledgements: Iterable[tuple[int, str, str]]) -> str:
     """Return the tasks that sent most of these acknowledgements, with their TaskManagers and how many each sent."""
     tasks = Counter((log.attempts.get(task, _subtask(task)), where) for _, task, where in acknowledgements)
-    return first_names(
+    return list_names(
         [
             f"{one_line(task, 120)}{f' on {one_line(where, 100)}' if where else ''} ({count})"
             for (task, where), count in tasks.most_common()
@@ -1056,7 +1056,7 @@ def _task_failures(log: JobLog) -> Iterator[str]:
     reasons = Counter(map(_exception, log.task_failures))
     why = _exception(log.task_failures[-1])
     count = f" ({reasons.pop(why)} times)" if len(reasons) > 1 else ""
-    yield f"A task failed the job: {first_names(named, 3)}. The last exception{count}: {why or 'not in the log'}."
+    yield f"A task failed the job: {list_names(named, 3)}. The last exception{count}: {why or 'not in the log'}."
     for other, times in reasons.most_common(2 if count else 0):
         yield f"Before it ({'once' if times == 1 else f'{times} times'}): {other or 'not in the log'}."
     if _MISSING_FILE.search(why):
@@ -1086,7 +1086,7 @@ def failures_apart(points: Iterable[Checkpoint], which: str = "checkpoints") -> 
     messages = [point.failure_message.rstrip(". ") for point in points if point.status == "FAILED"]
     declined = [match for message in messages if (match := _DECLINED.fullmatch(message))]
     if 1 < len(declined) == len(messages) and len({_NUMBER.sub("", match["cause"]) for match in declined}) == 1:
-        where = first_names(sorted({match["where"] for match in declined}), 4)
+        where = list_names(sorted({match["where"] for match in declined}), 4)
         yield f"All {len(messages)} {which} that failed have one cause, on {where}: {one_line(declined[0]['cause'], 150)}."
     stretches = [
         [point.id for point in group]

@@ -115,7 +115,7 @@ def is_path(path: str) -> bool:
     return steps[0] != "jobs" or len(steps) == 1 or is_id(steps[1]) or steps[1] in _NAMED_JOBS
 
 
-def climbs(name: str) -> bool:
+def escapes_folder(name: str) -> bool:
     """Return whether a name in an archive would leave the folder that it is unpacked to."""
     steps = re.split(r"[/\\]", name)
     return ".." in steps or not steps[0] or ":" in steps[0] or "\x00" in name
@@ -144,12 +144,12 @@ HOW_TO_SAVE = (
 )
 
 
-def first_names(names: Sequence[str], most: int = MAX_NAMED) -> str:
+def list_names(names: Sequence[str], max_names: int = MAX_NAMED) -> str:
     """Return the first names, and the number of the others, as text."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(names[:max_names]) + (f" and {len(names) - max_names} more" if len(names) > max_names else "")
 
 
-def jobs_in(answers: Mapping[str, Any]) -> list[str]:
+def job_ids_in(answers: Mapping[str, Any]) -> list[str]:
     """Return the ids of the jobs that answers are about."""
     return sorted({name for path in answers if path.startswith("/jobs/") and is_id(name := path.split("/")[2])})
 
@@ -159,7 +159,7 @@ def choose(ids: Sequence[str], prefix: str | None, source: str) -> str:
     chosen = [name for name in ids if name.startswith(prefix.lower())] if prefix else ids
     if len(chosen) == 1:
         return chosen[0]
-    names = first_names(ids)
+    names = list_names(ids)
     if chosen:
         raise RecordingError(f"{source}: contains several jobs; select one with --job: {names}")
     named = repr(one_line(prefix or ""))
@@ -182,7 +182,7 @@ Parallelism = Annotated[int, Field(ge=1, le=MAX_PARALLELISM)]
 Id = Annotated[str, Field(pattern=rf"\A{ID}\z")]
 Ms = Annotated[int, BeforeValidator(normalize_unknown), Field(ge=-1, le=10**15)]  # the year 33658
 Count = Annotated[int, BeforeValidator(normalize_unknown), Field(ge=-1, le=10**9)]
-Maybe = Annotated[float | None, BeforeValidator(lambda value: value if is_known(value) else None)]
+OptionalNumber = Annotated[float | None, BeforeValidator(lambda value: value if is_known(value) else None)]
 
 
 class Version(RestObject):
@@ -194,13 +194,13 @@ class Version(RestObject):
 class Totals(RestObject):
     """The counters of a vertex or a subtask since its start, named as in `sim.jobs.source.rest_job`; -1 if unknown."""
 
-    records_in: Maybe = Field(default=None, alias="read-records")
-    records_out: Maybe = Field(default=None, alias="write-records")
-    bytes_in: Maybe = Field(default=None, alias="read-bytes")
-    bytes_out: Maybe = Field(default=None, alias="write-bytes")
-    busy_ms: Maybe = Field(default=None, alias="accumulated-busy-time")
-    idle_ms: Maybe = Field(default=None, alias="accumulated-idle-time")
-    backpressured_ms: Maybe = Field(default=None, alias="accumulated-backpressured-time")
+    records_in: OptionalNumber = Field(default=None, alias="read-records")
+    records_out: OptionalNumber = Field(default=None, alias="write-records")
+    bytes_in: OptionalNumber = Field(default=None, alias="read-bytes")
+    bytes_out: OptionalNumber = Field(default=None, alias="write-bytes")
+    busy_ms: OptionalNumber = Field(default=None, alias="accumulated-busy-time")
+    idle_ms: OptionalNumber = Field(default=None, alias="accumulated-idle-time")
+    backpressured_ms: OptionalNumber = Field(default=None, alias="accumulated-backpressured-time")
 
 
 class JobVertex(RestObject):
@@ -362,7 +362,7 @@ class LatestCheckpoints(RestObject):
     restored: RestoredCheckpoint | None = None
 
 
-class Spread(RestObject):
+class StatsSummary(RestObject):
     """The values of a number over all completed checkpoints."""
 
     max: Ms = -1
@@ -371,7 +371,7 @@ class Spread(RestObject):
 class CheckpointSummary(RestObject):
     """Statistics over all completed checkpoints, including those no longer listed."""
 
-    end_to_end_duration: Spread = Spread()
+    end_to_end_duration: StatsSummary = StatsSummary()
 
 
 class CheckpointStatistics(RestObject):
@@ -394,7 +394,7 @@ class TaskDetails(RestObject):
     subtasks: tuple[RecordedSubtask, ...] = ()
 
 
-class SubtaskPlace(RestObject):
+class SubtaskDetails(RestObject):
     """A subtask with the TaskManager that it runs on."""
 
     subtask: int
@@ -411,7 +411,7 @@ class SubtaskPlace(RestObject):
 class VertexDetails(RestObject):
     """The answer to /jobs/:id/vertices/:vertex."""
 
-    subtasks: tuple[SubtaskPlace, ...] = ()
+    subtasks: tuple[SubtaskDetails, ...] = ()
 
 
 class Hardware(RestObject):
@@ -519,7 +519,7 @@ _READ: tuple[tuple[str, Any], ...] = (
 """(path of a request, the type of its answer)."""
 
 
-def read_part(path: str, answer: Any, source: str) -> Any:
+def filter_response(path: str, answer: Any, source: str) -> Any:
     """Return what is read of an answer, or None if nothing is.  Raises `RecordingError` if it is not one of Flink's."""
     kind = next((kind for pattern, kind in _READ if re.fullmatch(pattern, path)), None)
     if kind is None:
@@ -529,7 +529,7 @@ def read_part(path: str, answer: Any, source: str) -> Any:
     )
 
 
-def read_metrics(sample: Any) -> list[dict[str, Any]]:
+def filter_metrics(sample: Any) -> list[dict[str, Any]]:
     """Return what is read of sampled metrics: their numbers, by names without those of operators."""
     metrics = []
     for metric in objects_in(sample):

@@ -22,11 +22,11 @@ from sim.jobs.source.rest_answers import (
     HOW_TO_SAVE,
     RestSnapshot,
     choose,
-    climbs,
+    escapes_folder,
+    filter_metrics,
+    filter_response,
     is_path,
-    jobs_in,
-    read_metrics,
-    read_part,
+    job_ids_in,
 )
 from sim.model.files import is_abandoned, partial_of, remove_partials, replace_text
 from sim.model.text import masked_text, one_line
@@ -63,12 +63,14 @@ def save(snapshot: RestSnapshot, folder: Path) -> None:
     for path, answer in snapshot.answers.items():
         name = _file(path)
         try:
-            if (part := read_part(path, answer, snapshot.source)) is not None:
+            if (part := filter_response(path, answer, snapshot.source)) is not None:
                 files[name] = part
         except RecordingError as error:
             missing[path] = one_line(masked_text(str(error)), 200)
     for time_ms, sample in snapshot.samples.items():
-        files |= {f"{SAMPLES}/{int(time_ms)}/{_file(path)}": read_metrics(metrics) for path, metrics in sample.items()}
+        files |= {
+            f"{SAMPLES}/{int(time_ms)}/{_file(path)}": filter_metrics(metrics) for path, metrics in sample.items()
+        }
     files[SOURCE] = {"source": snapshot.source, "job": snapshot.job, "missing": missing}
     partial = partial_of(folder / "answers")
     try:
@@ -128,7 +130,7 @@ def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
     prefix = job or (metadata["job"] if isinstance(metadata.get("job"), str) else None)
     missing = metadata.get("missing")
     missing = pages | ({str(key): str(why) for key, why in missing.items()} if isinstance(missing, dict) else {})
-    job_id = choose(jobs_in(answers), prefix, str(path))
+    job_id = choose(job_ids_in(answers), prefix, str(path))
     return RestSnapshot(str(metadata.get("source", path.name)), job_id, answers, dict(sorted(samples.items())), missing)
 
 
@@ -197,7 +199,7 @@ def _in_folder(path: Path) -> Mapping[str, Opener]:
 def _in_zip(path: Path, archive: zipfile.ZipFile) -> Mapping[str, Opener]:
     infos = archive.infolist()
     _check_number(path, infos)
-    if climbing := next((info.filename for info in infos if climbs(info.filename)), None):
+    if climbing := next((info.filename for info in infos if escapes_folder(info.filename)), None):
         raise RecordingError(f"{path}: holds a file whose name leads elsewhere: {one_line(climbing)}")
     return {info.filename: partial(archive.open, info) for info in infos if info.filename.endswith(SUFFIX)}
 
@@ -228,7 +230,7 @@ def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnaps
         name = entry.get("path") if isinstance(entry, dict) else None
         if not isinstance(name, str) or not name.startswith("/") or "json" not in entry:
             raise RecordingError(f"{path}: entry {number + 1} of the archive has no path and json")
-        if climbs(name[1:]):
+        if escapes_folder(name[1:]):
             raise RecordingError(
                 f"{path}: entry {number + 1} of the archive has a path that leads elsewhere: {one_line(name)}"
             )
@@ -237,7 +239,7 @@ def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnaps
         text = entry["json"]
         is_text = isinstance(text, str)
         answers[name.rstrip("/")] = _parse(path, f"{name} of the archive", text.encode(), budget) if is_text else text
-    return RestSnapshot(path.name, choose(jobs_in(answers), job, str(path)), answers)
+    return RestSnapshot(path.name, choose(job_ids_in(answers), job, str(path)), answers)
 
 
 # ---- A single answer of Flink's REST API, as users paste it: with a shell prompt or a log prefix, or truncated.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sim.jobs.history.in_common import time_by_part
 from sim.jobs.history.reading import history_of
 from sim.jobs.source.recorded_job import RecordingError
-from sim.jobs.source.rest_answers import Totals, first_names, rows_of
+from sim.jobs.source.rest_answers import Totals, list_names, rows_of
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.watch.forecast import Circumstances
 from sim.model.text import one_line
@@ -225,7 +225,7 @@ def changes(before: JobObservation, now: JobObservation) -> Iterator[JobChange]:
         yield JobChange(f"rescaled: {', '.join(rescaled)}", "rescale", True)
     groups = now.settings.keys() & before.settings.keys()
     if settings := [line for name in sorted(groups) for line in _differing(before.settings[name], now.settings[name])]:
-        yield JobChange(f"settings changed: {first_names(settings, MAX_NAMED_SETTINGS)}", "settings", True)
+        yield JobChange(f"settings changed: {list_names(settings, MAX_NAMED_SETTINGS)}", "settings", True)
     if before.job == now.job:
         yield from _restarts(before, now)
     if before.task_managers != now.task_managers and before.task_managers and now.task_managers:

@@ -18,7 +18,7 @@ from sim.advice.settings import BarrierSetting, Candidate, Change, Lever, protoc
 from sim.advice.texts import (
     breaks_text,
     checkpoint_text,
-    excluded,
+    excluded_sentences,
     quantity_of,
     tables_of_settings,
 )
@@ -192,13 +192,13 @@ def test_settings_that_lose_output_are_told_from_todays():
     }
     search = search_of(today, *tried, **others)
 
-    assert excluded(search) == [
+    assert excluded_sentences(search) == [
         (
             "Output is lost, because transactions stay open longer than commit.transaction-timeout, with the current "
             "setting; aligned, every 1 min; aligned, every 2 min; aligned, every 3 min; aligned, every 4 min; 2 others."
         )
     ]
-    assert excluded(search_of(today, losing=set(), chosen=today)) == []
+    assert excluded_sentences(search_of(today, losing=set(), chosen=today)) == []
 
 
 def test_a_table_with_a_committer_is_one_table():

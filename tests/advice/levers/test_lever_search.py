@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.advice.texts import excluded
+from sim.advice.texts import excluded_sentences
 from sim.advice.trials import CONFIRM_SHARE, LEVER_SHARE, LONG, REPEAT_SHARE
 from tests.advice.made_up import MadeUp, searched
 
@@ -211,6 +211,6 @@ def test_a_short_run_is_not_advised_where_long_ones_break_the_limit(job):
 
     assert len(run.ran_long) == 1
     assert found.chosen is None
-    (sentence,) = excluded(found)
-    assert sentence.startswith("Rare checkpoints break the limit with aligned, every ")
-    assert "(16 s, longest of 100)" in sentence
+    (sentence,) = excluded_sentences(found)
+    assert sentence.startswith("With aligned, every ")
+    assert "the longest of 100 checkpoints (16 s) exceeds the limit. " in sentence

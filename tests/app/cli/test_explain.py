@@ -29,7 +29,7 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
     (tmp_path / "empty").mkdir()
     for command, code, message in (
         (f"explain {tiny} --strategy nobody", 2, "--strategy: no 'nobody': there are aligned, unaligned"),
-        (f"explain {tiny} --checkpoint 99 --strategy aligned", 2, "no checkpoint 99: they are 1 to"),
+        (f"explain {tiny} --checkpoint 99 --strategy aligned", 2, "no checkpoint 99: ids are 1 to"),
         (f"explain {tmp_path}/empty", 3, "is not a folder of results"),
         (f"explain {tmp_path}/nowhere.yaml", 3, "nowhere.yaml"),
         (f"explain {tiny} --set checkpoint.interval=off", 2, "no strategy takes checkpoints"),

@@ -43,7 +43,7 @@ def test_a_name_that_is_no_example(ckptsim):
     done = ckptsim("init frist")
 
     assert done.exit_code == 2
-    assert "no example 'frist': there are first, failures" in done.stderr
+    assert "no example 'frist'; examples: first, failures" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["kafka-rocksdb-s3", "kafka-iceberg", "cdc"])

@@ -18,7 +18,7 @@ def test_one_checkpoint_as_an_animation(ckptsim, tiny, tmp_path):
 def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
     for options, message in (
         ("-o run.json", "run.json: expected a file that ends in .html"),
-        ("--checkpoint 9 -o run.html", "no checkpoint 9: they are 1 to"),
+        ("--checkpoint 9 -o run.html", "no checkpoint 9: ids are 1 to"),
     ):
         done = ckptsim(f"timeline {tiny} --strategy aligned {options}")
 

@@ -929,7 +929,7 @@ def test_exceptions_in_logs_of_json(tmp_path, thrown, time):
         ),
         (
             '[{"id": "lastCheckpointSize", "value": "1"}]',
-            r"is JSON, but not a recording of a Flink job; .* /jobs/JOB/checkpoints$",
+            r"is JSON, but neither a recording nor saved responses of a Flink job; .* /jobs/JOB/checkpoints$",
         ),
         (
             '{"status": {"id": "COMPLETED"}, "operation": {"failure-cause": {"stack-trace": "a.B: b.CheckpointException: expired.\\n\\tat x"}}}',
