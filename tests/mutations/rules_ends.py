@@ -183,8 +183,8 @@ EVENTS = (
     Rule(
         "epochs go on behind the checkpoint restored",
         "runtime/task/epochs.py",
-        "            self._dispatch_to_writer(WriterRestored(checkpoint, snapshot.written))\n",
-        "            self._dispatch_to_writer(WriterRestored(0, snapshot.written))\n",
+        "            self._dispatch_to_writer(WriterRestored(checkpoint, written))\n",
+        "            self._dispatch_to_writer(WriterRestored(0, written))\n",
         "tests/worlds/test_committables_in_flight.py::test_nothing_is_lost_twice_or_too_early[146]",
     ),
 )

@@ -72,8 +72,8 @@ OPERATORS = (
     Rule(
         "a writer goes on where the checkpoint stood",
         "runtime/task/epochs.py",
-        "            self._dispatch_to_writer(WriterRestored(checkpoint, snapshot.written))\n",
-        "            self._dispatch_to_writer(WriterRestored(checkpoint, (0,) * len(snapshot.written)))\n",
+        "            self._dispatch_to_writer(WriterRestored(checkpoint, written))\n",
+        "            self._dispatch_to_writer(WriterRestored(checkpoint, (0,) * len(written)))\n",
         "tests/injections/test_least_worlds.py::test_least_worlds_are_clean[transactions in a checkpoint are forgotten]",
     ),
     Rule(
