@@ -74,7 +74,7 @@ OPERATORS = (
         "runtime/task/epochs.py",
         "            self._dispatch_to_writer(WriterRestored(checkpoint, written))\n",
         "            self._dispatch_to_writer(WriterRestored(checkpoint, (0,) * len(written)))\n",
-        "tests/injections/test_least_worlds.py::test_least_worlds_are_clean[transactions in a checkpoint are forgotten]",
+        "tests/injections/test_least_worlds.py::test_least_worlds_are_clean[expired transactions are committed again]",
     ),
     Rule(
         "what is visible is not made visible again",
