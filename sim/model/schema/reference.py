@@ -15,6 +15,7 @@ from sim.model.job import Distribution
 from sim.model.options import Option
 from sim.model.randomness import DISTRIBUTIONS
 from sim.model.schema.document import Document
+from sim.model.schema.flink_keys import listed_keys
 from sim.model.schema.sections import Section, SectionKey, cached_until_added, fields_by_key, keys_of
 from sim.model.text import PrintableError, did_you_mean
 from sim.model.units import format_duration
@@ -124,9 +125,12 @@ def explain_key(key: str) -> KeyReference:
     requested = ".".join(steps)
     if requested in known:
         return known[requested]
+    of_flink = key.removeprefix("flink.")
     for reference in known.values():
-        if key in [name.partition(" (")[0] for name in (*reference.flink, *reference.older)]:
+        if of_flink in [name.partition(" (")[0] for name in (*reference.flink, *reference.older)]:
             return reference
+    if of_flink in listed_keys():
+        raise UnknownKeyError(f"{of_flink} is a key of Flink that is not modelled: under flink: it is accepted and has no effect")
     ends = [name for name in known if name.rpartition(".")[2] == key.rpartition(".")[2]]
     near = f"; there is {' and '.join(sorted(ends)[:3])}" if ends else did_you_mean(requested, known)
     raise UnknownKeyError(f"no key '{key}' in a scenario{near}")

@@ -38,6 +38,12 @@ def test_a_key_of_flink_leads_to_ours():
     assert explain_key("checkpoint.interval").flink == ("execution.checkpointing.interval",)
 
 
+def test_keys_of_a_flink_block_and_those_without_effect(ckptsim):
+    assert ckptsim("explain-key flink.state.backend.type").stdout.startswith("job.VERTEX.state.backend\n")
+    left_out = ckptsim("explain-key metrics.reporters")
+    assert left_out.stderr == "metrics.reporters is a key of Flink that is not modelled: under flink: it is accepted and has no effect\n"
+
+
 def test_an_older_name_of_flink_leads_to_ours():
     assert explain_key("akka.ask.timeout").key == "restart.ask-timeout"
     assert explain_key("restart.ask-timeout").older == ("akka.ask.timeout (until 1.17)",)
