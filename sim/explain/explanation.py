@@ -15,6 +15,7 @@ from sim.model.scenario import Scenario
 from sim.model.text import PrintableError, capitalised, one_line
 from sim.results.critical_path import PathKind, PathPart
 from sim.results.formats import ms_text, share_text
+from sim.results.side_by_side import median_index
 from sim.results.summary import warm_up
 from sim.results.tables import first_uploads, job_of
 
@@ -349,20 +350,26 @@ def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list
 def _default_checkpoints(run: CloseUp) -> dict[tuple[int, int], str]:
     """Return {(job instance, id): role} of the checkpoints to explain by default.
 
-    These are first uploads, and the median and the slowest completed checkpoint after the warm-up.  If there are none, it
+    These are first uploads, and the median (`median_index`) and the slowest completed checkpoint after the warm-up.  If there are none, it
     is the last one that failed, or else the one that has been in progress for longest.  Raises `NoCheckpointError`.
     """
     warmup_ns, uploads = warm_up([run.result]).ns, _first_uploads(run)
     all_rows = [(job, row) for job, instance in enumerate(run.instances) for row in instance.context.stats.values()]
     rows = [(job, row) for job, row in all_rows if row.trigger_ns >= warmup_ns and (job, row.number) not in uploads]
     completed = sorted(
-        (row.latest_ack_ns - row.trigger_ns, job, row.number) for job, row in rows if row.status == "COMPLETED"
+        (row.latest_ack_ns - row.trigger_ns, job, row.number, bool(row.savepoint_format))
+        for job, row in rows
+        if row.status == "COMPLETED"
     )
+    periodic = [row for row in completed if not row[-1]] or completed
     if completed or uploads:
         roles = dict.fromkeys(uploads, "which uploads all state")
-        median_index, is_only = (len(completed) - 1) // 2, len(completed) == 1
-        for index, role in ((median_index, "the median"), (-1, "the slowest")) if completed else ():
-            roles[completed[index][1:]] = "" if is_only else f"{role} of {len(completed)}"
+        middle, role = median_index([duration_ns for duration_ns, *_ in periodic]), "the median"
+        if middle > (len(periodic) - 1) // 2:
+            middle, role = (0, "the faster") if len(periodic) == 2 else (middle, "the slower of the middle two")
+        chosen = (periodic, middle, role), (completed, -1, "the slowest")
+        for rows_in_order, index, name in chosen if completed else ():
+            roles[rows_in_order[index][1:3]] = "" if len(completed) == 1 else f"{name} of {len(rows_in_order)}"
         return roles
     failed = [(row.failed_ns, job, row.number) for job, row in rows if row.status == "FAILED"]
     under_way = [(row.trigger_ns, job, row.number) for job, row in all_rows if row.status == "IN_PROGRESS"]

@@ -18,10 +18,10 @@ from sim.results.end_of_job import Finish
 from sim.results.estimates import is_noise
 from sim.results.formats import MISSING
 from sim.results.late_triggers import LateTriggers, LongSavepoint
-from sim.results.not_completed import INTERRUPTIONS, BarrierPath, NotCompleted, path
+from sim.results.not_completed import INTERRUPTIONS, PARTS, BarrierPath, NotCompleted, path
 from sim.results.rates import MIN_SHORTFALL_SHARE, KeepingUp, Tables
 from sim.results.summary import PRINTED, Summary, has_sample
-from sim.results.tables import NOT_TRIGGERED, TOO_MANY_FAILED, first_uploads, is_periodic
+from sim.results.tables import NOT_TRIGGERED, TOO_MANY_FAILED, first_uploads, is_periodic, job_of
 
 # ---- Single checkpoints that sentences refer to: the median one, the slowest one, the first upload, a failed one.
 #
@@ -61,9 +61,7 @@ class Single:
 class Singles(NamedTuple):
     """Checkpoints and failures of a strategy that sentences refer to.  A field is None if there is no such checkpoint."""
 
-    # of an even number of checkpoints: the faster of the two in the middle, or the slower one if they differ by more
-    # than noise
-    median: Single | None
+    median: Single | None  # the one at `median_index`
     slowest: Single | None
     first_upload: Single | None  # of the first run that has one
     failed: Single | None = None  # the first one that failed for the most frequent reason
@@ -74,6 +72,8 @@ class Singles(NamedTuple):
     in_a_row: int = 0  # maximum number of consecutive failures
     restarts: int = 0  # number of restarts because more checkpoints failed in a row than are tolerated
     from_beginning: int = 0  # number of these restarts without a restored checkpoint
+    tail: int = 0  # number of checkpoints in the slowest quarter
+    barriers_in_tail: int = 0  # number of these that wait longer for barriers than for files
 
 
 CheckpointRow = Mapping[Any, Any]
@@ -96,8 +96,7 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     periodic = [row for row in checkpoints if row["is_periodic"]]
     later = [row for row in periodic if not row["is_first"] and row["trigger_timestamp"] >= warmup_s * 1e3]
     done = sorted((row for row in later if row["status"] == "COMPLETED"), key=_duration_ms)
-    middle = done[(len(done) - 1) // 2 : len(done) // 2 + 1]  # one or two
-    is_alike = bool(done) and is_noise(_duration_ms(middle[-1]), _duration_ms(middle[0]))
+    tail = done[-math.ceil(len(done) / 4) :]
     ended = [
         row for row in checkpoints if row["status"] != "IN_PROGRESS" and row["failure_message"] not in INTERRUPTIONS
     ]
@@ -115,7 +114,7 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         return next((_single(runs, row) for row in rows), None)
 
     return Singles(
-        median=single(middle if is_alike else middle[-1:]),
+        median=single(done[index] for index in [median_index([*map(_duration_ms, done)])] if done),
         slowest=single(row for row in done if _duration_ms(row) == _duration_ms(done[-1])),
         first_upload=single(row for row in checkpoints if row["is_first"]),
         failed=single(row for row in failed if row["failure_message"] == reasons[0][0]),
@@ -125,7 +124,35 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         in_a_row=max((_max_consecutive_failures(tables["checkpoints"]) for tables in runs), default=0),
         restarts=len(restored),
         from_beginning=int((restored == 0).sum()),
+        tail=len(tail),
+        barriers_in_tail=_count_held_by_barriers(runs, tail),
     )
+
+
+def median_index(durations: Sequence[float]) -> int:
+    """Return the index of the checkpoint that stands for the median of sorted durations, in any unit.  0 if there are none.
+
+    Of an even number, it is the faster of the two in the middle, or the slower one if they differ by more than noise.
+    """
+    low, high = max(len(durations) - 1, 0) // 2, len(durations) // 2
+    return low if low >= high or is_noise(durations[high], durations[low]) else high
+
+
+_SIGN_OF_KIND = {"queue": 1, "timeout": 1, "alignment": 1, "upload": -1, "channel_state": -1}
+"""Kind of wait -> 1 if it is for barriers, -1 if it is for files."""
+
+
+def _count_held_by_barriers(runs: Sequence[Tables], checkpoints: Sequence[CheckpointRow]) -> int:
+    """Return how many of these checkpoints wait longer for barriers than for the files that their critical path writes."""
+    count = 0
+    for run, tables in enumerate(runs):
+        keys = {(row.get("x_job", 0), row["id"]) for row in checkpoints if row["run"] == run}
+        parts = tables["path"]
+        spent_ns = Counter[tuple[int, int]]()
+        for *key, part, ns in zip(job_of(parts), parts["id"], parts["part"], parts["duration"], strict=True):
+            spent_ns[key[0], key[1]] += _SIGN_OF_KIND.get(PARTS.get(part, ""), 0) * ns
+        count += sum(spent_ns[key] > 0 for key in keys)
+    return count
 
 
 def _max_consecutive_failures(rows: pd.DataFrame) -> int:

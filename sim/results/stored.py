@@ -194,7 +194,7 @@ def _evaluated_requests(runs: Sequence[Tables], ends_s: Sequence[float], warmup_
         begin_ms = 1e3 * max(warmup_s, _first_upload_end_s(run["checkpoints"]))
         span_ms = whole_periods_ms(triggers_ms[triggers_ms >= begin_ms], begin_ms, 1e3 * end_s)
         begin_s, until_s = (math.floor(ms / 1e3) for ms in span_ms)  # one row per second
-        events = _one_off_events_s(run, end_s)
+        events = one_off_events_s(run, end_s)
         whole = _Requests(
             run["requests"], begin_s, until_s, _whole_intervals_s(events, triggers_ms[triggers_ms >= begin_ms])
         )
@@ -213,7 +213,7 @@ def _first_upload_end_s(checkpoints: pd.DataFrame) -> float:
     return float(rows[["trigger_timestamp", "end_to_end_duration"]].sum(axis=1).max()) / 1e3 if len(rows) else 0.0
 
 
-def _one_off_events_s(run: Tables, end_s: float) -> list[tuple[float, float]]:
+def one_off_events_s(run: Tables, end_s: float) -> list[tuple[float, float]]:
     """Return (begin, end) [s] of planned restarts, and of a failure or a savepoint that is the only one of the run.
 
     A restart lasts until the first checkpoint afterwards has completed, because that may upload all state again.
@@ -262,7 +262,10 @@ def storage_use_table(by_strategy: Mapping[str, StorageUse], prices: Prices) -> 
         for name, use in by_strategy.items()
     ]
     header = ["strategy", *(column.heading for column in (*columns.values(), COST_COLUMN))]
-    title = f"Requests to the object store, without one-off events (planned restarts, a single failure or savepoint); prices: {prices.source}"
+    title = (
+        "Requests to the object store after the warm-up and the first upload, without one-off events (planned restarts, a single failure "
+        f"or savepoint, and the checkpoint after each); prices: {prices.source}"
+    )
     return TextTable(title, header, rows)
 
 

@@ -762,7 +762,9 @@ def _cause_sentence(strategy: StrategyRow, single: Single, several: bool) -> str
                 else "storage decides"
             )
             barriers_ms = path.queue_ms + path.timeout_ms + path.alignment_ms
-            barriers = ", not the barriers"
+            barriers, singles = ", not the barriers", strategy.singles
+            if single is singles.median and 2 * singles.barriers_in_tail >= singles.tail > 0:
+                barriers = f" here, but {singles.barriers_in_tail} of the slowest {singles.tail} checkpoints wait longer for barriers than for files"
             if 2 * barriers_ms >= path.upload_ms:
                 barriers = f", and so {'do' if barriers_ms >= path.upload_ms else 'partly do'} the barriers, which wait {ms_text(barriers_ms)}"
             return f"Writing {_upload_text(single, took)}: {decide}{barriers}"

@@ -539,6 +539,20 @@ def commits_meanwhile(told, match):
     return bool(told.all_runs[0][0].scenario.job.vertex(match["at"]).committer_of) and largest(*QUEUES)(told, match)
 
 
+def tail_waits_for_barriers(told, match):
+    """As many checkpoints of the slowest quarter spend more of their paths on barriers than on files."""
+    runs = next(runs for runs in told.all_runs if any(run is told.run_of(match) for run in runs))
+    each = [(row["end_to_end_duration"], run, row) for run in runs for row in told.periodic([run], "COMPLETED")]
+    tail = sorted(each, key=lambda item: -item[0])[: math.ceil(len(each) / 4)]
+    held = 0
+    for _, run, row in tail:
+        parts = run.path[(run.path["id"] == row["id"]) & (run.path.get("x_job", 0) == row.get("x_job", 0))]
+        spent = parts.groupby("part")["duration"].sum().to_dict()
+        barriers = sum(spent.get(part, 0) for part in {*QUEUES, "until the timeout", "alignment"})
+        held += barriers > sum(spent.get(part, 0) for part in ("upload", "own output", "channel state"))
+    return match["held"] == f"{held}" and match["tail"] == f"{len(tail)}" and 2 * held >= len(tail)
+
+
 def written(told, match):
     queued = [row for row in told.parts(match) if row["part"] == "async queue"]
     queued_ms = sum(row["duration"] for row in queued) / 1e6
@@ -556,6 +570,7 @@ def written(told, match):
         and (match["older"] is None or same_ms(match["older"], queued_ms))
         and (match["barriers"] is None or same_ms(match["barriers"], barriers_ms))
         and (match["do"] == "do") == (barriers_ms >= uploaded_ms)
+        and (match["held"] is None or tail_waits_for_barriers(told, match))
         and {match["thread"]} <= {None, *(row["vertex"] for row in queued)}
     )
 
@@ -646,6 +661,15 @@ def is_steady(times, end_ms):
     return len(times) > 1 and end_ms - times[-1] <= 2 * median(b - a for a, b in pairwise(times))
 
 
+def has_one_off_event(run):
+    """Whether requests to an object store leave time out: a planned restart, the only failure or the only savepoint."""
+    kinds = [*run.recoveries["kind"]]
+    failures = [kind for kind in kinds if kind not in ("rescale", "instance")]
+    savepoints = (run.checkpoints["savepointFormat"] != "").sum()
+    is_left_out = len(failures) == 1 or len(failures) < len(kinds) or savepoints == 1
+    return is_left_out and len(run.tables["requests"]) > 0
+
+
 def visible_after(told, match):
     """The median by records of commits after the warm-up; checkpoints and bytes of the first run, in all or per hour."""
     for runs in told.about(match):
@@ -673,6 +697,7 @@ def visible_after(told, match):
             abs(number(match["wait"]) / wait - 1) < 0.1
             and same_count(match["count"], len(counted) / hours)
             and match["size"] == bytes_text(counted["checkpointed_size"].sum() / hours)
+            and (not match["events"] or has_one_off_event(runs[0]))
         ):
             return False
     return True
@@ -1984,7 +2009,8 @@ TEMPLATES = (
         rf"Writing (?:(?P<size>SIZE)|files) {TOOK}"
         r"(?:, after (?P<older>MS) in which the asynchronous thread of '(?P<thread>[^']+)' writes an older checkpoint)?: "
         r"(?:storage decides|(?P<cards>the network cards) \(storage\.nic\) decide)(?:, not the barriers|, and so (?P<do>do|partly do) the "
-        r"barriers, which wait (?P<barriers>MS))",
+        r"barriers, which wait (?P<barriers>MS)| here, but (?P<held>\d+) of the slowest (?P<tail>\d+) checkpoints wait longer for barriers "
+        r"than for files)",
         written,
         exists,
     ),
@@ -2291,7 +2317,8 @@ TEMPLATES = (
     template(
         "visible after",
         rf"{ABOUT}The oldest record of a transaction waits (?P<more>more than )?(?P<wait>MS) until it is visible, (?:at|with) "
-        r"(?P<count>COUNT) checkpoints? and (?P<size>SIZE) of state written (?:per hour|(?P<run>in this run))",
+        r"(?P<count>COUNT) checkpoints? and (?P<size>SIZE) of state written "
+        r"(?:per hour(?P<events>, with one-off events, which the table of requests leaves out)?|(?P<run>in this run))",
         visible_after,
     ),
     template(

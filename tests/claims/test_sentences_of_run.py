@@ -438,6 +438,18 @@ run: {duration: 30 s}
         rest="faults: [{slow: b, factor: 400, at: 5 s, lasts: 6 s}]",
         duration="20 s",
     ),
+    "storage decides most checkpoints, and barriers the slowest": job(
+        b=", state: {size: 24 MB, backend: hashmap}",
+        interval="2 s",
+        rest="storage: {bandwidth: 30 MB/s}\nfaults: [{slow: b, factor: 9, at: 21500 ms, lasts: 9 s}]",
+        duration="32 s",
+    ),
+    "bytes per hour with and without the only failure": job(
+        b=", state: {size: 10 MB, backend: hashmap}, commit: {time: 1 ms}",
+        interval="[off, 2 s]",
+        rest="storage: {object-store: {}}\nfaults: [{kill: 'b[0]', at: 15500 ms}]\nrestart: {strategy: fixed-delay, delay: 1 s}\n",
+        duration="30 s",
+    ),
     "two reasons to fail": job(
         checkpoint=", tolerable-failed: 100, timeout: 700 ms",
         interval="2 s",
@@ -645,6 +657,8 @@ WORDS = {
     "tasks without a JobManager": "until they miss its heartbeats",
     "an interval as long as the run, and one failure": "Durations with interval 11 s are not compared",
     "many files": "physical ones",
+    "storage decides most checkpoints, and barriers the slowest": "2 of the slowest 4 checkpoints wait longer for barriers",
+    "bytes per hour with and without the only failure": "with one-off events, which the table of requests leaves out",
     "failures as fast as they are tolerated": "that restart.rate tolerates: the job fails",
     "copies on disks": ", others up to",
     "tasks that write to disks what they recover": "since Flink 2.4",

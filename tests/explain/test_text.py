@@ -25,6 +25,8 @@ from sim.explain.explanation import (
     with_checkpoints,
 )
 from sim.results.critical_path import PathKind
+from sim.results.side_by_side import singles
+from tests.results.analysis.runs_by_hand import Made
 from tests.scenarios import read_scenario
 from tests.worlds.generator import FOLDER
 from tests.worlds.generator import text as world
@@ -215,7 +217,12 @@ def run_of(*rows, firsts=(), warmup_ms=0):
     for number, (status, at, ms) in enumerate(rows, 1):
         end_ns = (at + ms) * 10**6
         stats[number] = SimpleNamespace(
-            number=number, status=status, trigger_ns=at * 10**6, latest_ack_ns=end_ns, failed_ns=end_ns
+            number=number,
+            status=status,
+            trigger_ns=at * 10**6,
+            latest_ack_ns=end_ns,
+            failed_ns=end_ns,
+            savepoint_format="",
         )
     table = SimpleNamespace(run=SimpleNamespace(finds_warm_up=False, warmup_ns=warmup_ms * 10**6))
     instance = SimpleNamespace(context=SimpleNamespace(stats=stats))
@@ -227,7 +234,10 @@ def run_of(*rows, firsts=(), warmup_ms=0):
     [
         # the median and the slowest
         ([("COMPLETED", 0, 300), ("COMPLETED", 1, 100), ("COMPLETED", 2, 200)], [], 0, [3, 1]),
-        ([("COMPLETED", 0, 300), ("COMPLETED", 1, 100)], [], 0, [2, 1]),  # of two in the middle the quicker
+        # of two in the middle that are alike the quicker, else the slower, as in the sentence of `run`
+        ([("COMPLETED", 0, 101), ("COMPLETED", 1, 100)], [], 0, [2, 1]),
+        ([("COMPLETED", 0, 400), ("COMPLETED", 1, 100), ("COMPLETED", 2, 300), ("COMPLETED", 3, 90)], [], 0, [3, 1]),
+        ([("COMPLETED", 0, 300), ("COMPLETED", 1, 100)], [], 0, [2, 1]),  # of two both
         ([("COMPLETED", 0, 300)], [], 0, [1]),
         # a first upload comes first, and the others are after the warm-up
         ([("COMPLETED", 0, 900), ("COMPLETED", 5, 100), ("COMPLETED", 6, 90)], [1], 5, [1, 3, 2]),
@@ -245,6 +255,27 @@ def test_the_checkpoints_that_are_chosen(monkeypatch, rows, firsts, warmup_ms, c
     assert [(0, number) for number in chosen] == list(
         _default_checkpoints(run_of(*rows, firsts=firsts, warmup_ms=warmup_ms))
     )
+
+
+@pytest.mark.parametrize(
+    ("durations_ms", "savepoints", "role"),
+    [
+        ((90, 100, 300, 400), (), "the slower of the middle two of 4"),
+        ((90, 300, 301, 400), (), "the median of 4"),
+        ((90, 300, 400, 500), (4,), "the median of 3"),  # a savepoint does not count, as in the table of `run`
+    ],
+)
+def test_explain_and_run_name_the_same_checkpoint_in_the_middle(monkeypatch, durations_ms, savepoints, role):
+    monkeypatch.setattr("sim.explain.explanation._first_uploads", lambda run: [])
+    run, made = run_of(*(("COMPLETED", 1000 * k, ms) for k, ms in enumerate(durations_ms))), Made()
+    for number, ms in enumerate(durations_ms, 1):
+        run.instances[0].context.stats[number].savepoint_format = "canonical" if number in savepoints else ""
+        if number not in savepoints:
+            made.checkpoint(1000 * number, ms)
+
+    middle = singles([made.load(busy=(0, 0, 0)).tables()]).median.duration_ms
+    chosen = {durations_ms[number - 1]: role for (_, number), role in _default_checkpoints(run).items()}
+    assert chosen[middle] == role
 
 
 def test_only_strategies_that_take_checkpoints_are_explained():

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -61,7 +62,7 @@ from sim.studies.cells import COLUMNS
 from sim.studies.plan import CellPlan, cells, label, run_folder, with_baselines
 from sim.studies.progress import Watch
 from sim.studies.run_folder import ANSWER
-from sim.studies.sweeps.answer import sections, sentence
+from sim.studies.sweeps.answer import sample_size_notes, sections, sentence
 from sim.studies.sweeps.design import override
 from sim.studies.sweeps.results import read_results, write_results
 from sim.studies.sweeps.run import MAX_COMPLETE, Workers, read_rows, run_missing
@@ -73,6 +74,8 @@ if TYPE_CHECKING:
 
 _SHOWN = ("completed", "end_to_end_p50_ms", "end_to_end_max_ms", "throughput_per_second")
 """Columns that notebooks show of a sweep without a question."""
+_NOTE_CHARS = 80
+"""Length of a line below a chart: as many characters of this size are as wide as the chart."""
 MAX_LISTED = 10
 """Failed cells that are reported; the results list all of them."""
 
@@ -143,9 +146,17 @@ class Sweep(Displayed):
         if question is not None and self.sections:
             groups = [question.by] if question.by else []
             drawn = intervals(self.rows, [*groups, *question.settings], question.show, question.limits)
-        if drawn is None:
+        if question is None or drawn is None:
             raise ValueError("there is nothing to draw: no values, or neither a column nor a question (answer:)")
-        return Picture(to_figure(drawn), caption)
+        answer = to_figure(drawn)
+        self._add_notes(answer, question.show)
+        return Picture(answer, caption)
+
+    def _add_notes(self, drawn: Figure, columns: Sequence[str]) -> None:
+        """Write below a chart which of its columns are percentiles of too few observations."""
+        notes = [sample_size_notes([column], self.results).replace(column, in_words(column), 1) for column in columns]
+        if below := "".join(notes).removeprefix(". "):
+            drawn.supxlabel(fill(below, _NOTE_CHARS), fontsize="small")
 
     def _drawn_over(self, y: str, x: str, by: str) -> Figure:
         varied = list(self.definition.scenarios.values())
@@ -165,6 +176,7 @@ class Sweep(Displayed):
         labels = [f"{name} [{ending.strip()}]" if ending else name for name, ending in ((x, axis), (in_words(y), unit))]
         drawn = figure(3.0)
         (table / size).plot(ax=drawn.subplots(), marker="o", xlabel=labels[0], ylabel=labels[1], legend=bool(by))
+        self._add_notes(drawn, [y])
         return drawn
 
     @property

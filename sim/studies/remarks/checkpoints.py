@@ -17,7 +17,14 @@ from sim.model.units import UnitError, parse_flink_size
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, count_text, ms_text, per_second_text, share_text
 from sim.results.journal import EventType
-from sim.results.stored import commits_per_hour, known_sinks, rate_basis, rolled_back_sentences, whole_periods_ms
+from sim.results.stored import (
+    commits_per_hour,
+    known_sinks,
+    one_off_events_s,
+    rate_basis,
+    rolled_back_sentences,
+    whole_periods_ms,
+)
 from sim.results.tables import EXPIRED, first_uploads, is_periodic, job_of
 from sim.runtime.result import Result
 from sim.storage.media.flat import slowness
@@ -266,6 +273,8 @@ def output_sentences(runs: Replications) -> Iterator[str]:
                 counted, span = done[done["trigger_timestamp"] > begin_ms], (end_ms - max(begin_ms, 0.0)) / 3.6e6
                 written_bytes = float(counted["checkpointed_size"].sum())
                 usage = f"at {count_text(len(counted) / span)} checkpoints and {bytes_text(written_bytes / span)} of state written per hour"
+                if runs.storage_use.has_requests and one_off_events_s(result.tables, result.ended_ns / 1e9):
+                    usage += ", with one-off events, which the table of requests leaves out"
             yield f"The oldest record of a transaction waits {cost.ms_text('visible_p50_ms')} until it is visible, {usage}"
     commits, files = commits_per_hour([result.tables], [result.ended_ns / 1e9], warmup_s=runs.warmup_s)
     if files > 0:

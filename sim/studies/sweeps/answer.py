@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import pandas as pd
@@ -489,7 +489,7 @@ def _means_table(question: Question, results: pd.DataFrame) -> TextTable:
     ]
     bounds = any((table[f"{column} unfinished"] > 0).any() for _, _, table in tables for column in columns)
     note = ". More than: it did not end everywhere, and counts there with the longest time known" if bounds else ""
-    title = f"Mean {_averaged_over_text([group for _, group, _ in tables], question)}{note}{_sample_size_notes(question, results)}"
+    title = f"Mean {_averaged_over_text([group for _, group, _ in tables], question)}{note}{sample_size_notes(_shown_columns(question), results)}"
     return TextTable(title, [*_by_cell(question.by), *question.settings, *columns], rows)
 
 
@@ -499,10 +499,10 @@ def _shown_columns(question: Question) -> list[str]:
     return list(dict.fromkeys([*question.show, *least, *(limit.column for limit in question.limits)]))
 
 
-def _sample_size_notes(question: Question, results: pd.DataFrame) -> str:
-    """Return notes on percentiles whose sample is too small in some run."""
+def sample_size_notes(columns: Iterable[str], results: pd.DataFrame) -> str:
+    """Return notes on those columns that are percentiles whose sample is too small in some run, each after ``. ``, or ""."""
     notes = ""
-    for column in _shown_columns(question):
+    for column in columns:
         sizes = counts(results, column)
         if not sizes.empty and sizes.min() < (needed := smallest_sample_of(column)):
             span = " to ".join(map(str, sorted({int(sizes.min()), int(sizes.max())})))

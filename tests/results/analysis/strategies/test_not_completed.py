@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 from sim.results.not_completed import not_completed
 from sim.results.side_by_side import table, texts
 from sim.results.summary import summarize
@@ -85,6 +87,26 @@ def test_it_is_a_row_and_a_sentence():
         "Writing 600 MB takes 300 ms of the 332 ms of checkpoint 3: storage decides, not the barriers."
         " Checkpoint 1 uploads everything, 200 GB in 12 s: it has its own row, and everything but commits is about later ones."
     )
+
+
+@pytest.mark.parametrize(
+    ("behind_data_ms", "end"),
+    [
+        ((0, 0), "not the barriers"),
+        ((500, 0), " 1 of the slowest 2 checkpoints wait longer for barriers than for files"),
+        ((500, 600), " 2 of the slowest 2 checkpoints wait longer for barriers than for files"),
+    ],
+)
+def test_storage_decides_only_if_it_decides_the_slowest_quarter_as_well(behind_data_ms, end):
+    run = Made()
+    for k in range(8):
+        barriers_ms = behind_data_ms[k - 6] if k > 5 else 0
+        run.checkpoint(1000 * k, 310 + barriers_ms + k, size=60)
+        run.part("behind data", "sink", barriers_ms).part("upload", "sink", 300)
+    found = verdict([line("it", run.load(busy=(0.1, 0.2, 0.3)), sinks=("sink",))])
+
+    assert end in found
+    assert ("not the barriers" in found) == (not any(behind_data_ms))
 
 
 def test_a_mean_far_from_the_median_is_printed_with_it():
