@@ -873,7 +873,11 @@ TEMPLATES = (
         after_gap,
     ),
     template("same time", r"(?:Savepoint|Checkpoint) (?P<n>\d+) was under way at the same time", at_the_same_time),
-    template("change", r"With(?:out)? [\w _]+: the rest of this path takes (?P<least>MS) of (?P<now>MS); another one may take longer", shortened),
+    template(
+        "change",
+        r"With(?:out)? [\w _]+: the rest of this path takes (?P<least>MS) of (?P<now>MS); another one may take longer",
+        shortened,
+    ),
     template(
         "where",
         r"Where the time goes (?:checkpoint \d+ others|(?:(?P<slow>\d+) slow \(mean\) )?(?P<others>\d+) (?:others|checkpoints)) \(median\)",
