@@ -3,7 +3,7 @@
 A metric is ``<table>.<column>.<statistic>``, e.g.  ``checkpoints.end_to_end_duration.p99``; the statistics are p0 to
 p100, mean, min, max, sum and count.  ``checkpoints.completed`` and ``checkpoints.failed`` count.  Rows before the
 warm-up, checkpoints that did not complete and times that are -1 (did not happen) are left out; a statistic over nothing
-meets no bound.
+meets no bound, but their number is 0.
 
 A percentile of fewer rows than its smallest sample (`sim.model.quantities`) is unknown: it meets no bound either, and
 that is said. Percentiles and means of `checkpoints` are of those after a first upload, as in the table of strategies;
@@ -81,7 +81,7 @@ class Expectation:
                 rows = rows[~rows["is_first_upload"]]
         values = rows[self.column].astype(float)
         values = values[values >= 0]
-        if len(values) < self.smallest_sample:
+        if len(values) < self.smallest_sample and self.statistic != "count":
             return Value(math.nan, len(values))
         return Value(_statistic(values, self.statistic), len(values))
 
@@ -106,6 +106,9 @@ def expectation(metric: str, condition: str) -> Expectation:
         raise ExpectationError(f"'{condition}' is not a condition: write '< 60 s'")
     if metric in _COUNTS:
         return Expectation(metric, parsed, "checkpoints", "", "count", _bound(parsed.bound, ""))
+    for count in _COUNTS:
+        if metric.startswith(f"{count}."):
+            raise ExpectationError(f"{count} is a number already: write {count}: '{condition}'")
     table, _, rest = metric.partition(".")
     column, _, statistic = rest.rpartition(".")
     if table not in TABLES:

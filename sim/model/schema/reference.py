@@ -130,7 +130,9 @@ def explain_key(key: str) -> KeyReference:
         if of_flink in [name.partition(" (")[0] for name in (*reference.flink, *reference.older)]:
             return reference
     if of_flink in listed_keys():
-        raise UnknownKeyError(f"{of_flink} is a key of Flink that is not modelled: under flink: it is accepted and has no effect")
+        raise UnknownKeyError(
+            f"{of_flink} is a key of Flink that is not modelled: under flink: it is accepted and has no effect"
+        )
     ends = [name for name in known if name.rpartition(".")[2] == key.rpartition(".")[2]]
     near = f"; there is {' and '.join(sorted(ends)[:3])}" if ends else did_you_mean(requested, known)
     raise UnknownKeyError(f"no key '{key}' in a scenario{near}")

@@ -41,7 +41,10 @@ def test_a_key_of_flink_leads_to_ours():
 def test_keys_of_a_flink_block_and_those_without_effect(ckptsim):
     assert ckptsim("explain-key flink.state.backend.type").stdout.startswith("job.VERTEX.state.backend\n")
     left_out = ckptsim("explain-key metrics.reporters")
-    assert left_out.stderr == "metrics.reporters is a key of Flink that is not modelled: under flink: it is accepted and has no effect\n"
+    assert (
+        left_out.stderr
+        == "metrics.reporters is a key of Flink that is not modelled: under flink: it is accepted and has no effect\n"
+    )
 
 
 def test_an_older_name_of_flink_leads_to_ours():

@@ -85,6 +85,13 @@ def test_nothing_measured_meets_no_bound():
         assert line.reached(value) == "it is unknown: nothing was measured"
 
 
+def test_the_number_of_nothing_is_zero():
+    line = expectation("checkpoints.id.count", ">= 1")
+
+    assert line.value([result(warmup_s=100)]).number == 0
+    assert not line.holds(line.value([result(warmup_s=100)]))
+
+
 def test_a_percentile_of_too_few_is_unknown():
     """Whatever its bound; pooled replications are the sample."""
     line = expectation("checkpoints.end_to_end_duration.p90", "< 1 h")
@@ -127,6 +134,7 @@ def test_percentiles_and_means_are_of_those_after_a_first_upload():
         ("needs a unit", "checkpoints.end_to_end_duration.p99", "< 60"),
         ("a size was expected", "checkpoints.persisted_data.max", "< 60 MB/s"),
         ("unknown column 'finished'", "checkpoints.finished", "== 1"),
+        ("write checkpoints.completed: '>= 3'", "checkpoints.completed.count", ">= 3"),
     ],
 )
 def test_what_cannot_be_judged_is_an_error(message, metric, condition):
