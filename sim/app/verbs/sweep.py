@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 _SHOWN = ("completed", "end_to_end_p50_ms", "end_to_end_max_ms", "throughput_per_second")
 """Columns that notebooks show of a sweep without a question."""
 _NOTE_CHARS = 80
-"""Length of a line below a chart: as many characters of this size are as wide as the chart."""
+"""Length of a line above a chart: as many characters of this size are as wide as the chart."""
 MAX_LISTED = 10
 """Failed cells that are reported; the results list all of them."""
 
@@ -153,10 +153,10 @@ class Sweep(Displayed):
         return Picture(answer, caption)
 
     def _add_notes(self, drawn: Figure, columns: Sequence[str]) -> None:
-        """Write below a chart which of its columns are percentiles of too few observations."""
+        """Write above a chart which of its columns are percentiles of too few observations."""
         notes = [sample_size_notes([column], self.results).replace(column, in_words(column), 1) for column in columns]
-        if below := "".join(notes).removeprefix(". "):
-            drawn.supxlabel(fill(below, _NOTE_CHARS), fontsize="small")
+        if note := "".join(notes).removeprefix(". "):
+            drawn.suptitle(fill(note, _NOTE_CHARS), fontsize="small")
 
     def _drawn_over(self, y: str, x: str, by: str) -> Figure:
         varied = list(self.definition.scenarios.values())

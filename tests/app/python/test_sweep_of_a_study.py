@@ -88,8 +88,8 @@ def test_a_sweep_without_a_question_draws_a_column_over_a_key(study, tmp_path):
     assert picture.figure.axes[0].get_xlabel() == "checkpoint.interval [s]"
     assert picture.figure.axes[0].get_ylabel() == "checkpoint duration, median [ms]"
     assert swept.plot("end_to_end_p50_ms", x="checkpoint.barriers")._repr_png_().startswith(b"\x89PNG")
-    assert picture.figure.get_supxlabel() == ""
-    few = swept.plot("end_to_end_p99_ms", x="checkpoint.interval").figure.get_supxlabel().replace("\n", " ")
+    assert picture.figure.get_suptitle() == ""
+    few = swept.plot("end_to_end_p99_ms", x="checkpoint.interval").figure.get_suptitle().replace("\n", " ")
     assert few.startswith("checkpoint duration, p99 needs 100 checkpoints, and a run has ")
     assert few.endswith(": read it as the longest one")
     with pytest.raises(ValueError, match="y: 'p50' is not among"):
