@@ -21,10 +21,12 @@ from sim.advice.texts import (
     equal_intervals,
     equal_text,
     file_cautions,
+    file_text,
     firing_cautions,
     keeps_in_file,
     name_of,
     quantity_of,
+    recovery_text,
     restart_cautions,
     value_text,
     value_text_apart_from,
@@ -225,7 +227,7 @@ RANK_ALWAYS_SHOWN = 9
 RANK_OF_TWO_LINES = 7
 """Lowest rank of texts that may take two lines: a comparison that is cut loses the advised value."""
 KEEPS, NEAR, OVER = "✓ keeps", "~ near", "✗ over"
-"""Labels of limits: the range of the predicted value is within the limit, reaches beyond it, or the value itself is beyond it."""
+"""Labels of limits: kept; the range reaches beyond the limit, or trials do not show that it is kept; the value is beyond it."""
 QUESTIONS = 2
 CAUTIONS = 2
 """Maximum questions, and maximum cautions, in the overview."""
@@ -291,7 +293,8 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
     """Yield a line for each limited value: that of `before`, the predicted one with its range, and the limit.
 
     For example ``longest of 306 checkpoints 21 s -> 540 ms (330 to 900 ms), limit 2 s``.  The label says whether the range is
-    within the limit, reaches beyond it, or the predicted value itself does.
+    within the limit, reaches beyond it, or the predicted value itself does.  If the range is within the limit, but trials do not
+    show that it is kept, the label is NEAR, and the line says why.
     """
     for column, bound in search.limits.bounds.items():
         value = setting.value(column)
@@ -299,25 +302,39 @@ def _limit_lines(search: CandidateSearch, setting: Setting, before: Setting | No
             continue
         needed = {tight.column: tight.needed for tight in setting.tight}
         off = needed[column] if column in needed else search.margins(setting.name, column)
-        # few checkpoints, or no window that fires, show that a limit is broken, not that it is kept
-        is_unsure = column == "checkpoint_ms" and (not setting.ran_long or firing_cautions(search, setting))
-        if column == "loss":
-            is_unsure = setting.name in search.behind
         was_in_file = 0.0 if before is None else _value_in_file(search, before, column)
         is_own = before is not None and was_in_file > before.value(column)
         quantity = judged(search) if column == "recovery_ms" and not is_own else quantity_of(column, setting)
         why = f" ({setting.rare})" if setting.rare and column == "checkpoint_ms" else _range_text(column, value, off)
         if (in_file := _value_in_file(search, setting, column)) > value:
             value, quantity, why = in_file, LIMITED[column], f" ({search.file_runs[setting.name].event})"
-        is_unsure = bool(is_unsure) or not keeps_in_file(search, setting, column)
-        label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or is_unsure else KEEPS
-        was = (
-            ""
+        doubt = "" if value * (1 + off) > bound else _doubt(search, setting, column)
+        label = OVER if not value <= bound else NEAR if value * (1 + off) > bound or doubt else KEEPS
+        shown = (
+            [(setting, value)]
             if before is None
-            else f"{value_text_apart_from(column, max(before.value(column), was_in_file), bound)} -> "
+            else [(before, max(before.value(column), was_in_file)), (setting, value)]
         )
-        rest = f"{value_text_apart_from(column, value, bound)}{why}, limit {value_text(column, bound)}"
-        yield Text(label, f"{quantity.removeprefix('the ')} {was}{rest}")
+        values = " -> ".join(
+            (own.gives_up if column == "recovery_ms" else "") or value_text_apart_from(column, number, bound)
+            for own, number in shown
+        )
+        rest = f"{why}, limit {value_text(column, bound)}{doubt and f'; {doubt}'}"
+        yield Text(label, f"{quantity.removeprefix('the ')} {values}{rest}")
+
+
+def _doubt(search: CandidateSearch, setting: Setting, column: str) -> str:
+    """Return why trials do not show that a setting keeps a limit, though the range of its value is within it; "" if they do."""
+    if column == "checkpoint_ms" and not setting.ran_long:
+        return "too few checkpoints ran to show that it is kept"
+    if column == "checkpoint_ms" and (unseen := firing_cautions(search, setting)):
+        return unseen[0].short
+    if column == "loss" and setting.name in search.behind:
+        return "the job falls behind"
+    if keeps_in_file(search, setting, column):
+        return ""
+    run = search.file_runs.get(setting.name)
+    return f"as the file is, {file_text(search, run, column)}" if run else "not run with the events of the file"
 
 
 def _value_in_file(search: CandidateSearch, setting: Setting, column: str) -> float:
@@ -338,11 +355,9 @@ def _recovery_lines(search: CandidateSearch, chosen: Setting, slots: str) -> Ite
     """Yield the recovery that no limit is about, when there are slots, and the longest checkpoint until it is caught up."""
     has_limit, before = search.limits.recovery_ms is not None, search.replaced
     if not has_limit and not math.isnan(chosen.recovery_ms):
-        values, about = [], "about "  # of two extrapolated values, the first has it
-        for setting in (before, chosen):
-            if setting is not None:
-                values.append(f"{about * setting.is_extrapolated}{ms_text(setting.recovery_ms)}")
-                about = "" if setting.is_extrapolated else about
+        values = [recovery_text(setting) for setting in (before, chosen) if setting is not None]
+        if values[0].startswith("about "):  # of two extrapolated values, the first has it
+            values[1:] = [value.removeprefix("about ") for value in values[1:]]
         yield Text("expect", f"{judged(search)} {' -> '.join(values)} (no limit given)", 8)
     if has_limit:
         yield Text("expect", slots, 6 if search.bench.failure == TASK else 2)

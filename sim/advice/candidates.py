@@ -260,6 +260,7 @@ class CandidateSearch:
                 and setting.checkpoint_ms <= rare.ms * (1 + 1e-9)  # a mean of equal values is rounded
                 else "",
                 is_extrapolated=setting.name in self._unfinished and math.isfinite(setting.recovery_ms),
+                gives_up=self._gives_up(setting),
             )
             for setting in settings
         )
@@ -272,6 +273,15 @@ class CandidateSearch:
     def slots_ms(self, name: SettingName) -> tuple[float, float] | None:
         """Return (min, max) time [ms] without slots after a lost TaskManager, or None if the job may fail permanently."""
         return slots_ms(self.bench.with_setting(self.candidate_of(name)))
+
+    def _gives_up(self, setting: Setting) -> str:
+        """Return the text on a job that the restart strategy ends, or may end, after the failure; "" if it does not."""
+        if math.isfinite(setting.recovery_ms):
+            return ""
+        if rows_of(self.rows, setting.name, FAILURE)["job_status"].astype(str).str.startswith("FAILED").any():
+            return "FAILED"
+        may_end = self.bench.failure == TASK_MANAGER and self.slots_ms(setting.name) is None
+        return "may fail" if may_end else ""
 
     def recovery_range(self, name: SettingName) -> float:
         """Return the width of the outage distribution, relative to the recovery.

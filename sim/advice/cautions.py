@@ -49,12 +49,13 @@ class Caution:
 def restart_attempts_caution(scenario: Scenario, mtbf_s: float, failure: Failure) -> Caution | None:
     """Return a caution if the expected failures use up the attempts of the restart strategy, else None.
 
-    After the loss of a TaskManager each deployment counts as an attempt until there are slots.
+    After the loss of a TaskManager each deployment counts as an attempt until there are slots.  A loss that uses up all attempts
+    ends the job, even if it is the first.
     """
     restart = scenario.restart
     counts = (
         [
-            outage.deployments
+            outage.deployments + (outage.ready_ns is None)
             for own in restarts_after_losses(scenario)
             for outage in outages(own, fail_ns=scenario.overheads.fail_ns, restart_ns=scenario.overheads.restart_ns)
         ]
@@ -66,10 +67,11 @@ def restart_attempts_caution(scenario: Scenario, mtbf_s: float, failure: Failure
         more += f", or {key_in_release('restart-strategy.type', scenario)}: exponential-delay"
     if restart.strategy == "fixed-delay" and restart.attempts is not None:
         first, last = (restart.attempts // count + 1 for count in (max(counts), max(min(counts), 1)))
-        if last * mtbf_s > UNLIMITED_ATTEMPTS_S:
+        if first * mtbf_s > UNLIMITED_ATTEMPTS_S:
             return None
-        times = " to ".join(dict.fromkeys(str(count) for count in (first, last)))
-        short = f"attempts are never reset: the job ends at failure {times}, in about {ms_text(1e3 * mtbf_s * last)}"
+        ends = sorted({first, last})
+        times, after = (" to ".join(map(text, ends)) for text in (str, lambda count: ms_text(1e3 * mtbf_s * count)))
+        short = f"attempts are never reset: the job ends at failure {times}, in about {after}"
         attempts += "attempts"
     elif (
         restart.strategy == "failure-rate"

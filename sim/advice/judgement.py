@@ -152,6 +152,8 @@ class Setting(Measured):
     rare: str = ""  # why rare checkpoints take as long as checkpoint_ms, though none of the trial's does
     ran_long: bool = False  # checkpoint_ms is the longest of long runs; else p99, or the longest of fewer than 100
     is_extrapolated: bool = False  # recovery_ms is estimated, because trials ended before the job had caught up
+    # text instead of an infinite recovery_ms, if that is because the restart strategy gives up; else ""
+    gives_up: str = ""
 
     @property
     def name(self) -> SettingName:

@@ -421,7 +421,9 @@ def _reason_to_skip(search: CandidateSearch, interval_ns: int) -> str:
         ("visible_ms", search.limits.visible_ms, "output"),
     ):
         if bound is not None and min(getattr(setting, column) for setting in at_longest) > MIN_EXCESS_TO_STOP * bound:
-            return f"{subject} exceeds its limit at {format_duration(longest_ns)} already"
+            has_levers = any(search.candidate_of(setting.name).changes for setting in at_longest)
+            without = "" if has_levers else "without levers "
+            return f"{without}{subject} exceeds its limit at {format_duration(longest_ns)} already"
     kept = [setting.lost for setting in done if not setting.breaks and math.isfinite(setting.lost)]
     # `again_ms` is of a failure late in an interval; one at a random time costs half of it, and more with longer intervals
     failure_costs = [

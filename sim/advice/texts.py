@@ -469,6 +469,9 @@ def comparison_with_today(search: CandidateSearch) -> TextTable | None:
     rows, are_repeated = differences(search.trials, now.name, chosen.name)
     if not (_is_p99(now) and _is_p99(chosen)):
         rows = [["longest checkpoint" if row[0] == P99_LABEL else row[0], *row[1:]] for row in rows]
+    for row in rows:
+        if row[0] == "recovery":
+            row[1:3] = [own.gives_up or text for own, text in zip((now, chosen), row[1:3], strict=True)]
     rows.append(["time lost", percentage(now.lost), percentage(chosen.lost), ""])
     how = "run by run, with 95 % confidence" if are_repeated else "a single run of each"
     then = (
@@ -513,7 +516,7 @@ def _settings_table(search: CandidateSearch, title: str, settings: Sequence[Sett
             ms_text(setting.checkpoint_p50_ms),
             bytes_text(setting.persisted_bytes),
             change_text(-setting.loss),
-            f"{'about ' if setting.is_extrapolated else ''}{ms_text(setting.recovery_ms)}",
+            recovery_text(setting),
             *([ms_text(setting.visible_ms)] if visible else []),
             f"{'> ' if math.isinf(setting.recovery_ms) and math.isfinite(setting.lost) else ''}{percentage(setting.lost)}",
             "; ".join(_remarks(setting, search)),
@@ -558,7 +561,8 @@ def breaks_text(setting: Setting, limits: Limits) -> str:
         if column in setting.breaks:
             value, bound = setting.value(column), value_text(column, at_most)
             limit = f"> {bound}" if math.isfinite(value) else f"(limit {bound})"
-            texts.append(f"{LIMITED[column]} {value_text_apart_from(column, value, at_most)} {limit}")
+            given_up = setting.gives_up if column == "recovery_ms" else ""
+            texts.append(f"{LIMITED[column]} {given_up or value_text_apart_from(column, value, at_most)} {limit}")
     return ", ".join(texts)
 
 
@@ -603,6 +607,11 @@ def value_text(column: str, value: float, digits: int = 2) -> str:
 def value_text_apart_from(column: str, value: float, bound: float) -> str:
     """Return a value with its unit, and with enough digits to differ from its limit."""
     return apart_text(value, bound, lambda number, digits: value_text(column, number, digits))
+
+
+def recovery_text(setting: Setting) -> str:
+    """Return the recovery of a setting; if the restart strategy gives up, that instead of an infinite duration."""
+    return setting.gives_up or f"{'about ' if setting.is_extrapolated else ''}{ms_text(setting.recovery_ms)}"
 
 
 def _percent(part: float) -> str:

@@ -194,6 +194,10 @@ class TrialRunner:
         self.lack = OUT_OF_TIME
         return TimeUpError(write_and_read_results(self.store, planned))
 
+    def left_s(self) -> float:
+        """Return the time that the limit leaves [s]; inf without one."""
+        return max(self._within_s - self._passed_s(), 0.0)
+
     def _passed_s(self) -> float:
         return self._clock() - self._begun_s
 

@@ -38,6 +38,7 @@ def row(axes, k, ms, **others):
     return {
         **axes,
         "status": "ok",
+        "job_status": "RUNNING",
         "strategy": "x",
         "replication": k,
         "failed": 0,

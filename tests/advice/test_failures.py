@@ -15,7 +15,7 @@ from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, WITHOUT_END, rank_levers
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
-from sim.advice.texts import grade, transaction_cautions, verdict
+from sim.advice.texts import grade, recovery_text, transaction_cautions, verdict
 from sim.advice.trials import FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
 from sim.app.verbs.advise import Advice
 from sim.model.faults import TaskManagerLost
@@ -45,6 +45,10 @@ def test_a_job_that_may_fail_for_good_does_not_recover(job):
     assert failing.chosen is not None
     column = MEASURED.index("recovery_ms")
     assert math.inf == found.trials["30 s", "aligned"][""][0, column]
+    assert recovery_text(found.setting(("30 s", "aligned"))) == "may fail"
+    found.rows["job_status"] = "FAILED: task manager 2 is not reachable"
+    own = found.judge(found.trials)
+    assert {recovery_text(setting) for setting in own if math.isinf(setting.recovery_ms)} == {"FAILED"}
     assert RESTARTS in {change.lever for change in found.candidate_of(found.chosen.name).changes}
 
 
@@ -54,7 +58,12 @@ def test_a_job_that_may_fail_for_good_does_not_recover(job):
         (
             "fixed-delay.attempts: 3, restart-strategy.fixed-delay.delay: 10 s",
             21_600.0,
-            "the job ends at failure 2 to 4, in about 24 h",
+            "the job ends at failure 2 to 4, in about 12 h to 24 h",
+        ),
+        (  # heartbeats may take longer than all attempts
+            "fixed-delay.attempts: 10, restart-strategy.fixed-delay.delay: 1 s",
+            86_400.0,
+            "the job ends at failure 1 to 2, in about 24 h to 48 h",
         ),
         ("fixed-delay.attempts: 1000000, restart-strategy.fixed-delay.delay: 10 s", 21_600.0, ""),
         (

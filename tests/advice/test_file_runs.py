@@ -104,6 +104,7 @@ def test_limits_are_not_ticked_where_the_budget_has_no_room_for_the_file(job):
 
     assert search.file_runs == {}
     assert f"{NEAR}  recovery" in screen(search)
+    assert "limit 60 s; not run with the events of the file" in " ".join(screen(search).split())
     assert grade(search) == "try"
     assert any("the file as it is (4.7 min) with aligned, every 30 s" in text for text in search.skipped_sentences)
 

@@ -108,5 +108,5 @@ def test_restarts_that_are_used_up_are_the_reason_for_more_of_them(job):
     search.replicate([search.current_candidate], 1)
 
     (why,) = [caution for caution in restart_cautions(search, search.current) if "attempts" in caution.short]
-    assert why.short == "today attempts are never reset: the job ends at failure 2 to 4, in about 96 h"
+    assert why.short == "today attempts are never reset: the job ends at failure 2 to 4, in about 48 h to 96 h"
     assert advised_scenario(search, search.current).restart.attempts == 2**31 - 1

@@ -90,7 +90,7 @@ def test_a_setting_runs_as_often_as_is_asked_for_and_no_more(job):
 
 
 @pytest.mark.parametrize(
-    ("limit_ms", "reason"), [(56_600, ""), (56_400, "recovery exceeds its limit at 1 min already")]
+    ("limit_ms", "reason"), [(56_600, ""), (56_400, "without levers recovery exceeds its limit at 1 min already")]
 )
 def test_longer_intervals_are_given_up_where_recovery_is_over_its_limit_by_15_per_cent(job, limit_ms, reason):
     """65 s at one minute: 1.15 times the limit are 65.09 s, or 64.86 s."""
@@ -100,7 +100,9 @@ def test_longer_intervals_are_given_up_where_recovery_is_over_its_limit_by_15_pe
     assert "" == _reason_to_skip(search, 60 * S) == _reason_to_skip(search, 10 * S)
 
 
-@pytest.mark.parametrize(("other_ms", "reason"), [(2300.0, ""), (2301.0, "output exceeds its limit at 30 s already")])
+@pytest.mark.parametrize(
+    ("other_ms", "reason"), [(2300.0, ""), (2301.0, "without levers output exceeds its limit at 30 s already")]
+)
 def test_longer_intervals_are_given_up_where_output_is_late(job, other_ms, reason):
     """The best protocol counts: output of aligned checkpoints is visible after 5 s."""
 

@@ -119,11 +119,14 @@ def is_closest(told, match):
 
 
 def is_over(told, match):
-    """The value is that of the closest setting, and its mark says whether it is beyond the limit."""
+    """The value is that of the closest setting, and its mark says whether it is beyond the limit, or why it is not known to be kept."""
     value_of = {"checkpoints": told.checkpoints_ms, "recovery": told.recovery_ms}
     value = value_of[match["what"]](told.closest)
-    marks = "✗" if value > number(match["limit"]) else "✓~"
-    return same_ms(match["value"], value) and match["mark"] in marks
+    limit, kinds = number(match["limit"]), {trial for trial, _ in told.rows[told.closest]}
+    is_near = (number(match["most"]) >= limit if match["most"] else False) or match["doubt"]
+    mark = "✗" if value > limit else "~" if is_near else "✓"
+    is_short = match["doubt"] != "too few checkpoints ran to show that it is kept" or "long" not in kinds
+    return same_ms(match["value"], value) and match["mark"] == mark and is_short and (not match["doubt"] or mark == "~")
 
 
 def is_longest_part(told, match):
@@ -147,6 +150,11 @@ def did_not_run(told, match):
     listed = re.findall(r"(\d+ (?:ms|s|min|h))(?: without levers)?(?: \(only ([\w ,-]+) ran\))?", match["intervals"])
     modes = {f"{protocol}{debloating}" for protocol in PROTOCOLS for debloating in ("", ", debloating")}
     names = {(name.rpartition(", every ")[2], name.rpartition(", every ")[0]) for name in told.rows}
+    over = [
+        f"{protocol}, every {interval}" for interval, protocol in names if interval == match["at"] and protocol in modes
+    ]
+    if match["at"] and (not over or any(told.recovery_ms(name) <= told.limits.recovery_ms for name in over)):
+        return False
     return all(
         {protocol for interval, protocol in names if interval == own and protocol in modes}
         == (set(re.split(r" and |, (?!debloating)", only)) if only else set())
@@ -243,7 +251,8 @@ TEMPLATES = tuple(
             "closest limit",
             (
                 r"(?P<mark>[✓~✗]) \w+ (?:longest of \d+ |p99 of )?(?P<what>checkpoints|recovery)(?:, task manager lost)? "
-                r"(?P<value>MS)(?: \([\d.]+(?: \w+)? to MS\))?, limit (?P<limit>MS)"
+                r"(?P<value>MS)(?: \([\d.]+(?: \w+)? to (?P<most>MS)\))?, limit (?P<limit>MS)"
+                r"(?:; (?P<doubt>too few checkpoints ran to show that it is kept|not run with the events of the file))?"
             ),
             is_over,
             none_is_advised,
@@ -278,7 +287,10 @@ TEMPLATES = tuple(
         ),
         (
             "not run",
-            r"Not run: every (?P<intervals>.*?): (?:recovery exceeds its limit at \d+ \w+ already|failures would cost more .*|.*)",
+            (
+                r"Not run: every (?P<intervals>.*?): "
+                r"(?:without levers recovery exceeds its limit at (?P<at>\d+ \w+) already|failures would cost more .*|.*)"
+            ),
             did_not_run,
             always,
         ),

@@ -110,7 +110,7 @@ def log_lines(work: Work, clock: Clock = time.monotonic) -> Watch:
     def share_done(share: float) -> str:
         if first is None or share - first[1] < MIN_SHARE:
             return f"{100 * share:.0f} %"
-        estimate_s = (clock() - first[0]) * (1 - share) / (share - first[1])
+        estimate_s = min((clock() - first[0]) * (1 - share) / (share - first[1]), work.left_s())
         return f"{100 * share:.0f} %, {left.text(estimate_s, lambda: 'it is slower than it was')}"
 
     def watch(finished: int, simulated_ns: int) -> None:

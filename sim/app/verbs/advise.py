@@ -170,7 +170,8 @@ def advise(source: Study | FilePath, *, listener: Listener = SILENT, **given: Un
         budget_s=budget_s,
         within_s=within_s,
     )
-    trying = listener.progress(Work("trying settings", round(budget_s * 1e9), None, "runs", lambda: runner.best))
+    work = Work("trying settings", round(budget_s * 1e9), None, "runs", lambda: runner.best, runner.left_s)
+    trying = listener.progress(work)
     try:
         with locked(folder, listener.message), runner.workers, trying as runner.watch:
             file = job_file(job.source, job.text, folder)

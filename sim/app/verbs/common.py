@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import sys
 import time
@@ -43,6 +44,7 @@ class Work:
     count: int | None  # number of items, or None if it is unknown
     items: str = "cells"  # the noun that is counted
     best: Callable[[], str] = str  # returns the best result so far, or ""
+    left_s: Callable[[], float] = lambda: math.inf  # returns the time [s] that a limit on the time of the work leaves
 
     def share(self, simulated_ns: int) -> float:
         """Return the share of the work that is done, at most 1."""

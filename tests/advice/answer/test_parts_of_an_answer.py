@@ -76,6 +76,10 @@ def lever_of(name, *, is_configuration=True):
         ({"breaks": ("checkpoint_ms",), "checkpoint_ms": 1041.0}, "checkpoints 1.04 s > 1 s"),
         ({"breaks": ("recovery_ms",), "recovery_ms": math.inf}, "recovery not ended (limit 40 s)"),
         (
+            {"breaks": ("recovery_ms",), "recovery_ms": math.inf, "gives_up": "FAILED"},
+            "recovery FAILED (limit 40 s)",
+        ),
+        (
             {"breaks": ("recovery_ms", "loss"), "recovery_ms": 60_000.0, "loss": 0.02},
             "recovery 60 s > 40 s, throughput loss 2 % > 1 %",
         ),

@@ -66,3 +66,13 @@ def test_a_pipe_has_lines(monkeypatch, capsys):
         watch(1, 25)
 
     assert capsys.readouterr().err.startswith("study: 1/4 cells, 25 %")
+
+
+def test_no_more_is_left_than_the_time_limit_leaves(capsys):
+    """100 s of work at 1 % per second, of which 25 s may be spent."""
+    clock = Clock()
+    work = Work("trying settings", 100, None, "runs", left_s=lambda: 25 - clock())
+
+    assert [
+        line.split(", ")[-1] for line in lines_of(capsys, log_lines(work, clock), clock, 20, lambda second: second)
+    ] == ["at most 15 s left", "at most 5 s left"]
