@@ -180,7 +180,8 @@ class Restart:
     )
     attempts: Natural | None = option(
         None,
-        "fixed-delay, exponential-delay: restarts before the job fails.  Default: unlimited.",
+        "fixed-delay, exponential-delay: restarts before the job fails.",
+        default_text="unlimited",
         needs=("strategy", ("fixed-delay", "exponential-delay")),
         flink=(
             Flink("restart-strategy.fixed-delay.attempts", when="fixed-delay", form="attempts", default="1"),
