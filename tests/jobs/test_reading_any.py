@@ -30,11 +30,11 @@ def test_a_folder_of_logs(tmp_path):
     [
         (b"", "is empty"),
         (b"{", "is not JSON"),
-        (b"[1]", "not a recording of a Flink job"),
+        (b"[1]", "neither a recording nor saved responses of a Flink job"),
         (b"hello", "no lines of checkpoints"),
         (b"\x7fELF\x02\x01\x01\x00", "is not JSON"),
         (b"\x1f\x8b\x08\x00", "truncated"),
-        (b'{"archive": 3}', "not a recording of a Flink job"),
+        (b'{"archive": 3}', "neither a recording nor saved responses of a Flink job"),
         (b"PK\x03\x04 no zip", "is not JSON"),
         (b'{"format": ["x"]}', "which ckptsim does not read"),
     ],

@@ -16,7 +16,7 @@ def test_a_page_by_its_name_and_by_the_path_that_messages_have(monkeypatch, tmp_
     assert printed("truth").output == printed("docs/truth.md#sources").output == page
     assert "your-own-job" in printed().output
     assert printed("truths").exit_code == 2
-    assert "there are adding" in printed("truths").output
+    assert "pages: adding" in printed("truths").output
 
     (tmp_path / "only.md").write_text("# The only page\n")
     monkeypatch.setattr(references, "_PAGES", tmp_path)
