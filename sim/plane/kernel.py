@@ -109,6 +109,34 @@ class RowNumbers:
         )
 
 
+def position_of(cells: Column, inputs: int, outputs: int, late: int) -> Position:
+    """Return the position without captured data (P2), from the `cells` that the kernel has copied.
+
+    The fields of captures are left out because reading them is slow: they are on cache lines of their own.
+    """
+    read, written = cells[1 : 1 + 2 * inputs], cells[1 + 2 * inputs :]
+    return Position(
+        int(cells[0]),
+        consumed=read[:inputs],
+        records_read=read[inputs:],
+        captured=zero_column(inputs),
+        written=written[:outputs],
+        records_written=written[outputs:],
+        overtaken=zero_column(outputs),
+        late=late,
+    )
+
+
+def with_captures(state: PlaneState, bare: Position, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Position:
+    """Return the position with captured data (P2).  `inputs` and `outputs` are the channels of the task."""
+    rows = state.channels
+    so_far = select_field(rows, "arrived", inputs) - select_field(rows, "captured_from", inputs)
+    return bare._replace(
+        captured=np.where(select_field(rows, "capturing", inputs) > 0, so_far, select_field(rows, "cap_in", inputs)),
+        overtaken=select_field(rows, "cap_out", outputs),
+    )
+
+
 def excess_segments(state: PlaneState, plan: Layout, segment_bytes: int, positions: Mapping[int, Position]) -> int:
     """Return how many segments more than the pools contain are in use after the tasks have been started at these positions."""
     used = column(state.partitions, "used")
@@ -276,7 +304,7 @@ class KernelPlane:
         self._places: dict[int, tuple[ChannelPlaces, ChannelPlaces]] = {}
         # returned by `sample_served` if a notice precedes its first time
         self._no_samples = np.zeros((0, len(self.layout.vertex)), np.int64)
-        self._started = False  # whether some task has had several attempts
+        self._started = 0  # 1: some task has had several attempts
         self.now = spec.begin_ns
         self._execute(loop.START)
 
@@ -450,53 +478,22 @@ class KernelPlane:
 
     def position(self, task: int) -> Position:
         """Return the position of a task in its streams (P2)."""
-        rows, (inputs, outputs) = self._state.channels, self._channel_places(task)
-        bare = self.bare_position(task)
-        so_far = select_field(rows, "arrived", inputs) - select_field(rows, "captured_from", inputs)
-        is_open = select_field(rows, "capturing", inputs) > 0
-        return bare._replace(
-            captured=np.where(is_open, so_far, select_field(rows, "cap_in", inputs)),
-            overtaken=select_field(rows, "cap_out", outputs),
-        )
-
-    def _channel_places(self, task: int) -> tuple[ChannelPlaces, ChannelPlaces]:
-        """Return the row numbers of the input and output channels of a task."""
         if task not in self._places:
             self._places[task] = places(channels_in(self.layout, task)), places(channels_out(self.layout, task))
-        return self._places[task]
+        return with_captures(self._state, self.bare_position(task), *self._places[task])
 
     def bare_position(self, task: int) -> Position:
-        """Return the position without captures: `captured` and `overtaken` are 0 (P2).
-
-        The fields of captures are left out because reading them is slow: they are on cache lines of their own.
-        """
+        """Return the position without captures: `captured` and `overtaken` are 0 (P2)."""
         late = self._execute(loop.POSITION, task)
         inputs, outputs = self._channel_counts(task)
-        cells = self._copied(1 + 2 * (inputs + outputs))
-        read, written = cells[1 : 1 + 2 * inputs], cells[1 + 2 * inputs :]
-        return Position(
-            int(cells[0]),
-            consumed=read[:inputs],
-            records_read=read[inputs:],
-            captured=zero_column(inputs),
-            written=written[:outputs],
-            records_written=written[outputs:],
-            overtaken=zero_column(outputs),
-            late=late,
-        )
+        return position_of(self._copied(1 + 2 * (inputs + outputs)), inputs, outputs, late)
 
     def counted(self, task: int) -> RecordCounts:
         """Return the records counted over all attempts (P8)."""
-        now = self.bare_position(task)
-        if not self._started:
-            return RecordCounts(now.served, now.records_read, now.records_written)
-        inputs, outputs = self._channel_places(task)
-        tasks, channels = self._state.tasks, self._state.channels
-        return RecordCounts(
-            now.served + int(select_field(tasks, "earlier_served", [task])[0]),
-            now.records_read + select_field(channels, "earlier_read", inputs),
-            now.records_written + select_field(channels, "earlier_written", outputs),
-        )
+        served = self._execute(loop.COUNTED, task, self._started)
+        inputs, outputs = self._channel_counts(task)
+        records = self._copied(inputs + outputs)
+        return RecordCounts(served, records[:inputs], records[inputs:])
 
     def _channel_counts(self, task: int) -> tuple[int, int]:
         """Return the numbers of input and output channels of a task."""
@@ -512,7 +509,7 @@ class KernelPlane:
         """Start tasks at these positions (P3)."""
         validate_start_positions(self.layout, positions)
         self._drop_notices(positions)
-        self._started = True
+        self._started = 1
         self._make_excess_room(excess_segments(self._state, self.layout, self.spec.segment_bytes, positions))
         start_at_positions(self._state_now(), self.spec, self.layout, positions, self._execute)
 

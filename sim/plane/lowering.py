@@ -46,6 +46,7 @@ COLD = frozenset(
         "count_closed",
         "count_marker",
         "count_shared",
+        "copy_record_counts",
         "debloat",
         "debloat_event",
         "deliver_marker",

@@ -39,8 +39,9 @@ from sim.plane.text.verbs import Verbs
     SUM_UP,
     SUM_IN_FLIGHT,
     POSITION,
+    COUNTED,
     SAMPLE_SERVED,
-) = range(26)
+) = range(27)
 
 
 def rounded(size: int) -> int:
@@ -272,6 +273,8 @@ class Kernel(Verbs):
             return self.polled(t)
         elif op == POSITION:
             return self.bare_position(t)
+        elif op == COUNTED:
+            return self.copy_record_counts(t, a)
         elif op == RELEASE_CAPTURE:
             self.release_capture(t)
         elif op == INTERRUPT:

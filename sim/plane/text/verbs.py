@@ -248,7 +248,7 @@ class Verbs(Tasks):
         for i in range(task.first_gate, task.last_gate):
             self.settle_gate(i, series, number)
 
-    # ---- Positions of a task, which are copied column by column to `words`, from `g.copied` on (P2).
+    # ---- Positions and record counts of a task, which are copied column by column to `words`, from `g.copied` on (P2, P8).
 
     def bare_position(self, t: int) -> int:
         """Copy the position of a task without captured data to `words[copied]`.  Return the number of pending outputs.
@@ -273,6 +273,27 @@ class Verbs(Tasks):
             self.words[at + n] = self.channels[c].records_out
             at += 1
         return task.late
+
+    def copy_record_counts(self, t: int, earlier: int) -> int:
+        """Copy the records read by input channel, then the records written by output channel, to `words[copied]`.
+
+        Return the number of records served.  With `earlier` = 1, earlier attempts of the task are included (P8).
+        """
+        task = self.tasks[t]
+        at = self.g.copied
+        for k in range(task.first_input, task.last_input):
+            ch = self.channels[self.words[k]]
+            self.words[at] = ch.records_in
+            if earlier == 1:
+                self.words[at] += ch.earlier_read
+            at += 1
+        for k in range(task.first_output, task.last_output):
+            c = self.words[k]
+            self.words[at] = self.channels[c].records_out
+            if earlier == 1:
+                self.words[at] += self.channels[c].earlier_written
+            at += 1
+        return task.served + task.earlier_served
 
     # ---- Halts and restarts of tasks (P1, P3-P6).
     #
