@@ -3,8 +3,8 @@
     python -m benchmarks.bench_day [--hours 24] [--rounds 1] [--against OTHER_CHECKOUT]
 
 It is the day of `scenarios/sweeps/khaos-ysb-day.yaml` with a checkpoint every 30 s.  Each run is a process of its own,
-which imports nothing before it is measured but what keeps pyarrow out of a cell (`sim.studies.sweeps.spark_task`).  `--against`: another checkout, whose kernel is warm, in the same
-rounds.
+which imports nothing before it is measured but what keeps pyarrow out of a cell (`sim.studies.sweeps.spark_task`).
+`--against`: another checkout, whose kernel is warm, in the same rounds.
 """
 
 from __future__ import annotations
