@@ -181,7 +181,7 @@ def print_page(
     if topic is None:
         show(
             ("topic", "page"),
-            [(name, text.partition("\n")[0].strip("# ")) for name, text in pages.items()],
+            [(name, text.partition("# ")[2].partition("\n")[0]) for name, text in pages.items()],
             text_cells=True,
         )
         return

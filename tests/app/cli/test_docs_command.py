@@ -15,6 +15,7 @@ def test_a_page_by_its_name_and_by_the_path_that_messages_have(monkeypatch, tmp_
 
     assert printed("truth").output == printed("docs/truth.md#sources").output == page
     assert "your-own-job" in printed().output
+    assert "Watch a checkpoint" in printed().output
     assert printed("truths").exit_code == 2
     assert "pages: adding" in printed("truths").output
 
