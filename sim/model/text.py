@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import field
 from difflib import get_close_matches
+from functools import lru_cache
 
 from sim.model.frozen import frozen
 
@@ -94,6 +95,7 @@ def masked_text(text: str) -> str:
     return re.sub(_SECRET, lambda found: f"{found['name'] or ''}{HIDDEN}", text, flags=flags)
 
 
+@lru_cache(maxsize=4096)  # the combinations of a sweep have the same configuration
 def masked_value(key: str, value: str) -> str:
     """Return the value of a key of Flink's configuration, masked if it is a secret or contains one."""
     return HIDDEN if masked_text(f"{key}: x") != f"{key}: x" else masked_text(value)

@@ -408,9 +408,8 @@ class Standing:
     # column of a percentile whose sample is too small to check its limit -> number of observations
     unknown: Mapping[str, int] = field(default_factory=dict)
     ranked: bool = True  # False if its sample is too small for a percentile, while other settings have the sample, or if `is_short`
-    is_short: bool = (
-        False  # its runs have too few intervals, and the ranking column is one of checkpoints (`too_few_intervals`)
-    )
+    # whether its runs have too few intervals, and the ranking column is one of checkpoints (`too_few_intervals`)
+    is_short: bool = False
 
     @property
     def sound(self) -> bool:

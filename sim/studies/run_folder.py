@@ -104,6 +104,8 @@ def _remove(path: Path) -> None:
 
 ANSWER, ADVICE, DIFF = "answer.json", "advice.json", "diff.json"
 """Files with the answers of `sweep`, `advise` and `diff`."""
+SWEEP_RUNS = "runs.parquet"
+"""File with the provenance of the cells of a sweep, which has one without an answer, too."""
 
 
 def kept_scenario(folder: Path) -> Path | None:
@@ -218,7 +220,7 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        if (path.parent / "runs.parquet").is_file():
+        if (path.parent / SWEEP_RUNS).is_file():
             raise FolderError(
                 f"{path.parent}: has rows of a sweep, but no answer: add answer: to the sweep file"
             ) from None

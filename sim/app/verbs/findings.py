@@ -258,13 +258,15 @@ def issue_remarks(name: str, scenarios: Sequence[Scenario]) -> Iterator[Remark]:
     if others := len(applying[MAX_LISTED_IDS:]):
         more = count_defects(others, "more known defect")
         yield Remark(f"{name}: {more} apply: ckptsim known-issues FILE", is_warning=True)
-    minor = {own for scenario in scenarios if (own := versions_of(scenario).get("flink")) and own.count(".") == 1}
-    for issue in (match.issue for match in matches if minor and not match.applies):
+    possible = [match for match in matches if not match.applies]
+    versions = dict.fromkeys(versions_of(scenario).get("flink") for scenario in scenarios)
+    minor = [version for version in versions if version and version.count(".") == 1]
+    for issue in (match.issue for match in possible if minor):
         if issue.simulated.startswith("cluster.version"):
             text = f"whether {issue.id} applies depends on the patch release of {listed(minor)}: {issue.title}, since {listed(issue.since)}"
             fixed = f"fixed in {listed(issue.fixed)}" if issue.fixed else "not fixed"
             yield Remark(f"{name}: {text}, {fixed}. Simulated only if cluster.version has it", is_warning=True)
-    if possible := [match for match in matches if not match.applies]:
+    if possible:
         kinds = Counter(match.issue.consequence for match in possible)
         counts = ", ".join(f"{what} {count}" for what, count in kinds.items())
         text = f"{name}: {count_defects(len(possible))} may apply ({counts}: {first_ids(possible)}): ckptsim known-issues FILE lists them"

@@ -86,8 +86,11 @@ _COMMENT = re.compile(r"#[^\n]*")
 def masked_scenario(text: str) -> str:
     """Return the text of a scenario with secrets in its block `flink` masked.
 
-    Keys with secrets have no effect, so the copy means the same.  If there are any, it has no comments in the block.
+    Keys with secrets have no effect, so the copy means the same.  If there are any, it has no comments in the block, or none
+    at all if the block does not begin a line.
     """
+    if "flink" not in text:  # a scenario with its history is long
+        return text
     document = compose(text, Reading(""))
     if not isinstance(document, Mapping) or not isinstance(block := document.get("flink"), Mapping):
         return text
@@ -98,7 +101,8 @@ def masked_scenario(text: str) -> str:
     if masked == values:
         return _BLOCK.sub(lambda found: _COMMENT.sub(lambda comment: masked_text(comment[0]), found[0]), text)
     written = "\n".join(write({"flink": masked}, "").splitlines()[2:])
-    return _BLOCK.sub(lambda _: f"{written}\n", text)
+    copy, count = _BLOCK.subn(lambda _: f"{written}\n", text)
+    return copy if count else write({**document, "flink": masked}, "")
 
 
 class _FlinkKeyMapper:

@@ -21,6 +21,7 @@ from sim.model.scenario import Scenario
 from sim.results.columns import numbers_of, units_of
 from sim.results.formats import write_csv
 from sim.studies.plan import Cell, CellPlan, planned_of
+from sim.studies.run_folder import SWEEP_RUNS
 from sim.studies.sweeps.store import OUTCOME_TYPES, PROVENANCE_TYPES, RowIndex, Store, clear_row_group_cache
 
 RESULTS = "results.parquet"
@@ -90,7 +91,7 @@ def _write_tables(folder: Path, kept: RowIndex, plan: CellPlan) -> None:
     order = pc.array_sort_indices(kept.cells.take(pa.array(unique_indices))).to_numpy()
     runs = kept.table(unique_indices[order], list(_RUN_COLUMNS))
     runs = runs if len(finished) else pa.schema(list(_RUN_COLUMNS.items())).empty_table()
-    replace_file(folder / "runs.parquet", lambda path: pq.write_table(runs, path))
+    replace_file(folder / SWEEP_RUNS, lambda path: pq.write_table(runs, path))
 
 
 class _Results:

@@ -3,6 +3,7 @@
 import pytest
 
 from sim.model.cluster import Debloating
+from sim.model.schema.flink_block import masked_scenario
 from sim.model.schema.flink_keys import current_names, listed_keys, modelled_keys
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
@@ -125,6 +126,11 @@ def test_a_key_that_is_not_modelled_may_come_from_an_override_alone():
     ).warnings
 
     assert str(warning).endswith("flink: not modelled, no effect here: 1 key of Flink: metrics.reporters")
+
+
+@pytest.mark.parametrize("text", ['"flink": {s3.secret-key: a b}', "{version: 1, flink: {s3.secret-key: a b}}"])
+def test_a_secret_is_masked_wherever_the_block_stands(text):
+    assert "a b" not in masked_scenario(text)
 
 
 def test_an_unknown_key_is_named_and_the_run_goes_on():
