@@ -23,6 +23,11 @@ The first checkpoint is triggered right after the start, when queues are still e
 """
 
 
+def count_intervals(completed: Any, measured_ms: Any, interval_ms: float) -> Any:
+    """Return the number of intervals in the measured part of a run, or of completed checkpoints if they are more: numbers or arrays."""
+    return np.fmax(measured_ms / interval_ms, completed)
+
+
 def longer_run(needed: int, begin_ms: float, gap_ms: float) -> str:
     """Return the change of run.duration with which a run has `needed` checkpoints.
 

@@ -243,9 +243,7 @@ class StrategyRow:
     singles: Singles = Singles(None, None, None)
     first: Summary | None = None  # summary of first uploads; None if there are none
     finish: Finish | None = None  # end of the job; None if it does not finish in some run
-    intervals: float = (
-        math.inf
-    )  # number of checkpoints that a run has, or of intervals if it has more, after its warm-up
+    intervals: float = math.inf  # as `sim.results.estimates.count_intervals`
     interval_ms: float = 0.0
     warmup_ms: float = 0.0
     last_trigger_s: float = math.nan  # last trigger, if checkpoints stop before the job does; else NaN

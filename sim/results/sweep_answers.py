@@ -15,7 +15,7 @@ from sim.model.frozen import frozen
 from sim.model.quantities import parse_condition
 from sim.model.text import PrintableError
 from sim.results.columns import Population, numbers_of, text, unit_of
-from sim.results.estimates import MIN_INTERVALS, critical
+from sim.results.estimates import MIN_INTERVALS, count_intervals, critical
 from sim.results.summary import STATISTICS
 
 # ---- The values of a sweep in each window and with each setting.
@@ -247,8 +247,8 @@ def too_few_intervals(results: pd.DataFrame, settings: Sequence[str], column: st
         name = tuple(map(str, key))
         interval_ms = lengths_ms.get(name, 0.0)
         if interval_ms > min(lengths_ms.values(), default=0.0):
-            fitting = (1e3 * own["ended_s"] - own["warmup_ms"]) / interval_ms
-            found += [name] if np.fmax(fitting, own["completed"]).min() < MIN_INTERVALS else []
+            counts = count_intervals(own["completed"], 1e3 * own["ended_s"] - own["warmup_ms"], interval_ms)
+            found += [name] if counts.min() < MIN_INTERVALS else []
     return found
 
 

@@ -27,6 +27,7 @@ from sim.model.text import capitalised, listed
 from sim.protocol.options import forced_aligned_edges
 from sim.results.consequences import Consequences, consequences_sentence, consequences_texts, planned_restarts_table
 from sim.results.end_of_job import finish, last_trigger_s
+from sim.results.estimates import count_intervals
 from sim.results.formats import TextTable, bytes_text, more_text, ms_text, share_text
 from sim.results.late_triggers import late_triggers, long_savepoint
 from sim.results.not_completed import not_completed
@@ -596,7 +597,9 @@ class Comparison:
             singles=singles(runs, warmup_s=warmup_s),
             first=replications.first_uploads,
             finish=finish(runs, ends_s, cost.committed_records) if replications.is_finished else None,
-            intervals=max((min(ends_s) - warmup_s) * 1e9 / interval_ns, replications.summary.completed / len(results))
+            intervals=count_intervals(
+                replications.summary.completed / len(results), (min(ends_s) - warmup_s) * 1e3, interval_ns / 1e6
+            )
             if interval_ns
             else math.inf,
             interval_ms=interval_ns / 1e6,

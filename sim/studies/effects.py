@@ -20,7 +20,7 @@ from sim.model.text import capitalised, listed, one_line
 from sim.results.columns import Population, unit_of
 from sim.results.columns import text as value_text
 from sim.results.consequences import MIN_UNLIKE_PHASE
-from sim.results.estimates import MIN_INTERVALS, PairedChange, longer_run, paired_change
+from sim.results.estimates import MIN_INTERVALS, PairedChange, count_intervals, longer_run, paired_change
 from sim.results.formats import MISSING, TextTable, change_text, json_ready, share_text
 from sim.results.summary import STATISTICS, has_sample
 from sim.results.sweep_answers import DEAD
@@ -242,7 +242,7 @@ def _too_few_intervals(rows: pd.DataFrame) -> str:
     first = rows.groupby(SIDE)[[INTERVAL, "completed"]].min().sort_values(INTERVAL)
     longest = first.iloc[-1]
     measured_ms = (rows["ended_s"] * 1e3 - rows["warmup_ms"]).min()
-    has_few = max(longest["completed"], measured_ms / max(longest[INTERVAL], 1)) < MIN_INTERVALS
+    has_few = count_intervals(longest["completed"], measured_ms, max(longest[INTERVAL], 1)) < MIN_INTERVALS
     return str(longest.name) if has_few and longest[INTERVAL] > first.iloc[0][INTERVAL] else ""
 
 
